@@ -33,6 +33,7 @@ from tenax.wire.agents import (
     Hello,
     JoinReply,
     JoinRequest,
+    Ping,
     SessionRefused,
     Welcome,
 )
@@ -53,6 +54,7 @@ class MasterDouble:
         self.wants: dict[str, DesiredState] = {}
         self.joins: list[JoinRequest] = []
         self.hellos: list[Hello] = []
+        self.pings = 0
         self.reports: dict[str, ContainerReport] = {}
         self.states: dict[str, list[str]] = {}
         self.gone: set[str] = set()
@@ -216,6 +218,7 @@ class MasterDouble:
             if message.type is not WSMsgType.TEXT:
                 break
             frame = _decode(message.data)
+            self.pings += isinstance(frame, Ping)
             if isinstance(frame, AgentReport):
                 for report in frame.containers:
                     self._take(report)

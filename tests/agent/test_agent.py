@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 
 import pytest
 
+from tenax import supervision
+from tenax.agent.fleet import Fleet
+from tenax.backoff import Backoff
 from tenax.errors import UserError
-from tenax.wire.agents import DesiredRun, DesiredStates, DesiredStop, Exit, SessionRefused
+from tenax.wire.agents import Exit, SessionRefused
 from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec
 from tests.agent.master_double import CLUSTER, MasterDouble
 
@@ -29,6 +33,28 @@ async def test_a_container_runs_from_want_to_gone(master: MasterDouble, host: Ho
     await master.remove(name)
     await master.until(lambda: name in master.gone)
     assert not (host.directory / "containers" / name).exists()
+
+
+async def test_news_of_the_runtime_are_listened_to_again(
+    master: MasterDouble, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ends the listening, it begins again: without it output and exits would be found late."""
+    monkeypatch.setattr(supervision, "PAUSES", Backoff(first=0.001, ceiling=0.001))
+    begun, listen = asyncio.Queue[int](), Fleet.listen
+
+    async def break_twice(fleet: Fleet) -> None:
+        begun.put_nowait(1)
+        if begun.qsize() == 1:
+            raise KeyError("nobody thought of this")
+        if begun.qsize() > 2:
+            await listen(fleet)
+
+    monkeypatch.setattr(Fleet, "listen", break_twice)
+    host.start()
+    await master.until(lambda: begun.qsize() == 3)
+    task_spec = spec("print('hello')")
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
 
 
 async def test_it_joins_once(master: MasterDouble, host: Host) -> None:
@@ -116,28 +142,6 @@ async def test_sigterm_then_sigkill(master: MasterDouble, host: Host) -> None:
         assert not exit.platform
 
 
-async def test_stopped_before_it_started(master: MasterDouble, host: Host) -> None:
-    """A stop for a container that was never started is answered with an exit."""
-    host.start()
-    await master.until(lambda: master.hellos)
-    await master.stop("never-seen", 10)
-    await master.until(lambda: master.exited("never-seen"))
-    assert master.reports["never-seen"].exit == Exit(reason="stopped before it was started")
-    await master.remove("never-seen")
-    await master.until(lambda: "never-seen" in master.gone)
-
-
-async def test_a_run_of_which_nothing_is_left_is_the_platforms_failure(master: MasterDouble, host: Host) -> None:
-    """A container that the master believes to run here, and that is not here, is reported lost."""
-    host.start()
-    await master.until(lambda: master.hellos)
-    await master.want(DesiredRun("vanished"))
-    await master.until(lambda: master.exited("vanished"))
-    exit = master.reports["vanished"].exit
-    assert exit is not None
-    assert exit.platform
-
-
 async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: Host) -> None:
     """A program that is not there is the request's fault; a slot that is not there is the platform's."""
     host.start()
@@ -153,36 +157,6 @@ async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: H
     assert slot is not None
     assert "no slot 7" in slot.reason
     assert slot.platform
-
-
-async def test_absence_does_not_kill(master: MasterDouble, host: Host) -> None:
-    """Desired states that do not name a running container leave it running."""
-    host.start()
-    kept, other = spec(WAIT), spec("print('done')")
-    await master.until(lambda: master.hellos)
-    await master.run(kept)
-    await master.until(lambda: master.text(kept.container_id) == "ready\n")
-    del master.wants[kept.container_id]
-    await master.run(other)
-    await master.until(lambda: master.exited(other.container_id))
-    assert master.state(kept.container_id) == "running"
-
-
-@pytest.mark.parametrize("change", [{"cluster_id": "another"}, {"generation": 9}, {"revision": 0}])
-async def test_wants_that_are_not_for_it_are_not_obeyed(
-    master: MasterDouble, host: Host, change: dict[str, object]
-) -> None:
-    """Another cluster's, another generation's and older wants change nothing."""
-    host.start()
-    task_spec, barrier = spec(WAIT), spec("")
-    await master.until(lambda: master.hellos)
-    await master.run(task_spec)
-    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
-    values = {"cluster_id": CLUSTER, "generation": 1, "revision": master.revision, **change}
-    await master.say(DesiredStates(containers=[DesiredStop(task_spec.container_id, 0)], **values))  # type: ignore[arg-type]
-    await master.run(barrier)
-    await master.until(lambda: master.exited(barrier.container_id))
-    assert master.state(task_spec.container_id) == "running"
 
 
 async def test_containers_of_another_generation_are_kept_until_they_are_named(master: MasterDouble, host: Host) -> None:
@@ -203,19 +177,6 @@ async def test_containers_of_another_generation_are_kept_until_they_are_named(ma
     assert old.container_id not in master.gone
     await master.remove(old.container_id)
     await master.until(lambda: old.container_id in master.gone)
-
-
-async def test_a_hello_tells_what_was_obeyed_last(master: MasterDouble, host: Host) -> None:
-    """So that the master can tell when its database is older than that; nothing was obeyed by who has just started."""
-    host.start()
-    task_spec = spec(WAIT)
-    await master.until(lambda: master.hellos)
-    assert (master.hellos[0].generation, master.hellos[0].revision) == (-1, -1)
-    await master.run(task_spec)
-    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
-    await master.cut()
-    await master.until(lambda: len(master.hellos) == 2)
-    assert (master.hellos[1].generation, master.hellos[1].revision) == (1, master.revision)
 
 
 async def test_model_code_lies_in_the_work_directory(master: MasterDouble, host: Host) -> None:
@@ -330,3 +291,27 @@ def _file(host: Host, content: str) -> object:
     path = host.directory / "token"
     path.write_text(content)
     return path
+
+
+async def test_a_hook_is_run_when_the_connection_is_lost(master: MasterDouble, host: Host) -> None:
+    """Once for each that stood; one that does not end, or cannot be run, holds nothing up."""
+    mark = host.directory.parent / "lost"
+    host.start(hooks={"on_connection_lost": ("sh", "-c", f"echo lost >> {mark}")})
+    for times in (1, 2):
+        await master.until(lambda: len(master.hellos) == times)  # noqa: B023
+        await master.cut()
+        await master.until(lambda: len(master.hellos) > times)  # noqa: B023
+        await master.until(lambda: mark.exists() and mark.read_text() == "lost\n" * times)  # noqa: B023
+    await host.stop()
+    endless = host.directory.parent / "endless"
+    host.start(hooks={"on_connection_lost": ("sh", "-c", f"touch {endless}; exec sleep 1000")})
+    for times in (4, 5):
+        await master.until(lambda: len(master.hellos) == times)  # noqa: B023
+        await master.cut()
+    await master.until(endless.exists)
+    await master.until(lambda: len(master.hellos) == 6)
+    await host.stop()
+    host.start(hooks={"on_connection_lost": ("/not/there",)})
+    await master.until(lambda: len(master.hellos) == 7)
+    await master.cut()
+    await master.until(lambda: len(master.hellos) == 8)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -50,6 +51,10 @@ class Tape:
 
     async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         return segments.read(Path("out"), stream, offset, limit)
+
+    async def output_time(self, container_id: str, stream: OutputStream, offset: int) -> tuple[float, int | None]:
+        at, later = segments.written(Path("out"), stream, offset)
+        return max(0.0, time.monotonic() - at), later
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(Path("out"), stream, offset)
@@ -250,3 +255,31 @@ async def _noticed(lab: Lab, text: str) -> None:
     async with asyncio.timeout(60):
         while not any(text in line.line.text for line in await lab.master.book.output(lab.trial)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_what_waited_in_an_agent_keeps_its_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that stood still for two minutes ships lines of then, of a minute later, and of now."""
+    monkeypatch.setattr("tenax.runtime.supervisor.MARK_EVERY_S", 0.0)
+    lab.shipping.cancel()
+    ages = (120, 60, 0)
+    for age in ages:
+        lab.tape.write(f"{age} seconds ago\n".encode())
+    _make_older(Path("times-stdout"), ages)
+    lab.shipper = OutputShipper(lab.link, cast(Runtime, lab.tape), lab.container_id, asyncio.Semaphore(2))
+    lab.shipping = asyncio.create_task(lab.shipper.run())
+    await lab.shipped()
+    await lab.end()
+    lines = [line.line for line in await lab.master.book.output(lab.trial) if line.origin.source == "task"]
+    assert [line.text for line in lines] == [f"{age} seconds ago" for age in ages]
+    newest = lines[-1].at_us
+    assert [round((newest - line.at_us) / 60e6) for line in lines] == [2, 1, 0]
+
+
+def _make_older(marks: Path, ages: Sequence[int]) -> None:
+    """As if each mark had been made so many seconds before."""
+    data = marks.read_bytes()
+    changed = b""
+    for number, age in enumerate(ages):
+        offset, at = data[16 * number :][:8], int.from_bytes(data[16 * number + 8 :][:8], "little")
+        changed += offset + (at - age * 1_000_000).to_bytes(8, "little")
+    marks.write_bytes(changed)

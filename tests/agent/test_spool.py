@@ -13,6 +13,7 @@ from tenax.agent import spool
 from tenax.agent.link import Link
 from tenax.config.agent import AgentSettings
 from tenax.config.master import MasterSettings
+from tenax.core import spool_file
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token
 from tenax.wire.agents import ContainerSpec
@@ -118,6 +119,18 @@ async def test_acknowledgements_that_hold_are_not_asked_about(master: MasterDoub
     assert master.spool_requests == 0
 
 
+async def test_reports_of_a_removed_file_are_counted(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """A long task removes files that the master has whole; one that has less of them later lost the rest, in words."""
+    (tmp_path / "a.ack").write_text(json.dumps({"n": 70, "offset": 9000}))
+    (tmp_path / "b.ack").write_text(json.dumps({"n": 5, "offset": 500}))
+    (tmp_path / "c.jsonl").write_text(lines(1, 3))
+    master.spool["c", "a"] = [{"n": n} for n in range(1, 61)]
+    master.spool["c", "b"] = [{"n": n} for n in range(1, 6)]
+    assert (await spool.ship(link, tmp_path, SPEC, lambda: 10.0)).startswith("10 reports of the task are not stored")
+    assert stored(master, "c") == [1, 2, 3]
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0, acks_hold=True) == ""
+
+
 async def test_a_task_that_is_not_known_has_nothing_to_go_back_to(
     master: MasterDouble, link: Link, tmp_path: Path
 ) -> None:
@@ -151,4 +164,38 @@ async def test_a_restored_database_gets_the_reports_of_the_file(
         assert len(await served.book.reports(trial)) == 5
         assert await spool.ship(link, tmp_path, task_spec, lambda: 0.0) == ""
         assert [report.step for report in await served.book.reports(trial)] == list(range(1, 76))
+        await link.close()
+
+
+async def test_a_restored_database_gets_the_file_before_the_last_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    postgres: EmbeddedPostgres,
+    database_url: str,
+    master_settings: MasterSettings,
+) -> None:
+    """A task turned its file over and went on in another; the copy has half of the first, nothing of the second."""
+    monkeypatch.setattr(spool_file, "TURN_BYTES", 1500)
+    file = spool_file.SpoolFile(str(tmp_path))
+    async with ServedMaster(postgres.dsn, database_url, master_settings) as served:
+        trial, task = await served.running_trial()
+        token = allocation_token(served.api.master.cluster.secret, task.allocation_id)
+        name, env = task.allocation_id, {"DET_SESSION_TOKEN": token}
+        task_spec = ContainerSpec(name, name, task.task_id, 0, 1, [], ["true"], env)
+        link = Link(AgentSettings(agent_id="a1", master_url=served.url))
+        await link.open()
+        for step in range(1, 31):
+            file.append("metrics", json.dumps({"group": "training", "stepsCompleted": step, "metrics": {"x": 1}}))
+            if step == 10:
+                assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+                await served.copy()
+            if step in (20, 30):
+                assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+                batch = file.next_batch()
+                file.acknowledge(batch.lines, batch.bytes_of(batch.lines))
+                assert file.turn() is (step == 20)
+        await served.restore()
+        assert len(await served.book.reports(trial)) == 10
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 0.0) == ""
+        assert sorted(report.step for report in await served.book.reports(trial)) == list(range(1, 31))
         await link.close()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tenax.config.agent import AgentTlsSettings
+from tenax.agent.link import Link, MasterUnreachable
+from tenax.config.agent import AgentSettings, AgentTlsSettings
 from tenax.errors import UserError
 from tests.agent.host import Host, spec
 from tests.agent.master_double import MasterDouble
@@ -54,3 +55,17 @@ async def test_a_certificate_that_cannot_be_read(tmp_path: Path) -> None:
     host = Host(tmp_path / "agent", "https://127.0.0.1:1")
     with pytest.raises(UserError, match=r"absent\.crt"):
         await host.start(tls=AgentTlsSettings(master_cert=tmp_path / "absent.crt"))
+
+
+async def test_a_certificate_that_nobody_knows(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """The message says what to do: copy it, and name it with --master-cert."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+    async with MasterDouble(context) as master:
+        link = Link(AgentSettings(master_url=master.url, dir=tmp_path))
+        await link.open()
+        try:
+            with pytest.raises(MasterUnreachable, match=r"--master-cert FILE"):
+                await link.get("/info", {})
+        finally:
+            await link.close()

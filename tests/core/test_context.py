@@ -230,3 +230,18 @@ def test_closing_by_hand(off_cluster: Path) -> None:
     with pytest.raises(NotNow, match="closed"):
         train.report_training_metrics(2, {})
     assert info_module.get_cluster_info() is None
+
+
+@pytest.mark.parametrize(("metric", "said"), [("validation_los", True), ("validation_loss", False)])
+def test_a_mistyped_searcher_metric(
+    trial: Path, master: TaskMaster, capsys: pytest.CaptureFixture[str], metric: str, said: bool
+) -> None:
+    """Is said in the log, once, when a validation is whole; what a step reports may come in parts."""
+    with core.init() as context:
+        assert context.info is not None
+        context.info.trial._config["searcher"] = {"name": "single", "metric": metric}
+        for step in (1, 2, 3):
+            context.train.report_validation_metrics(step, {"accuracy": 0.5})
+            context.train.report_validation_metrics(step, {"validation_loss": 0.5})
+    shown = capsys.readouterr().err
+    assert shown.count("which no validation has: they report accuracy, validation_loss") == int(said)

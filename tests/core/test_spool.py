@@ -309,7 +309,8 @@ def test_broken_shipper_does_not_stop_training(
 
 
 def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is long and stored gives way to a new one: nothing is lost, and old ones do not stay on the disk."""
+    """A file that is long and stored gives way to a new one; the one before stays for a master that is restored, and of
+    older ones how much the master had of them."""
     monkeypatch.setattr(spool_file, "TURN_BYTES", 3000)
     spool = spool_to(master, directory)
     for start in range(0, 400, 40):
@@ -318,8 +319,10 @@ def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatc
     spool.report("metrics", '{"value":400}')
     spool.close()
     assert values_at(master) == list(range(401))
-    assert len(master.streams) > 3
-    assert [path.suffix for path in sorted(Path(directory).iterdir())] == [".ack", ".jsonl"]
+    streams = len(master.streams)
+    assert streams > 3
+    suffixes = [path.suffix for path in Path(directory).iterdir()]
+    assert (suffixes.count(".ack"), suffixes.count(".jsonl")) == (streams, 2)
     assert len(lines_of(spool)) < 41
 
 

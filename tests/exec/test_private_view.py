@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,17 +105,16 @@ def test_a_hook_that_brings_the_package(place: Place, tmp_path: Path) -> None:
 def test_bind_mounts_are_where_they_are_wanted(place: Place, tmp_path: Path) -> None:
     """Also for a task without that package: at their paths, and read-only where that was said; what has the same path
     on this machine and may be written costs no view."""
-    data, open_to_all = tmp_path / "data", tmp_path / "open"
+    data, open_to_all, wanted = tmp_path / "data", tmp_path / "open", str(tmp_path / "wanted")
     data.mkdir()
     open_to_all.mkdir()
     (place.work / "train.py").write_text(
-        "import os\n"
-        "print(os.environ.get('DET_PRIVATE_VIEW'), os.path.isdir('/mnt/data'))\n"
-        f"print([os.access(path, os.W_OK) for path in ('/mnt/data', {str(data)!r}, {str(open_to_all)!r})])\n"
+        "import os\nprint(os.environ.get('DET_PRIVATE_VIEW'), os.path.isdir('WANTED'))\n".replace("WANTED", wanted)
+        + f"print([os.access(path, os.W_OK) for path in ({wanted!r}, {str(data)!r}, {str(open_to_all)!r})])\n"
     )
     same = {str(open_to_all): str(open_to_all), "/determined_shared_fs": str(tmp_path)}
     assert place.run(DET_HOST_PATHS=json.dumps(same)) == (0, "None False\n[False, True, True]\n", "")
-    mounts = {**same, "/mnt/data": str(data), str(data): str(data)}
+    mounts = {**same, wanted: str(data), str(data): str(data)}
     guarded = json.dumps([str(data)])
     result = place.run(DET_HOST_PATHS=json.dumps(mounts), DET_READ_ONLY_PATHS=guarded)
     assert result == (0, "here True\n[True, False, True]\n", "")
@@ -198,3 +198,29 @@ def test_environments_of_conda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / ".conda" / "environments.txt").write_text(f"{root / 'envs' / 'deep'}\n")
     assert needs.has_package({"HOME": str(tmp_path)}, "conda run -n deep python train.py")
     assert not needs.has_package({"HOME": str(tmp_path / "other")}, "conda run -n deep python train.py")
+
+
+@linux
+def test_a_mount_below_a_directory_leaves_it_as_it_was(place: Place, tmp_path: Path) -> None:
+    """A place that is not there is made in a directory that the task writes to, which goes on being written; where
+    it is made stays, empty."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mark").touch()
+    below = tmp_path / "shared" / "work" / "deep"
+    (tmp_path / "shared").mkdir()
+    place.configure(entrypoint=["sh", "-c", f"ls {below} && echo kept > {tmp_path}/shared/file"])
+    mounts = {str(below): str(tmp_path / "data")}
+    assert place.run(DET_HOST_PATHS=json.dumps(mounts)) == (0, "mark\n", "")
+    assert (tmp_path / "shared" / "file").read_text() == "kept\n"
+    assert list(below.iterdir()) == []
+
+
+@linux
+def test_shared_memory_of_the_size_that_was_asked_for() -> None:
+    """Its own, and gone with it; a task that asks for none has the machine's."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, task_master.running() as master:
+        place = Place(Path(folder), master)
+        place.configure(entrypoint="df --output=size -B1 /dev/shm | tail -n 1 && touch /dev/shm/of-this-task")
+        code, out, err = place.run(DET_SHM_BYTES=str(64 * 1024 * 1024))
+        assert (code, int(out), err) == (0, 64 * 1024 * 1024, "")
+    assert not os.path.exists("/dev/shm/of-this-task")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tenax.core.info import read_cluster_info
-from tests.exec.place import Place
+from tests.exec.place import BEGINNING, Place, without_beginning
 from tests.kits import task_master
 from tests.kits.interpreters import interpreters
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
@@ -100,6 +100,7 @@ def test_signals_reach_the_script(place: Place) -> None:
     )
     process = place.start()
     assert process.stdout is not None
+    assert process.stdout.readline().startswith(BEGINNING)
     assert int(process.stdout.readline()) == process.pid
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
@@ -252,7 +253,7 @@ def test_rendezvous_over_a_restart(place: Place, master: TaskMaster) -> None:
     master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
     threading.Timer(0.1, master.up).start()
     out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out) == (0, "chief 10.0.0.1\n")
+    assert (process.returncode, without_beginning(out)) == (0, "chief 10.0.0.1\n")
 
 
 def test_rendezvous_without_a_master(place: Place, master: TaskMaster) -> None:
@@ -263,3 +264,20 @@ def test_rendezvous_without_a_master(place: Place, master: TaskMaster) -> None:
     assert code == 1
     assert "did not meet within 0 s: the master at" in err
     master.up()
+
+
+SECRETS = {"environment": {"environment_variables": ["TOKEN=t0p"]}, "data": {"secrets": {"key": "t0p"}}}
+
+
+def test_the_output_of_a_run_begins_with_a_line_that_readers_count(place: Place) -> None:
+    """Once, before all else, hooks included, with the configuration without its secrets; not where Determined's own
+    launcher says it."""
+    (place.work / "startup-hook.sh").write_text("echo hook\n")
+    place.configure(entrypoint="echo script", **SECRETS)
+    process = place.start(DET_CONTAINER_ID="c1")
+    out, _ = process.communicate(timeout=60)
+    first, *rest = out.splitlines()
+    assert first.startswith(BEGINNING + f"c1) on agent {place.env['DET_AGENT_ID']}: {{")
+    assert ("t0p" in out, "TOKEN=********" in first, rest) == (False, True, ["hook", "script"])
+    place.configure(entrypoint="echo determined.exec.launch", **SECRETS)
+    assert place.start().communicate(timeout=60)[0].splitlines() == ["hook", "determined.exec.launch"]

@@ -18,6 +18,7 @@ import tenax
 from tenax.runtime.planning import Machine
 from tenax.runtime.process import FIRST_PROGRAMS, ProcessRuntime
 from tenax.wire.agents import ContainerSpec, Mount, TaskFile
+from tenax.wire.task_names import RUN_BEGINS
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import output, placement, spec, until_exited
 
@@ -73,14 +74,16 @@ def trial(bench: ProcessBench, entrypoint: object, *, storage: str = "directory"
 
 
 async def result_of(runtime: ProcessRuntime, task_spec: ContainerSpec) -> tuple[int | None, bytes, bytes]:
-    """Exit code, output and errors of a container run to its end, which is removed."""
+    """Exit code, output below the head of its log, and errors of a container run to its end, which is removed."""
     await runtime.start(task_spec, placement())
     status = await until_exited(runtime, task_spec.container_id)
     name = task_spec.container_id
-    outputs = await output(runtime, name), await output(runtime, name, "stderr")
+    printed, errors = await output(runtime, name), await output(runtime, name, "stderr")
+    head = b"INFO: " + RUN_BEGINS.encode()
+    below = b"".join(line for line in printed.splitlines(keepends=True) if not line.startswith(head))
     await runtime.remove(name)
     assert status.exit is not None
-    return status.exit.code, *outputs
+    return status.exit.code, below, errors
 
 
 async def both(bench: ProcessBench, task_spec: ContainerSpec) -> list[tuple[int | None, bytes, bytes]]:

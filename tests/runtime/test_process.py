@@ -63,6 +63,27 @@ class TestProcess(RealRuntimeKit):
         assert again is not None
         assert again.exit == status.exit
 
+    async def test_what_a_program_left_in_the_background_says_its_last_words(self, bench: ProcessBench) -> None:
+        """For so long as DET_LOG_WAIT_TIME says, while it holds the output; the exit is that of the program."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "lingers")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready\n")
+        # The program itself has ended, and been collected by its supervisor.
+        (bench.run_directory(task_spec.container_id) / "go").touch()
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit == Exit(code=0)
+        assert await output(runtime, task_spec.container_id) == b"ready\nlast words\n"
+
+    async def test_who_holds_no_output_is_waited_for_by_nobody(self, bench: ProcessBench) -> None:
+        """What closed its output has nothing more to say, and is ended with the program."""
+        runtime = await bench.runtime()
+        closed = "import os, time\nif os.fork() == 0:\n    os.close(1); os.close(2)\n    while True: time.sleep(60)\n"
+        task_spec = spec(bench, "waits", argv=["{python}", "-c", closed])
+        await runtime.start(task_spec, placement())
+        status = await until_exited(runtime, task_spec.container_id)
+        assert (status.exit, belonging_to(task_spec.container_id)) == (Exit(code=0), [])
+
     async def test_it_is_news_when_a_supervisor_is_killed(self, bench: ProcessBench) -> None:
         """Nobody can send a message then; the container is named all the same."""
         first = await bench.runtime()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenax.runtime import segments
-from tenax.runtime.supervisor import Segments
+from tenax.runtime.supervisor import MARKS, Segments
 
 
 @pytest.fixture
@@ -78,3 +78,31 @@ def test_streams_do_not_mix(folder: Path) -> None:
     Segments("stderr", 1 << 20).write(b"err")
     assert segments.read(folder, "stderr", 0, 100) == (0, b"err")
     assert segments.read(folder, "stdout", 3, 100) == (3, b"")
+
+
+def test_it_is_known_when_a_byte_was_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a second, and to a hundredth of its age: how old what waits is, and where what came later begins."""
+    clock = [1000.0]
+    monkeypatch.setattr("tenax.runtime.supervisor.time.monotonic", lambda: clock[0])
+    writer = Segments("stdout", 1 << 20)
+    assert segments.written(folder, "stdout", 0) == (float("inf"), None)
+    for after, text in ((0.0, b"first\n"), (0.5, b"second\n"), (60.0, b"third\n"), (0.2, b"fourth\n")):
+        clock[0] += after
+        writer.write(text)
+    third = len(b"first\nsecond\n")
+    assert segments.written(folder, "stdout", 0) == (1000.0, third)
+    assert segments.written(folder, "stdout", third - 1) == (1000.0, third)
+    assert segments.written(folder, "stdout", third) == (1060.5, None)
+
+
+def test_the_marks_of_time_are_a_ring(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it runs they take no more room; what is older than the oldest is as old as that."""
+    clock = [0.0]
+    monkeypatch.setattr("tenax.runtime.supervisor.time.monotonic", lambda: clock[0])
+    writer = Segments("stdout", 1 << 20)
+    for _ in range(MARKS + 100):
+        clock[0] += 2.0
+        writer.write(b"x")
+    assert (folder.parent / "times-stdout").stat().st_size == MARKS * 16
+    assert segments.written(folder, "stdout", 0) == (202.0, 100)
+    assert segments.written(folder, "stdout", MARKS + 99)[0] == 2.0 * (MARKS + 100)

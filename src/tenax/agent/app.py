@@ -25,13 +25,14 @@ from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import AgentSession, Face
-from tenax.config.agent import AgentSettings
+from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtimes import AUTO, RUNTIMES
 from tenax.storage.private_directory import mark_private
-from tenax.wire.agents import SlotInfo
+from tenax.supervision import keep_running
+from tenax.wire.agents import Allowed, SlotInfo
 
 log = structlog.get_logger("tenax.agent")
 
@@ -110,21 +111,33 @@ async def _serve(
         ports={},
     )
     fleet = Fleet(tools)
-    face = Face(socket.gethostname(), runtime.name, slots)
-    session = AgentSession(link, fleet, reports, face, cluster_id)
+    face = Face(socket.gethostname(), runtime.name, slots, _allowed(settings.allowed, by_engine=runtime.by_engine))
+    session = AgentSession(link, fleet, reports, face, cluster_id, settings.hooks.on_connection_lost)
 
     def connected(address: str) -> None:
         if settings.address is None:
             tools.address = address_towards(settings.master_url, address)
 
     await fleet.adopt()
-    listening = asyncio.create_task(fleet.listen())
+    listening = asyncio.create_task(keep_running("news of the runtime", fleet.listen))
     try:
         await session.run(connected)
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
         await fleet.close()
+
+
+def _allowed(settings: AllowedSettings, *, by_engine: bool) -> Allowed:
+    return Allowed(
+        bind_mounts=list(settings.bind_mounts),
+        capabilities=list(settings.capabilities),
+        devices=list(settings.devices),
+        # A process of uid 0 is the agent itself, where that is not root.
+        root=settings.root or (not by_engine and os.geteuid() != 0),
+        unmapped=settings.unmapped,
+        by_engine=by_engine,
+    )
 
 
 def _certificate(settings: AgentSettings) -> str:

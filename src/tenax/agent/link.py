@@ -186,6 +186,11 @@ def _seconds(header: str | None) -> float:
 
 
 def _unreachable(url: str, error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return (
+            f"the certificate of the master at {url} is not one that this machine trusts ({error.certificate_error}): "
+            "copy it here and name it with --master-cert FILE; for another name in it set tls.master_cert_name"
+        )
     return f"cannot reach the master at {url}: {str(error) or type(error).__name__}"
 
 

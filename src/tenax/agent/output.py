@@ -8,12 +8,15 @@ Rules it keeps:
   logs. Once a container has ended, nothing waits for room.
 - What is gone for good is said to the master, which writes one line for it; where not even that is taken, ``lost`` says
   so, and the exit brings it along.
+- What waited, for this agent or for the master, goes with its age, in chunks of about one time: a line keeps its own.
 - One chunk per container is in memory at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 import zlib
 from dataclasses import dataclass
 from typing import cast
@@ -31,6 +34,8 @@ _STREAMS = cast("tuple[OutputStream, ...]", STREAMS)
 #: Between two chunks of a chatty container: enough for tens of lines to travel together, too short to be noticed.
 _INTERVAL_S = 0.02
 _BACKSTOP_S = 1.0
+#: Output that nobody looked for in so long may have waited.
+_WAITED_S = 2.5
 #: Above this, compression would hold up the event loop.
 _COMPRESS_IN_THREAD = 64 * 1024
 _UNKNOWN = frozenset({404, 410})
@@ -58,6 +63,8 @@ class _Position:
     #: Whether what the master has ends within a line; None where that is not known: it may.
     within_line: bool | None = None
     finished: bool = False
+    #: When it was looked at, on the monotonic clock; what is found long after that was written before now.
+    looked_at: float = -math.inf
 
     def move(self, following: int) -> None:
         self.next = self.read = following
@@ -171,16 +178,33 @@ class OutputShipper:
             ended = self._end.is_set()
             limit = _PROBE_BYTES if self._no_room and not ended else CHUNK_BYTES
             first, data = await self._runtime.read_output(self._container_id, stream, position.read, limit)
+            data, age_s = await self._of_one_time(stream, position, first, data)
             if data and ended and self._no_room:
                 position.read = first + len(data)
                 more = True
             elif data:
                 more = True
-                await self._ship(stream, position, first, data)
+                await self._ship(stream, position, first, data, age_s)
             elif ended:
                 await self._finish(stream, position, first)
                 more = more or not position.finished
         return more
+
+    async def _of_one_time(
+        self, stream: OutputStream, position: _Position, first: int, data: bytes
+    ) -> tuple[bytes, float]:
+        """As much of ``data`` as was written at about one time, and how many seconds ago that was; 0: just now."""
+        now = time.monotonic()
+        waited = now - position.looked_at > _WAITED_S
+        position.looked_at = now
+        if not data or not waited:
+            return data, 0.0
+        age_s, later = await self._runtime.output_time(self._container_id, stream, first)
+        if later is not None and first < later < first + len(data):
+            # The rest is looked at in the same way.
+            position.looked_at = -math.inf
+            data = data[: later - first]
+        return data, age_s
 
     async def _ask_positions(self) -> dict[OutputStream, _Position]:
         async with self._slots:
@@ -188,10 +212,10 @@ class OutputShipper:
         offsets = decoded(body, dict[str, int])
         return {stream: _Position(offsets.get(stream, 0), offsets.get(stream, 0)) for stream in _STREAMS}
 
-    async def _ship(self, stream: OutputStream, position: _Position, first: int, data: bytes) -> None:
+    async def _ship(self, stream: OutputStream, position: _Position, first: int, data: bytes, age_s: float) -> None:
         end = first + len(data)
         try:
-            following = await self._post(stream, position.next, first, data)
+            following = await self._post(stream, position.next, first, data, age_s=age_s)
         except MasterRefused as refused:
             if refused.status in _PASSING or refused.status < 400:
                 raise
@@ -218,7 +242,14 @@ class OutputShipper:
         position.finished = True
 
     async def _post(
-        self, stream: OutputStream, gone_from: int, offset: int, data: bytes, *, final: bool = False
+        self,
+        stream: OutputStream,
+        gone_from: int,
+        offset: int,
+        data: bytes,
+        *,
+        final: bool = False,
+        age_s: float = 0.0,
     ) -> int:
         """The first byte that the master does not have."""
         async with self._slots:
@@ -230,6 +261,8 @@ class OutputShipper:
             query["gone_from"] = str(gone_from)
             if final:
                 query["final"] = "true"
+            if age_s:
+                query["age_ms"] = str(int(age_s * 1000))
             reply = await self._link.post("/agents/logs", body, query=query)
         self._attempts.reset()
         self._refused_s = 0.0

@@ -12,7 +12,7 @@ Rules it keeps:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -22,12 +22,14 @@ import structlog
 import tenax
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.fleet import Fleet
+from tenax.agent.hooks import run_hook
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
 from tenax.backoff import Retry
 from tenax.errors import UserError
 from tenax.wire.agents import (
     PROTOCOL,
     AgentReport,
+    Allowed,
     DesiredStates,
     FromMaster,
     Hello,
@@ -53,17 +55,29 @@ class Face:
     hostname: str
     runtime: str
     slots: tuple[SlotInfo, ...]
+    allowed: Allowed
 
 
 class AgentSession:
     """`run` is the agent's life."""
 
-    def __init__(self, link: Link, fleet: Fleet, reports: ContainerReports, face: Face, cluster_id: str) -> None:
+    def __init__(
+        self,
+        link: Link,
+        fleet: Fleet,
+        reports: ContainerReports,
+        face: Face,
+        cluster_id: str,
+        on_lost: Sequence[str] = (),
+    ) -> None:
         self._link = link
         self._fleet = fleet
         self._reports = reports
         self._face = face
         self._cluster_id = cluster_id
+        #: The program that is run when a connection that stood is lost.
+        self._on_lost = on_lost
+        self._hook: asyncio.Task[None] | None = None
         #: Of the desired states obeyed last.
         self._generation = 0
         self._revision = -1
@@ -74,6 +88,14 @@ class AgentSession:
         Raises UserError when the master says that trying again will not help, MasterRefused when it does not know the
         credential (any more).
         """
+        try:
+            await self._connect_again(connected)
+        finally:
+            if self._hook is not None:
+                self._hook.cancel()
+                await asyncio.gather(self._hook, return_exceptions=True)
+
+    async def _connect_again(self, connected: Callable[[str], None]) -> None:
         attempts = retry()
         while True:
             try:
@@ -96,9 +118,18 @@ class AgentSession:
             await self._say(socket, self._hello())
             welcome = await self._welcome(socket)
             attempts.reset()
-            await self._until_lost(socket, welcome)
+            try:
+                await self._until_lost(socket, welcome)
+            except MasterUnreachable:
+                self._run_hook()
+                raise
         finally:
             await socket.close()
+
+    def _run_hook(self) -> None:
+        """Beside the next connection, which waits for no program; one that still runs is enough."""
+        if self._hook is None or self._hook.done():
+            self._hook = asyncio.ensure_future(run_hook("on_connection_lost", self._on_lost))
 
     def _hello(self) -> Hello:
         return Hello(
@@ -110,6 +141,7 @@ class AgentSession:
             containers=self._reports.all(),
             generation=self._generation if self._revision >= 0 else -1,
             revision=self._revision,
+            allowed=self._face.allowed,
         )
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:

@@ -7,7 +7,8 @@ Rules it keeps:
 - The files are a task's: they are read with its user's rights, no link is followed, not even that of the folder, and
   nothing but a plain file is read (`tenax.agent.spool_folder`).
 - A last line without newline was torn by a crash and does not count.
-- Where to go on is the master's word: a database that was restored has less than was acknowledged, and gets it again.
+- Where to go on is the master's word: a database that was restored has less than was acknowledged, and gets it again,
+  but for files that were removed since: what is missing of those is declared lost.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import structlog
 
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.agent.spool_folder import STREAM_SUFFIX, SpoolAck, SpoolFolder
+from tenax.backoff import Retry
 from tenax.wire.agents import ContainerSpec
 
 log = structlog.get_logger("tenax.agent")
@@ -78,6 +80,9 @@ async def ship(
                 loss = f"the reports in {name} cannot be read: {error.strerror}"
             if loss:
                 lost.append(loss)
+        for name, taken in ({} if acks_hold else await folder.removed()).items():
+            if loss := await _Shipping(link, folder, name, spec, budget).missing(taken):
+                lost.append(loss)
     finally:
         folder.close()
     return "; ".join(lost)
@@ -101,18 +106,9 @@ class _Shipping:
         # A batch of nothing asks what is acknowledged.
         while (batch := await self._folder.lines(self._name, self._ack.offset)) or ask:
             try:
-                acked = await self._post(batch)
-            except MasterUnreachable as away:
-                await pause(attempts.pause(away.retry_after))
-                continue
+                acked = await self._ask(batch, attempts)
             except MasterRefused as refused:
-                if not batch and refused.status in _HOPELESS_STATUS:
-                    return ""
-                started = time.monotonic()
-                await pause(attempts.pause())
-                if not self._budget.spend(time.monotonic() - started, refused.status):
-                    return await self._lost(refused.message)
-                continue
+                return await self._lost(refused.message) if batch or refused.status not in _HOPELESS_STATUS else ""
             ask = False
             if await self._go_back(acked) or await self._advance(batch, acked) or not batch:
                 attempts.reset()
@@ -121,6 +117,35 @@ class _Shipping:
             if not self._budget.spend(1.0, 200):
                 return await self._lost("the master acknowledges nothing")
         return ""
+
+    async def missing(self, taken: int) -> str:
+        """Of a removed file, of which the master took ``taken`` lines, what it does not have any more."""
+        try:
+            acked = await self._ask(b"", retry())
+        except MasterRefused:
+            return ""
+        if acked >= taken:
+            return ""
+        log.error("reports lost", container=self._spec.container_id, lost=taken - acked, reason="a restored database")
+        return (
+            f"{taken - acked} reports of the task are not stored any more: the database was restored from a copy, and "
+            "their file was removed after the master had taken them"
+        )
+
+    async def _ask(self, batch: bytes, attempts: Retry) -> int:
+        """What is acknowledged after ``batch``, however long the master is away. Raises MasterRefused: for good."""
+        while True:
+            try:
+                return await self._post(batch)
+            except MasterUnreachable as away:
+                await pause(attempts.pause(away.retry_after))
+            except MasterRefused as refused:
+                if not batch and refused.status in _HOPELESS_STATUS:
+                    raise
+                started = time.monotonic()
+                await pause(attempts.pause())
+                if not self._budget.spend(time.monotonic() - started, refused.status):
+                    raise
 
     async def _post(self, batch: bytes) -> int:
         query = {"container_id": self._spec.container_id, "stream": self._name.removesuffix(STREAM_SUFFIX)}

@@ -22,7 +22,7 @@ from tenax.runtime.users import acting_as, owner_of
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
 Result = TypeVar("Result")
-STREAM_SUFFIX = ".jsonl"
+STREAM_SUFFIX, ACK_SUFFIX = ".jsonl", ".ack"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,6 +51,10 @@ class SpoolFolder:
     async def streams(self) -> list[str]:
         """Names of the files that hold reports."""
         return await self._do(_streams)
+
+    async def removed(self) -> dict[str, int]:
+        """Files that were removed once the master had them whole, as their acknowledgements say: lines by name."""
+        return await self._do(_removed)
 
     async def ack(self, name: str) -> SpoolAck:
         """Never beyond the end of the file: an ack that claims more is not believed."""
@@ -81,6 +85,12 @@ def _streams(folder: int) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.endswith(STREAM_SUFFIX))
 
 
+def _removed(folder: int) -> dict[str, int]:
+    names = set(os.listdir(folder))
+    files = (name.removesuffix(ACK_SUFFIX) + STREAM_SUFFIX for name in sorted(names) if name.endswith(ACK_SUFFIX))
+    return {file: ack.n for file in files if file not in names and (ack := _read_ack(folder, file)).n > 0}
+
+
 def _open(folder: int, name: str) -> int:
     """Raises OSError, also for what is not a plain file."""
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -100,13 +110,20 @@ def _lines(folder: int, name: str, offset: int) -> bytes:
 
 
 def _ack(folder: int, name: str) -> SpoolAck:
+    ack = _read_ack(folder, name)
     try:
-        with os.fdopen(_open(folder, ack_path(name)), "rb") as file:
-            ack = msgspec.json.decode(file.read(4096), type=SpoolAck)
         size = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
-    except (OSError, msgspec.MsgspecError):
+    except OSError:
         return SpoolAck()
     return ack if 0 <= ack.offset <= size else SpoolAck()
+
+
+def _read_ack(folder: int, name: str) -> SpoolAck:
+    try:
+        with os.fdopen(_open(folder, ack_path(name)), "rb") as file:
+            return msgspec.json.decode(file.read(4096), type=SpoolAck)
+    except (OSError, msgspec.MsgspecError):
+        return SpoolAck()
 
 
 def _write_ack(folder: int, name: str, ack: SpoolAck) -> None:

@@ -211,6 +211,8 @@ class Context:
 
     def _close(self, *, failing: bool) -> None:
         try:
+            if self._train is not None:
+                self._train.close()
             if self._tensorboard is not None:
                 self._tensorboard.close()
             if self._profiler is not None:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from typing import Optional
 
 
-#: A file that the master has whole, and that is longer than this, is followed by a new one and removed: a training of
-#: weeks does not fill the disk with what is stored elsewhere.
+#: A file that the master has whole, and that is longer than this, is followed by a new one, and removed when that one
+#: is followed in its turn: a training of weeks does not fill the disk with what is stored elsewhere, and a master whose
+#: database is restored from a copy gets the latest reports again. Of a removed one the acknowledgement stays: by it the
+#: agent finds out how many are gone.
 TURN_BYTES = 64 * 1024 * 1024
 
 
@@ -57,6 +59,8 @@ class SpoolFile:
         self._fd = -1
         #: Lines in streams before this one, all with the master.
         self._before = 0
+        #: The file before this one.
+        self._previous = ""
         self._start()
 
     def _start(self) -> None:
@@ -151,10 +155,10 @@ class SpoolFile:
             return False
         path = self.path
         self.close()
-        # The acknowledgement goes first: a file without one is sent again, and recognised.
-        for gone in (ack_path(path), path):
+        if self._previous:
             with suppress(OSError):
-                os.unlink(gone)
+                os.unlink(self._previous)
+        self._previous = path
         self._before += self.written_n
         self._start()
         return True
@@ -182,6 +186,7 @@ class SpoolFile:
         """After a fork, in the child: the stream is the parent's; the next append begins one of our own."""
         self.close()
         self._before = 0
+        self._previous = ""
         self._start()
 
     def _open(self) -> None:

@@ -57,6 +57,8 @@ class TrainContext:
         self._mode = mode
         self._reported = False
         self._progress = -1.0
+        searcher = trial._config.get("searcher") if trial is not None else None
+        self._validations = _Validations(searcher.get("metric") if isinstance(searcher, dict) else None)
 
     def report_training_metrics(
         self, steps_completed: int, metrics: Metrics, batch_metrics: Optional[Sequence[Metrics]] = None
@@ -94,6 +96,8 @@ class TrainContext:
         urgent = group == "validation" or not self._reported
         self._spool.report(METRICS, body, urgent=urgent)
         self._reported = True
+        if group == "validation":
+            self._validations.add(steps_completed, metrics)
         if self._scalars is not None:
             self._scalars.report(body)
 
@@ -172,9 +176,43 @@ class TrainContext:
         if self._tensorboard is not None:
             self._tensorboard.upload(selector, mangler, self._rank)
 
+    def close(self) -> None:
+        """There are no more reports."""
+        self._validations.look()
+
     def _refuse_rank(self, what: str) -> None:
         if self._rank != 0:
             raise NotNow(f"only the chief may {what}, and this is rank {self._rank}: ask distributed.rank == 0 first")
+
+
+class _Validations:
+    """Says once where validations lack the searcher's metric: then its name is mistyped, as a rule.
+
+    What is reported of one step may come in parts: a step is looked at when another one begins.
+    """
+
+    def __init__(self, metric: object) -> None:
+        #: Empty: nothing is missed, any more.
+        self._metric = metric if isinstance(metric, str) else ""
+        self._step: Optional[int] = None
+        self._names: set[str] = set()
+
+    def add(self, step: int, metrics: Metrics) -> None:
+        """Metrics of a step."""
+        if self._metric and step != self._step:
+            self.look()
+            self._step = step
+        if self._metric:
+            self._names.update(map(str, metrics))
+
+    def look(self) -> None:
+        """At all that was added."""
+        if self._metric and self._names and self._metric not in self._names:
+            names = ", ".join(sorted(self._names))
+            say(f"warning: searcher.metric is {self._metric!r}, which no validation has: they report {names}")
+            self._metric = ""
+        elif self._metric in self._names:
+            self._metric = ""
 
 
 def _metadata(answer: object) -> JsonObject:

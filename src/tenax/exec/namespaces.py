@@ -2,7 +2,9 @@
 
 The new root is a small file system in memory. It holds what stands in the old one, mounted at the same paths, and the
 targets; a directory in which a target would have to be made is taken apart into its entries, so that nothing is made on
-the machine. The new root itself cannot be written: what would be lost at the end is refused at once.
+the machine. The new root itself cannot be written: what would be lost at the end is refused at once. Where the user may
+write beside the target, though, it is made on the machine, and stays there empty, as with a container engine: nothing
+could be written to a directory that is taken apart.
 
 As root a mount namespace suffices. Anyone else takes a user namespace in which they are the same user; in it, as in the
 first, programs started later have no more rights than before.
@@ -25,22 +27,28 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
 MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
 MNT_DETACH = 2
 PR_SET_DUMPABLE = 4
+SHM = "/dev/shm"
+#: Of the system itself: nothing is made there, and what tasks write is elsewhere.
+_TAKEN_APART = ("/", "/run")
 #: NOSUID, NODEV, NOEXEC, NOATIME, NODIRATIME: the same numbers in what is told of a mount and in what is asked for one.
 _SAME_FLAGS = 2 | 4 | 8 | 1024 | 2048
 #: Number of the system call, which has no function in the C library, by machine.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "riscv64": 41}
 
 
-def enter(targets: Mapping[str, str], new_root: str, read_only: Collection[str] = ()) -> None:
+def enter(targets: Mapping[str, str], new_root: str, read_only: Collection[str] = (), shm_bytes: int = 0) -> None:
     """Move this process, of one thread, to where each target (an absolute path) is what it names.
 
-    ``new_root``: an empty directory, which stays empty. ``read_only``: targets that cannot be written. Raises OSError.
+    ``new_root``: an empty directory, which stays empty. ``read_only``: targets that cannot be written. ``shm_bytes``:
+    of a shared memory of its own; 0: the machine's. Raises OSError.
     """
     here = os.getcwd()
-    _unshare()
-    _mount(None, "/", MS_REC | MS_SLAVE)
     real = {os.path.realpath(path): source for path, source in targets.items()}
     inner = {path for path in real if any(path.startswith(f"{other}/") for other in real)}
+    for path in sorted(real.keys() - inner):
+        _make_beside_what_is_written(real[path], path)
+    _unshare()
+    _mount(None, "/", MS_REC | MS_SLAVE)
     there = {path for path, source in real.items() if os.path.exists(path) and _alike(path, source)} - inner
     _mount("tmpfs", new_root, MS_NOSUID | MS_NODEV, kind="tmpfs", options="mode=755,size=1m")
     _populate("", new_root, {path: source for path, source in real.items() if path not in there | inner})
@@ -50,6 +58,8 @@ def enter(targets: Mapping[str, str], new_root: str, read_only: Collection[str] 
         # Where it has to be made, it is made in what is mounted above it, as a container engine does.
         _make(real[path], new_root + path)
         _mount(real[path], new_root + path, MS_BIND | MS_REC)
+    if shm_bytes:
+        _mount("tmpfs", f"{new_root}{SHM}", MS_NOSUID | MS_NODEV, kind="tmpfs", options=f"mode=1777,size={shm_bytes}")
     _pivot(new_root)
     # What was mounted there came along with its surroundings.
     _libc().umount2(os.fsencode(new_root), MNT_DETACH)
@@ -99,6 +109,21 @@ def _make(source: str, place: str) -> None:
         os.makedirs(place, exist_ok=True)
     elif not os.path.exists(place):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _make_beside_what_is_written(source: str, path: str) -> None:
+    """Make a place that is not there on the machine, where this user may write next to it."""
+    above = os.path.dirname(path)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if os.path.lexists(path) or above in _TAKEN_APART or not os.access(above, os.W_OK):
+        return
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _make(source, path)
+    except OSError:
+        # Then the directory is taken apart, as where nobody may write.
+        pass
 
 
 def _bind(source: str, place: str) -> None:

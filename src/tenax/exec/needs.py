@@ -11,7 +11,7 @@ import sys
 
 from tenax.client.connection import fast_json
 from tenax.storage.port import SHARED_FS_MOUNT
-from tenax.wire.task_names import HOST_PATHS, OWN_HOOK, READ_ONLY_PATHS, RUN_DIRECTORY
+from tenax.wire.task_names import HOST_PATHS, OWN_HOOK, READ_ONLY_PATHS, RUN_DIRECTORY, SHM_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ def read_only_paths(env: Mapping[str, str]) -> list[str]:
     """Those of them that are not to be written."""
     guarded = fast_json.loads(env.get(READ_ONLY_PATHS) or "[]")
     return [str(path) for path in guarded] if isinstance(guarded, list) else []
+
+
+def shm_bytes(env: Mapping[str, str]) -> int:
+    """How much shared memory of its own it is to have; 0: it takes the machine's.
+
+    Nothing where what the task has of files lies in the machine's shared memory: it would not see them any more.
+    """
+    size = env.get(SHM_BYTES, "")
+    inside = any(f"{path}/".startswith("/dev/shm/") for path in (os.getcwd(), env.get("DET_RUN_DIR") or "/"))
+    return int(size) if size.isdecimal() and not inside and os.path.isdir("/dev/shm") else 0
 
 
 def misplaced(env: Mapping[str, str]) -> list[str]:

@@ -12,7 +12,8 @@ import os
 from tenax.client.connection import fast_json
 from tenax.core.info import REQUIRED, cluster_from_environment
 from tenax.errors import InvalidInput
-from tenax.wire.task_names import RUN_DIRECTORY
+from tenax.hidden import without_secrets
+from tenax.wire.task_names import RUN_BEGINS, RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,8 +81,21 @@ def write_cluster(env: Mapping[str, str], run_dir: str) -> None:
     _write(run_dir, "resources", fast_json.dumps({"gpu_uuids": visible_uuids(env)}))
 
 
-def meet(trial: TrialEnvironment) -> list[str]:
-    """Wait for the other members, if there are any; write ``rendezvous.json``; the addresses in the order of rank."""
+def announce(trial: TrialEnvironment) -> None:
+    """The line with which Determined begins the output of a run, which scripts look for and count.
+
+    Its own launcher says it, too, and then we do not. On standard output: of the other stream, the last line is taken
+    for the reason of a failure.
+    """
+    entrypoint = trial.config.get("entrypoint")
+    if "determined.exec.launch" not in (entrypoint if isinstance(entrypoint, str) else fast_json.dumps(entrypoint)):
+        container, agent = trial.env.get("DET_CONTAINER_ID", ""), trial.env["DET_AGENT_ID"]
+        shown = fast_json.dumps(without_secrets(trial.config))
+        print(f"INFO: {RUN_BEGINS}{container}) on agent {agent}: {shown}", flush=True)
+
+
+def meet(trial: TrialEnvironment) -> tuple[list[str], int]:
+    """Wait for the other members, if there are any; write ``rendezvous.json``; all addresses by rank, and our rank."""
     if trial.members_expected():
         from tenax.exec.rendezvous import rendezvous
 
@@ -91,7 +105,7 @@ def meet(trial: TrialEnvironment) -> list[str]:
         addresses, rank, slots = ["127.0.0.1"], 0, [len(trial.slot_ids)]
     document = {"container_addrs": addresses, "container_rank": rank, "container_slot_counts": slots}
     _write(trial.run_dir, "rendezvous", fast_json.dumps(document))
-    return addresses
+    return addresses, rank
 
 
 def needs_standard_library_only(trial: TrialEnvironment) -> bool:

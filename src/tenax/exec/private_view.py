@@ -8,8 +8,9 @@ where it looks; everything else is as before, at the same paths, and nothing is 
 Rules it keeps:
 
 - Only a task that needs it has one (`tenax.exec.needs`): whose Python, or the Python that its entrypoint names, holds
-  that package; whose bind mounts are elsewhere on this machine, or must not be written; whose script names a fixed path
-  (``DET_PRIVATE_VIEW=1`` asks for one, ``0`` for none). Others pay for a look at a few files and directories.
+  that package; whose bind mounts are elsewhere on this machine, or must not be written; whose configuration has a
+  ``shm_size``; whose script names a fixed path (``DET_PRIVATE_VIEW=1`` asks for one, ``0`` for none). Others pay for a
+  look at a few files and directories.
 - No process ids change and nothing stands between supervisor and program: the task itself moves, before it becomes the
   user's program, and so do all that it starts. A program that finds the package only later moves when it imports it.
 - Where the machine forbids it, the task is told what is not where it looks, and runs; importing that package is refused
@@ -67,6 +68,9 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
             raise NoPrivateView(why) from error
         env[SWITCH] = _REFUSED + why
         elsewhere = needs.misplaced(env) or needs.fixed_paths(entrypoint)
+        if needs.shm_bytes(env):
+            message = f"this task shares /dev/shm with this machine, whatever its shm_size; {_forbidden(error)}"
+            print(f"tenax: {message}", file=sys.stderr, flush=True)
         if elsewhere:
             paths = ", ".join(elsewhere)
             message = (
@@ -104,7 +108,7 @@ def is_needed(env: Mapping[str, str], entrypoint: Json) -> bool:
         return True
     if (env.get("DET_RUN_DIR") or RUN_DIRECTORY) == RUN_DIRECTORY:
         return False  # in a container of an image all is where it belongs
-    return bool(needs.misplaced(env) or needs.fixed_paths(entrypoint))
+    return bool(needs.misplaced(env) or needs.shm_bytes(env) or needs.fixed_paths(entrypoint))
 
 
 def targets(env: Mapping[str, str], run_dir: str) -> dict[str, str]:
@@ -118,7 +122,7 @@ def _enter(env: Mapping[str, str], run_dir: str) -> None:
 
     root = os.path.join(run_dir, "view")
     os.makedirs(root, mode=0o700, exist_ok=True)
-    namespaces.enter(targets(env, run_dir), root, needs.read_only_paths(env))
+    namespaces.enter(targets(env, run_dir), root, needs.read_only_paths(env), needs.shm_bytes(env))
 
 
 def _forbidden(error: OSError) -> str:

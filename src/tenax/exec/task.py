@@ -61,7 +61,7 @@ def command_of(encoded: str) -> list[Json]:
         command = fast_json.loads(encoded)
     except ValueError as error:
         raise InvalidInput(f"{ENTRYPOINT} is not JSON: {error}") from None
-    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise InvalidInput("entrypoint is missing: give a command, as a list of strings")
     return [sys.executable if word == PYTHON and not n else word for n, word in enumerate(command)]
 
@@ -69,6 +69,8 @@ def command_of(encoded: str) -> list[Json]:
 def argv_of(command: list[Json], env: Mapping[str, str]) -> list[str]:
     """What is executed for these words."""
     argv = [str(word) for word in command]
+    if not argv:
+        return ["/bin/sh", "-c", ":"]
     if len(argv) > 1:
         return argv
     # Words without a colon: what looks like the name of a class is nothing special here.

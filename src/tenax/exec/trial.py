@@ -1,10 +1,11 @@
 """The first program of a trial's container: ``python -m tenax.exec.trial``. Standard library only, Python 3.9.
 
-In order: info files; a private view of the file system where one is needed; the startup hooks (the cluster's, then
-``startup-hook.sh`` of the model code), sourced by a shell that comes back here; the other members; the checkpoint
-storage is tried; then the entrypoint replaces this process. The work directory is the model code already: the agent
-unpacked it. What goes wrong on the way is said on standard error and ends with exit code 1 (126, 127 as a shell's: the
-entrypoint cannot be executed, is not there).
+In order: a line that says what begins (of several members, the first says it, once they have met); info files; a
+private view of the file system where one is needed; the startup hooks (the cluster's, then ``startup-hook.sh`` of the
+model code), sourced by a shell that comes back here; the other members; the checkpoint storage is tried; then the
+entrypoint replaces this process. The work directory is the model code already: the agent unpacked it. What goes wrong
+on the way is said on standard error and ends with exit code 1 (126, 127 as a shell's: the entrypoint cannot be
+executed, is not there).
 
 Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
 """
@@ -26,7 +27,10 @@ def main() -> int:
         if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
             # Forked from a program of the agent's: site packages are not there.
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
+        alone = not trial.members_expected()
         if launch.AFTER_HOOKS not in sys.argv:
+            if alone:
+                prepare.announce(trial)
             prepare.write_info(trial)
             private_view.give_if_needed(os.environ, trial.run_dir, entrypoint)
             hooks = launch.hooks(trial.run_dir)
@@ -41,9 +45,11 @@ def main() -> int:
             argv = launch.starting_a_class(entrypoint)
         else:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))
-        if trial.members_expected():
+        if not alone:
             launch.check_reaches_others(entrypoint)
-        addresses = prepare.meet(trial)
+        addresses, rank = prepare.meet(trial)
+        if not alone and rank == 0:
+            prepare.announce(trial)
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]
         prepare.validate_storage(trial)

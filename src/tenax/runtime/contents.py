@@ -2,6 +2,15 @@
 
 Blocking: call it in a thread. Archives come from users: an entry that would land outside the work directory is refused,
 and all is unpacked and written with the rights of the task's user, so that what slips through opens nothing.
+
+Rules, of our own so that they are the same under every Python (`tarfile` has such a filter since 3.11.4 alone):
+
+- A name is below the directory: no ``..`` in it, a slash in front is dropped. Its parents are directories, never links.
+- A symbolic link is relative and leads to a place below the directory; ``..`` stands in front of its target alone. With
+  the rule before, what it leads through is known: no link of the archive makes another one lead out.
+- A hard link is one to a regular file of the archive. Devices, sockets and pipes are refused.
+- Nothing that stands there is followed or written through: it is replaced, and a directory stays one.
+- Files are their owner's to write; nobody else's, and without set-user-id. Whose they are is whoever unpacks.
 """
 
 from __future__ import annotations
@@ -10,11 +19,12 @@ import contextlib
 import grp
 import gzip
 import os
-import platform
 import pwd
+import shutil
+import stat
 import tarfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +36,9 @@ from tenax.wire.task_names import RUN_DIRECTORY
 
 #: Loaded here: as the task's user this Python may be out of reach.
 _NEEDED = (gzip,)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PIECE = 1 << 20
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
 
 
@@ -97,24 +110,6 @@ def _known(look_up: Callable[[int], object], number: int) -> bool:
     return True
 
 
-def unpack(archive: IO[bytes], target: Path) -> None:
-    """A gzip-compressed tar into ``target``; links and names that lead out of it are refused."""
-    if not hasattr(tarfile, "data_filter"):
-        # Python 3.11.3 and older have no such check, and what comes from users is not unpacked without it.
-        raise StartFailed(
-            f"the agent's Python {platform.python_version()} cannot unpack code safely: start it with 3.11.4 or newer",
-            platform=True,
-        )
-    try:
-        with tarfile.open(fileobj=archive, mode="r:gz") as tar:
-            tar.extractall(target, filter="data")
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        if isinstance(error, tarfile.FilterError):
-            message = f"the model code cannot be unpacked: {error}; leave that entry out"
-            raise StartFailed(message, platform=False) from None
-        raise StartFailed(f"the archive of the model code is damaged: {error}", platform=True) from None
-
-
 def inside(run: Path, path: str) -> Path:
     """Where a file of a specification goes below ``run``. Raises StartFailed if that is elsewhere."""
     relative = Path(path)
@@ -160,3 +155,120 @@ def _closed(path: Path) -> Path | None:
         except FileNotFoundError:
             return None
     return None
+
+
+class _Refused(Exception):
+    """An entry that breaks a rule."""
+
+
+def unpack(archive: IO[bytes], target: Path) -> None:
+    """A gzip-compressed tar into ``target``. Raises StartFailed for what is refused or damaged, OSError."""
+    root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with tarfile.open(fileobj=archive, mode="r:gz") as tar:
+            for entry in tar:
+                _put(tar, entry, root)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise StartFailed(f"the archive of the model code is damaged: {error}", platform=True) from None
+    except _Refused as refused:
+        raise StartFailed(
+            f"the model code cannot be unpacked: {refused}; leave that entry out", platform=False
+        ) from None
+    finally:
+        os.close(root)
+
+
+def _put(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: int) -> None:
+    parts = _parts(entry.name, entry.name)
+    if not parts:
+        return
+    with _parent(root, parts, entry.name, make=True) as directory:
+        if entry.isdir():
+            _make_directory(parts[-1], directory, entry.name)
+            return
+        _remove(parts[-1], directory, entry.name)
+        if entry.isfile():
+            _write(tar, entry, parts[-1], directory)
+        elif entry.issym():
+            os.symlink(_inside(entry, len(parts) - 1), parts[-1], dir_fd=directory)
+        elif entry.islnk():
+            _link(entry, root, parts[-1], directory)
+        else:
+            raise _Refused(f"{entry.name!r} is no file, directory or link")
+
+
+def _parts(name: str, entry: str) -> list[str]:
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in name:
+        raise _Refused(f"{entry!r} would lie outside the work directory")
+    return parts
+
+
+@contextlib.contextmanager
+def _parent(root: int, parts: list[str], entry: str, *, make: bool) -> Iterator[int]:
+    """The directory that the last of the parts is in, where all before are directories."""
+    directory = os.dup(root)
+    try:
+        for part in parts[:-1]:
+            if make:
+                _make_directory(part, directory, entry)
+            try:
+                below = os.open(part, _DIRECTORY, dir_fd=directory)
+            except (NotADirectoryError, FileNotFoundError):
+                raise _Refused(f"{entry!r} lies below {part!r}, which is no directory") from None
+            os.close(directory)
+            directory = below
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _make_directory(name: str, directory: int, entry: str) -> None:
+    try:
+        os.mkdir(name, dir_fd=directory)
+    except FileExistsError:
+        if not stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+            raise _Refused(f"{entry!r} needs a directory where there is none") from None
+
+
+def _remove(name: str, directory: int, entry: str) -> None:
+    try:
+        os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):
+        raise _Refused(f"{entry!r} stands where a directory is") from None
+
+
+def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, name: str, directory: int) -> None:
+    content = tar.extractfile(entry)
+    assert content is not None
+    descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=directory)
+    with open(descriptor, "wb") as file, content:
+        shutil.copyfileobj(content, file, _PIECE)
+        os.fchmod(descriptor, 0o600 | entry.mode & (0o755 if entry.mode & 0o100 else 0o644))
+        file.flush()
+        with contextlib.suppress(OverflowError, ValueError):
+            os.utime(descriptor, (entry.mtime, entry.mtime))
+
+
+def _inside(entry: tarfile.TarInfo, depth: int) -> str:
+    """The target of a symbolic link ``depth`` directories below the root."""
+    parts = [part for part in entry.linkname.split("/") if part not in ("", ".")]
+    upwards = 0
+    while upwards < len(parts) and parts[upwards] == "..":
+        upwards += 1
+    if entry.linkname.startswith("/") or "\0" in entry.linkname or upwards > depth or ".." in parts[upwards:]:
+        raise _Refused(f"{entry.name!r} links to {entry.linkname!r}, outside the work directory")
+    return entry.linkname
+
+
+def _link(entry: tarfile.TarInfo, root: int, name: str, directory: int) -> None:
+    parts = _parts(entry.linkname, entry.name)
+    with _parent(root, parts, entry.name, make=False) as source:
+        try:
+            if not stat.S_ISREG(os.stat(parts[-1], dir_fd=source, follow_symlinks=False).st_mode):
+                raise _Refused(f"{entry.name!r} is a hard link to {entry.linkname!r}, which is no file")
+        except (FileNotFoundError, IndexError):
+            raise _Refused(f"{entry.name!r} is a hard link to {entry.linkname!r}, which is not there") from None
+        os.link(parts[-1], name, src_dir_fd=source, dst_dir_fd=directory, follow_symlinks=False)

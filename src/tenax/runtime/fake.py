@@ -85,6 +85,7 @@ class FakeRuntime:
     """See `tenax.runtime.port.Runtime`."""
 
     name = "fake"
+    by_engine = False
 
     def __init__(self, machine: FakeMachine, clock: Callable[[], float] = time.monotonic) -> None:
         self._machine = machine
@@ -146,6 +147,9 @@ class FakeRuntime:
         container = self._machine.containers.get(container_id)
         written = container.stage.written(stream) if container is not None else b""
         return offset, written[offset : offset + limit]
+
+    async def output_time(self, container_id: str, stream: OutputStream, offset: int) -> tuple[float, int | None]:
+        return 0.0, None
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: it is in memory."""

@@ -14,6 +14,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tenax.config.agent import AllowedSettings
@@ -24,20 +25,45 @@ from tenax.wire.agents import READ_ONLY, ContainerSpec, Mount
 _SHARED = frozenset(("shared", "rshared"))
 
 
-def check_user(spec: ContainerSpec, allowed: AllowedSettings) -> None:
-    """Raises StartFailed where the operator does not let a task run as that uid."""
+@dataclass(frozen=True, slots=True)
+class NotAllowed:
+    """Something that is not allowed."""
+
+    #: Of the configuration that asks for it; empty for the user as whom it would run.
+    setting: str
+    #: What it is, and by which setting of the agent an operator would allow it.
+    what: str
+
+
+def user_refusal(spec: ContainerSpec, allowed: AllowedSettings) -> NotAllowed | None:
+    """Why the operator does not let a task run as that uid; None: they do."""
     if spec.uid is None and not allowed.unmapped:
-        raise StartFailed(
+        return NotAllowed(
+            "its owner",
             "its owner has no uid on this machine, and would run as the agent's own user, which its operator does not "
             "allow (allowed.unmapped): an administrator gives one with `tenax user link-with-agent-user`",
-            platform=False,
         )
     if spec.uid == 0 and not allowed.root:
-        raise StartFailed(
+        return NotAllowed(
+            "its owner",
             "it is to run as uid 0, which the operator of this machine does not allow (allowed.root): an administrator "
             "links its owner, or its workspace, with another uid",
-            platform=False,
         )
+    return None
+
+
+def refusals(spec: ContainerSpec, allowed: AllowedSettings) -> list[NotAllowed]:
+    """What a container asks for and the operator does not give to tasks with a uid of their own."""
+    if spec.uid is None:
+        return []
+    return [*_mounts(spec, allowed), *_capabilities(spec, allowed), *_devices(spec, allowed)]
+
+
+def check_user(spec: ContainerSpec, allowed: AllowedSettings) -> None:
+    """Raises StartFailed where the operator does not let a task run as that uid."""
+    refused = user_refusal(spec, allowed)
+    if refused is not None:
+        raise StartFailed(refused.what, platform=False)
 
 
 def check_container(spec: ContainerSpec, allowed: AllowedSettings, *, host_network: bool) -> None:
@@ -48,7 +74,7 @@ def check_container(spec: ContainerSpec, allowed: AllowedSettings, *, host_netwo
     check_user(spec, allowed)
     if spec.uid is None:
         return
-    refused = [*_mounts(spec, allowed), *_capabilities(spec, allowed), *_devices(spec, allowed)]
+    refused = [refusal.what for refusal in refusals(spec, allowed)]
     if host_network and not allowed.host_network:
         refused.append("the machine's network, which members on several machines need (allowed.host_network)")
     if refused:
@@ -74,29 +100,29 @@ def check_unchangeable(spec: ContainerSpec, allowed: AllowedSettings) -> None:
             _walk(root, PurePosixPath(path).relative_to(root).parts)
 
 
-def _mounts(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[str]:
+def _mounts(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[NotAllowed]:
     entries = [_entry(text) for text in (*allowed.bind_mounts, *spec.granted.bind_mounts)]
     for mount in spec.mounts:
         path = posixpath.normpath(mount.host_path)
         if not any(_below(path, root) and (mount.read_only or writable) for root, writable in entries):
-            yield f"the bind mount {_shown(mount)} (allowed.bind_mounts)"
+            yield NotAllowed("bind_mounts", f"the bind mount {_shown(mount)} (allowed.bind_mounts)")
         elif mount.propagation in _SHARED:
-            yield f"the propagation {mount.propagation} of {mount.host_path}"
+            yield NotAllowed("bind_mounts.propagation", f"the propagation {mount.propagation} of {mount.host_path}")
 
 
-def _capabilities(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[str]:
+def _capabilities(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[NotAllowed]:
     known = {_capability(name) for name in (*allowed.capabilities, *spec.granted.capabilities)}
     for name in spec.add_capabilities:
         if _capability(name) not in known:
-            yield f"the capability {name} (allowed.capabilities)"
+            yield NotAllowed("environment.add_capabilities", f"the capability {name} (allowed.capabilities)")
 
 
-def _devices(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[str]:
+def _devices(spec: ContainerSpec, allowed: AllowedSettings) -> Iterator[NotAllowed]:
     known = {posixpath.normpath(path) for path in (*allowed.devices, *spec.granted.devices)}
     for text in spec.devices:
         path = text.partition(":")[0]
         if posixpath.normpath(path) not in known:
-            yield f"the device {path} (allowed.devices)"
+            yield NotAllowed("resources.devices", f"the device {path} (allowed.devices)")
 
 
 def _entry(text: str) -> tuple[str, bool]:

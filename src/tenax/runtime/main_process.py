@@ -54,6 +54,13 @@ class ExecPlan:
     def number(self, name: str, otherwise: int) -> int:
         return int(self.single.get(name, b"%d" % otherwise))
 
+    def linger_s(self, otherwise: float) -> float:
+        """Seconds that what the task leaves in the background may go on writing."""
+        try:
+            return max(0.0, min(3600.0, float(self.env[b"DET_LOG_WAIT_TIME"])))
+        except (KeyError, ValueError):
+            return otherwise
+
 
 class Main:
     """The main process and all that comes from it."""
@@ -105,7 +112,9 @@ class Main:
         if self.cgroup:
             quietly(put, self.cgroup + "/cgroup.kill", b"1")
         if not os.path.isdir("/proc/self"):
-            quietly(os.killpg, self.pid, _signal.SIGKILL)
+            # 0 would be our own group.
+            if self.pid > 0:
+                quietly(os.killpg, self.pid, _signal.SIGKILL)
             return
         for pid in descendants(os.getpid()):
             quietly(kill_if_below, pid, os.getpid())

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tenax.runtime.directory import Card, Home
 from tenax.runtime.environment import in_run_directory, task_environment
-from tenax.runtime.port import Placement, StartFailed
+from tenax.runtime.port import USUAL_SHM_BYTES, Placement, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.users import TaskUser, name_of
 from tenax.wire.agents import ContainerSpec
-from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS
+from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS, SHM_BYTES
 
 #: Unix sockets take 107 bytes of path; what Python's multiprocessing appends to TMPDIR is 32 long.
 LONGEST_TMPDIR = 70
@@ -70,6 +70,9 @@ def plan(
         if guarded:
             # Kept where the task has a view of its own, in which these are mounts.
             environment.setdefault(READ_ONLY_PATHS, json.dumps(guarded))
+    if spec.shm_bytes not in (0, USUAL_SHM_BYTES):
+        # The machine's own is otherwise as good, and needs no view.
+        environment.setdefault(SHM_BYTES, str(spec.shm_bytes))
     if who is not None:
         environment.update(_account(who.uid, home.workdir, passwd or ""))
     argv = [str(python) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]

@@ -32,6 +32,10 @@ class RuntimeAway(TenaxError):
     """What runs containers on this machine does not answer: it is asked again."""
 
 
+#: Shared memory of a container whose specification names none; configurations name it where nobody does.
+USUAL_SHM_BYTES = 4 * 1024**3
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """What the agent adds to a spec before the start."""
@@ -76,6 +80,8 @@ class Runtime(Protocol):
     """Starts and ends containers of one kind on this machine."""
 
     name: str
+    #: An engine makes the containers, and gives what it is asked for.
+    by_engine: bool
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
         """Fetch what a start needs and may take minutes (an image). May be cancelled. Raises StartFailed."""
@@ -104,6 +110,12 @@ class Runtime(Protocol):
 
         The first may lie beyond ``offset`` where output was dropped: the oldest at the cap, or what the disk did not
         take. Empty: nothing more yet.
+        """
+
+    async def output_time(self, container_id: str, stream: OutputStream, offset: int) -> tuple[float, int | None]:
+        """How many seconds ago the byte at ``offset`` was written; and where what was written later begins, if any was.
+
+        0 where nothing is known of it.
         """
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:

@@ -59,6 +59,7 @@ class ProcessRuntime:
     """See `tenax.runtime.port.Runtime`. ``directory``: the agent's own, which no other agent uses at the same time."""
 
     name = PROCESS.name
+    by_engine = False
 
     def __init__(self, directory: Path, machine: Machine | None = None, allowed: AllowedSettings | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -157,6 +158,10 @@ class ProcessRuntime:
             first, data = segments.read(home.output, stream, offset, limit)
             first = first if data else max(first, exit.stdout_bytes if stream == "stdout" else exit.stderr_bytes)
         return first, data
+
+    async def output_time(self, container_id: str, stream: OutputStream, offset: int) -> tuple[float, int | None]:
+        at, later = segments.written(self._homes.home(container_id).output, stream, offset)
+        return max(0.0, time.monotonic() - at), later
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(self._homes.home(container_id).output, stream, offset)

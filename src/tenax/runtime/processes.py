@@ -10,6 +10,8 @@ import contextlib
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,9 @@ from pathlib import Path
 from tenax.runtime import procfs
 
 LINUX = sys.platform.startswith("linux")
+_POLL_S = 0.02
+#: States of ``/proc/<pid>/stat`` in which nothing is left but an entry for the parent.
+_ENDED = (b"Z", b"X", b"x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,35 @@ def start_ticks(pid: int) -> int:
         return 0
 
 
+def identity_of(pid: int) -> Identity | None:
+    """The process that has this number now; None if none has, and for 0 and below, which mean groups."""
+    start = start_ticks(pid) if pid > 0 else 0
+    return Identity(pid, start) if start else None
+
+
+def is_running(identity: Identity) -> bool:
+    """Whether this very process has not ended."""
+    if identity.pid <= 0:
+        return False
+    if not LINUX:
+        return start_ticks(identity.pid) == identity.start != 0
+    fields = procfs.stat_fields(str(identity.pid))
+    return bool(fields) and int(fields[19]) == identity.start and fields[0] not in _ENDED
+
+
+def wait_for_end(identities: Iterable[Identity], timeout_s: float) -> list[Identity]:
+    """Those that still run after so many seconds, or none as soon as all have ended."""
+    until = time.monotonic() + timeout_s
+    left = [identity for identity in identities if is_running(identity)]
+    while left and time.monotonic() < until:
+        time.sleep(_POLL_S)
+        left = [identity for identity in left if is_running(identity)]
+    return left
+
+
 def open_pidfd(identity: Identity) -> int | None:
     """A descriptor that names this very process and gets readable at its end; None if it has ended (or not Linux)."""
-    if not LINUX:
+    if not LINUX or identity.pid <= 0:
         return None
     try:
         pidfd = os.pidfd_open(identity.pid)
@@ -66,7 +97,9 @@ def open_pidfd(identity: Identity) -> int | None:
 
 
 def send(identity: Identity, number: int) -> bool:
-    """Send a signal to this very process; False if it has ended."""
+    """Send a signal to this very process; False if it has ended. Raises PermissionError."""
+    if identity.pid <= 0:
+        return False
     if not LINUX:
         # Supervisors elsewhere than on Linux do not know their own start and write 0.
         if identity.start and start_ticks(identity.pid) != identity.start:

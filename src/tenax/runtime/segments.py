@@ -6,9 +6,14 @@ between the end of one and the start of the next was dropped. Any number of read
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+
+#: Beyond any moment of a mark.
+_LATEST = 2**64
 
 
 def read(folder: Path, stream: str, offset: int, limit: int) -> tuple[int, bytes]:
@@ -25,6 +30,24 @@ def read(folder: Path, stream: str, offset: int, limit: int) -> tuple[int, bytes
         if data:
             return first, data
     return offset, b""
+
+
+def written(folder: Path, stream: str, offset: int) -> tuple[float, int | None]:
+    """(when the byte at ``offset`` was written, on the monotonic clock; the first byte that came later by more than a
+    second and a hundredth of the age). inf: not known, or not later than what follows."""
+    try:
+        data = (folder.parent / f"times-{stream}").read_bytes()
+    except OSError:
+        return math.inf, None
+    numbers = [int.from_bytes(data[at : at + 8], "little") for at in range(0, len(data) - len(data) % 16, 8)]
+    marks = sorted(zip(numbers[::2], numbers[1::2]))
+    here = bisect.bisect_right(marks, (offset, _LATEST)) - 1
+    if here < 0:
+        # Older than what is remembered: as old as the oldest that is.
+        return (marks[0][1] / 1e6, marks[0][0]) if marks else (math.inf, None)
+    at = marks[here][1]
+    apart = max(1_000_000, (marks[-1][1] - at) // 100)
+    return at / 1e6, next((start for start, then in marks[here + 1 :] if then - at > apart), None)
 
 
 def trim(folder: Path, stream: str, offset: int) -> None:

@@ -11,12 +11,16 @@ the current one:
 ``started``      made once, before the main process: whoever finds it never starts this container again
 ``state.json``   boot id, pid and start time of this program and of the main process
 ``out/``         output in segments named ``<stream>-<raw offset, 20 digits>``; gaps between them were dropped
+``times-*``      when which byte of a stream was written, for output that is read later: a ring of `MARKS` marks, each a
+                 raw offset and microseconds of the monotonic clock, 8 bytes each
 ``exit.json``    how it ended, written when nothing of the container runs any more
 
 Rules it keeps:
 
 - Training is never held up: output is read as it comes; what the disk does not take is dropped and counted.
-- Nothing outlives the main process: as the subreaper it inherits all descendants and kills until there are none.
+- What the main process left in the background may go on writing for ``DET_LOG_WAIT_TIME`` seconds (`LINGER_S`) of the
+  task's environment, while it holds the output open and nobody asked for an end.
+- Nothing outlives that: as the subreaper it inherits all descendants and kills until there are none.
 - If it is killed itself, the main process dies with it (PDEATHSIG); the agent sweeps what is left.
 - The exit is on disk (fsync, rename) before the lock is free; its space is reserved at the start.
 
@@ -49,8 +53,13 @@ READ_BYTES = 256 * 1024
 WAKE_INTERVAL_S = 0.01
 #: Room kept for the exit's record from the start.
 EXIT_BYTES = 1024
+#: Of a stream, one a second at most: 64 KiB.
+MARKS = 4096
+MARK_EVERY_S = 1.0
 PASSED_ON = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR2)
 PR_SET_CHILD_SUBREAPER = 36
+#: As long as Determined waits for the last lines.
+LINGER_S = 30.0
 F_SETPIPE_SZ = 1031
 #: Between two rounds of killing what is left of a container.
 _KILLING = Backoff(first=0.005, ceiling=1.0, factor=1.5)
@@ -69,9 +78,12 @@ class Segments:
         self.dropped = 0
         self._fd = -1
         self._filled = 0
+        self._marks = 0
+        self._marked_at = float("-inf")
 
     def write(self, data: bytes) -> None:
         """Append, and never fail: what cannot be written is dropped and counted."""
+        self._mark()
         view = memoryview(data)
         while view:
             if self._filled >= self.segment_bytes:
@@ -89,6 +101,15 @@ class Segments:
             self._filled += written
             self.offset += written
             view = view[written:]
+
+    def _mark(self) -> None:
+        """Note when the next byte is written; without room for it nothing is noted."""
+        now = time.monotonic()
+        if now - self._marked_at >= MARK_EVERY_S:
+            mark = self.offset.to_bytes(8, "little") + int(now * 1e6).to_bytes(8, "little")
+            quietly(_write_at, f"times-{self.stream}", mark, self._marks % MARKS * len(mark))
+            self._marks += 1
+            self._marked_at = now
 
     def _path(self, offset: int) -> str:
         return f"out/{self.stream}-{offset:020d}"
@@ -120,6 +141,14 @@ class Segments:
                 return
             quietly(os.unlink, "out/" + name)
             total -= size
+
+
+def _write_at(path: str, data: bytes, place: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.pwrite(fd, data, place)
+    finally:
+        os.close(fd)
 
 
 class Wake:
@@ -164,6 +193,8 @@ class ProcessSupervisor:
         self.signals = -1
         self.killed = False
         self.terminated = False
+        #: When what the main process left behind is ended, on the monotonic clock; None while it runs.
+        self.until: float | None = None
         self.oom_kills = oom_kills()
 
     def run(self) -> None:
@@ -215,13 +246,25 @@ class ProcessSupervisor:
         """Until the main process has ended and no descendant is left."""
         kills = 0
         while True:
-            killing = self.killed or self.main.status is not None
-            self._wait(_KILLING.after(kills + 1) if killing else None)
+            left = self._lingers()
+            self._wait(_KILLING.after(kills + 1) if left == 0 else left)
             if self.main.reap():
                 return
-            if self.killed or self.main.status is not None:
+            if self._lingers() == 0:
                 self.main.kill_all()
                 kills += 1
+
+    def _lingers(self) -> float | None:
+        """Seconds that what runs may go on: None without end, 0 not at all."""
+        if self.killed:
+            return 0
+        if self.main.status is None:
+            return None
+        if self.terminated or not self.streams:
+            return 0
+        if self.until is None:
+            self.until = time.monotonic() + self.plan.linger_s(LINGER_S)
+        return max(0.0, self.until - time.monotonic())
 
     def _wait(self, pause: float | None) -> None:
         if self.wake.due is not None:
@@ -241,7 +284,8 @@ class ProcessSupervisor:
                 self.killed = True
             elif number in PASSED_ON:
                 self.terminated = True
-                if self.main.status is None:
+                # 0 would be our whole group.
+                if self.main.pid > 0 and self.main.status is None:
                     os.kill(self.main.pid, number)
 
     def _read(self, fd: int) -> bool:

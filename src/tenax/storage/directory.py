@@ -10,7 +10,8 @@ import errno
 import os
 from contextlib import contextmanager, suppress
 
-from tenax.storage.files import copy_file, matching, select, sync_path, sync_tree, walk_files, write_file
+from tenax.storage.files import copy_file, select, sync_path, sync_tree, walk_files, write_file
+from tenax.storage.globs import matching
 from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id
 
 TYPE_CHECKING = False

@@ -1,14 +1,14 @@
-"""Files of a checkpoint on a file system: listing, copying, making durable, matching. Standard library only."""
+"""Files of a checkpoint on a file system: listing, copying, making durable. Standard library only."""
 
 from __future__ import annotations
 
 import os
 import stat
 
+from tenax.storage.globs import parents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tenax.storage.port import Files, Selector
 
 _PIECE = 8 * 1024 * 1024
@@ -50,14 +50,6 @@ def select(files: Files, selector: Selector) -> Files:
                 chosen.setdefault(parent, 0)
             chosen[path] = size
     return chosen
-
-
-def parents(path: str) -> Iterator[str]:
-    """``a/b/c`` -> ``a/``, ``a/b/``."""
-    at = path.find("/")
-    while 0 <= at < len(path) - 1:
-        yield path[: at + 1]
-        at = path.find("/", at + 1)
 
 
 def copy_file(source: str, target: str, *, flush: bool = True) -> None:
@@ -137,41 +129,3 @@ def md5_of(path: str) -> str:
             if not piece:
                 return digest.hexdigest()
             digest.update(piece)
-
-
-def matching(files: Files, globs: Sequence[str]) -> set[str]:
-    """The paths that one of the globs matches, and what lies under a matched directory."""
-    import re
-
-    patterns = [re.compile(_as_pattern(glob)) for glob in globs]
-    hit = {path for path in files if any(pattern.fullmatch(path.rstrip("/")) for pattern in patterns)}
-    return {path for path in files if path in hit or any(parent in hit for parent in parents(path))}
-
-
-def _as_pattern(glob: str) -> str:
-    import re
-
-    text = ""
-    at = 0
-    while at < len(glob):
-        if glob.startswith("**/", at):
-            text += "(?:.*/)?"
-            at += 3
-        elif glob.startswith("**", at):
-            text += ".*"
-            at += 2
-        elif glob[at] == "*":
-            text += "[^/]*"
-            at += 1
-        elif glob[at] == "?":
-            text += "[^/]"
-            at += 1
-        elif glob[at] == "[" and "]" in glob[at + 2 :]:
-            end = glob.index("]", at + 2)
-            inside = glob[at + 1 : end].replace("\\", "\\\\")
-            text += "[" + ("^" + inside[1:] if inside[0] == "!" else inside) + "]"
-            at = end + 1
-        else:
-            text += re.escape(glob[at])
-            at += 1
-    return text

@@ -16,7 +16,7 @@ from tenax.config.agent import AllowedSettings
 from tenax.jsonvalue import JsonObject
 from tenax.runtime.directory import Home
 from tenax.runtime.gpus import registry as gpus
-from tenax.runtime.port import Placement
+from tenax.runtime.port import USUAL_SHM_BYTES, Placement
 from tenax.wire.agents import ContainerSpec, Mount
 from tenax.wire.task_names import PYTHON, RUN_DIRECTORY
 
@@ -26,7 +26,6 @@ LABEL_GENERATION = "tenax.generation"
 #: The agent's directory: several agents may use one engine.
 LABEL_AGENT = "tenax.agent-directory"
 LIBRARY = "/opt/tenax"
-SHM_BYTES = 4 * 1024**3
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 
 
@@ -126,7 +125,7 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
     own = [Mount(str(home.run), RUN_DIRECTORY), Mount(str(around.library), LIBRARY, read_only=True)]
     config: JsonObject = {
         "Mounts": [_mount(mount, workdir_of(spec)) for mount in (*own, *spec.mounts)],
-        "ShmSize": spec.shm_bytes or SHM_BYTES,
+        "ShmSize": spec.shm_bytes or USUAL_SHM_BYTES,
         "CapAdd": list(spec.add_capabilities),
         "CapDrop": list(spec.drop_capabilities),
         "NetworkMode": network_of(spec, around),

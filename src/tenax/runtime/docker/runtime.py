@@ -62,6 +62,7 @@ class DockerRuntime:
     """See `tenax.runtime.port.Runtime`; made by `open_docker`."""
 
     name = DOCKER.name
+    by_engine = True
 
     def __init__(self, directory: Path, engine: Engine, around: Surroundings) -> None:
         self._engine = engine
@@ -195,6 +196,10 @@ class DockerRuntime:
             if ended and await self._inspect(name) is None:
                 return offset, b""
             raise
+
+    async def output_time(self, container_id: str, stream: OutputStream, offset: int) -> tuple[float, int | None]:
+        # The engine knows the time of a line, and not that of an offset.
+        return 0.0, None
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: the engine keeps all until the container is removed."""
