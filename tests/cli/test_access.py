@@ -30,7 +30,7 @@ HOOK = {
     "name": "team",
     "url": "http://h.example/x",
     "webhookType": "WEBHOOK_TYPE_SLACK",
-    "mode": "WEBHOOK_MODE_WORKSPACE",
+    "mode": "WEBHOOK_MODE_SPECIFIC",
     "triggers": [
         {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "ERROR"}},
         {"triggerType": "TRIGGER_TYPE_CUSTOM"},

@@ -105,7 +105,20 @@ def test_status(up: Place) -> None:
 def test_commands_find_it(up: Place) -> None:
     """Commands on this machine find the cluster and log in by themselves."""
     done = up.tenax("user", "whoami")
-    assert done.stdout == f"admin (admin) at {up.status()['url']}\n"
+    how = f"the automatic login of the cluster in {up.root / 'cluster'}"
+    assert done.stdout == f"admin (admin) at {up.status()['url']}, by {how}\n"
+
+
+def test_commands_of_another_shell_find_it(up: Place) -> None:
+    """Without TENAX_DIR it is the cluster that was started last, and that is said."""
+    del up.environment["TENAX_DIR"]
+    up.environment["HOME"] = str(up.root)
+    try:
+        done = up.tenax("user", "whoami")
+        assert done.returncode == exits.OK, done.stderr
+        assert f"With the cluster in {up.root / 'cluster'}, which you started last" in done.stderr
+    finally:
+        up.environment["TENAX_DIR"] = str(up.root / "cluster")
 
 
 def test_secrets_are_private(up: Place) -> None:

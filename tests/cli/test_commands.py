@@ -45,7 +45,7 @@ def test_list(tenax: Tenax, master: PretendMaster) -> None:
     done = tenax("e", "ls")
     assert done.code == exits.OK
     lines = done.out.splitlines()
-    assert " ".join(lines[0].split()) == "ID NAME STATE PROGRESS TRIALS BEST OWNER SEARCHER STARTED TOOK REASON"
+    assert " ".join(lines[0].split()) == "ID NAME STATE PROGRESS TRIALS BEST OWNER SEARCHER STARTED TOOK WAITED REASON"
     assert "waits for 4 slots: 2 of 2 are in use" in lines[1]
     assert "25 %" in lines[2]
     assert "\x1b" not in done.out
@@ -246,7 +246,7 @@ def test_login(tenax: Tenax, master: PretendMaster, monkeypatch: pytest.MonkeyPa
     done = tenax("user", "login", "bob", "--password-stdin")
     assert done.code == exits.OK
     assert "secret" not in done.out + done.err
-    assert tenax("user", "whoami").out == f"ann at {master.url}\n"
+    assert tenax("user", "whoami").out == f"ann at {master.url}, by the login that tenax user login remembered\n"
     assert master.asked[-1].headers["Authorization"] == "Bearer fresh"
 
 

@@ -10,14 +10,10 @@ import pytest
 
 from tenax.cli.console import exits
 from tests.kits.cli.experiments import experiment, serve, trial
-from tests.kits.cli.terminal import TENAX, on_terminal
+from tests.kits.cli.terminal import TENAX, on_terminal, plain
 from tests.kits.pretend_master import PretendMaster, Reply
 
 ESCAPE = "\x1b["
-
-
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
 def test_live_table(master: PretendMaster) -> None:

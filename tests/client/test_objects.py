@@ -258,3 +258,42 @@ def test_bad_download(
         client.checkpoint("u").download(tmp_path / "best" / "u")
     assert not (tmp_path / "out").exists()
     assert not list((tmp_path / "best").glob("*"))
+
+
+def test_a_series_is_found_in_its_group(client: Client, master: PretendMaster) -> None:
+    """Training before validation before others; a name that nobody reported is refused with those like it."""
+    master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
+    number = {"type": "number", "count": 2}
+    groups = {
+        "validation": {"validation_loss": number, "loss": number},
+        "training": {"loss": number},
+        "x": {"y": number},
+    }
+    master.on("GET", "/api/v1/trials/3/metric-summaries", groups)
+    chart = {"total": 1, "steps": [10], "times": [0], "values": ["NaN"]}
+    master.on("GET", "/api/v1/trials/3/series", chart)
+    trial = client.trial(3)
+    for metric in ("validation_loss", "loss", "y"):
+        assert [point.steps for point in trial.series(metric)] == [10]
+    trial.series("loss", "validation")
+    asked = [request.query["group"] for request in master.sent("GET", "/api/v1/trials/3/series")]
+    assert asked == [["validation"], ["training"], ["x"], ["validation"]]
+    with pytest.raises(NotFound, match="validation_loss"):
+        trial.series("validaton_loss")
+
+
+def test_metrics_as_columns(client: Client, master: PretendMaster) -> None:
+    """Lists of one length: what a report lacks is None, what lies inside has a dot, our own names stay ours."""
+    report = {"trialId": 3, "trialRunId": 2, "group": "validation", "totalBatches": 10, "metrics": {}}
+    first = {**report, "metrics": {"validation_metrics": {"accuracy": 0.5, "per": {"cat": 1}}}}
+    second = {**report, "totalBatches": 20, "metrics": {"validation_metrics": {"loss": "NaN", "steps": 7}}}
+    master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
+    lines: list[object] = [{"result": {"metrics": [first, second]}}]
+    master.on("GET", "/api/v1/trials/metrics/trial_metrics", Reply(lines=lines))
+    columns = client.trial(3).metrics("validation").columns()
+    assert {len(column) for column in columns.values()} == {2}
+    assert columns["steps"] == [10, 20]
+    assert columns["accuracy"] == [0.5, None]
+    assert columns["per.cat"] == [1, None]
+    assert columns["metrics.steps"] == [None, 7]
+    assert str(columns["loss"]) == "[None, nan]"

@@ -9,9 +9,10 @@ import httpx2
 import pytest
 
 from tenax.client.connection import plain_http, transport
+from tenax.client.connection.address import Unreachable
 from tenax.client.connection.login import hashed_password
 from tenax.client.connection.saved_logins import TokenStore, default_path
-from tenax.client.connection.session import BrokenStream, MasterFailed, Session, Unreachable, at
+from tenax.client.connection.session import BrokenStream, MasterFailed, Session, at
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
 from tenax.local.state_dir import StateDir, read_json, write_json
 from tenax.master.access import passwords
@@ -68,12 +69,88 @@ def test_not_logged_in(master: PretendMaster) -> None:
         Session("http://127.0.0.1:9", retry_for_s=0.0).get(ME)
 
 
-def test_the_local_cluster_lets_us_in(master: PretendMaster, home: Path) -> None:
+@pytest.fixture
+def state(master: PretendMaster, home: Path) -> StateDir:
+    """The cluster of this machine, which is up; its master is the pretended one."""
+    made = StateDir(home / "cluster")
+    made.prepare()
+    assert made.take_lock() is not None
+    write_json(made.supervisor, {"url": master.url})
+    write_json(made.credentials, {"username": "admin", "password": "random", "users": {"determined": "other"}})
+    return made
+
+
+def asked_by(master: PretendMaster, session: Session) -> tuple[str, str]:
+    """The token that a request of the session carried, and how it came about."""
+    session.get(ME)
+    return master.sent("GET", ME)[-1].headers["Authorization"].split()[-1], session.logged_in_by()
+
+
+def logged_in(master: PretendMaster) -> list[str]:
+    """Who asked for a token."""
+    return [str(request.body["username"]) for request in master.sent("POST", LOGIN)]
+
+
+def test_who_one_is(master: PretendMaster, state: StateDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags before the environment, that before the remembered login, that before the automatic one; and it is told."""
+    master.on("POST", LOGIN, {"token": "automatic"}, {"token": "robots"}, {"token": "robots"})
+    master.on("GET", ME, {})
+    assert asked_by(master, Session()) == ("automatic", f"the automatic login of the cluster in {state.root}")
+    TokenStore().put(master.url, "ann", "anns")
+    TokenStore().put(master.url, "bob", "bobs")
+    assert asked_by(master, Session()) == ("bobs", "the login that tenax user login remembered")
+    monkeypatch.setenv("DET_USER", "ann")
+    how = "the login that tenax user login remembered, as ann whom DET_USER names"
+    assert asked_by(master, Session()) == ("anns", how)
+    monkeypatch.setenv("DET_USER", "robot")
+    with pytest.raises(NotAuthenticated, match="as robot whom DET_USER names: tenax user login robot"):
+        Session().get(ME)
+    monkeypatch.setenv("DET_PASS", "secret")
+    assert asked_by(master, Session()) == ("robots", "DET_USER and DET_PASS")
+    how = "the login that tenax user login remembered, as bob whom --user names"
+    assert asked_by(master, Session(user="bob")) == ("bobs", how)
+    monkeypatch.setenv("DET_USER_TOKEN", "tasks")
+    assert asked_by(master, Session()) == ("tasks", "DET_USER and DET_USER_TOKEN")
+    assert asked_by(master, Session(token="given")) == ("given", "a token that was given")
+    assert logged_in(master) == ["admin", "robot"]
+
+
+def test_a_wrong_password_of_the_environment_is_nobody_elses_login(
+    master: PretendMaster, state: StateDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused, and not replaced by a login that would work."""
+    master.on("POST", LOGIN, refused(401, "no"))
+    monkeypatch.setenv("DET_USER", "robot")
+    monkeypatch.setenv("DET_PASS", "wrong")
+    with pytest.raises(NotAuthenticated, match="'robot'"):
+        Session().get(ME)
+    assert logged_in(master) == ["robot"]
+
+
+def test_one_user_for_a_command_is_not_the_next_ones(master: PretendMaster, state: StateDir) -> None:
+    """After --user determined a command without it is the administrator's again."""
+    master.on("POST", LOGIN, {"token": "determineds"}, {"token": "admins"})
+    master.on("GET", ME, {})
+    assert asked_by(master, Session(user="determined"))[0] == "determineds"
+    assert asked_by(master, Session())[0] == "admins"
+    assert logged_in(master) == ["determined", "admin"]
+
+
+def test_a_login_that_ended_makes_nobody_the_administrator(master: PretendMaster, state: StateDir) -> None:
+    """Where the automatic login would let us in as another, we are told to log in again, until we log out."""
+    TokenStore().put(master.url, "ann", "old")
+    master.on("GET", ME, refused(401, "ended"), {})
+    master.on("POST", LOGIN, {"token": "admins"})
+    for _ in range(2):
+        with pytest.raises(NotAuthenticated, match=r"login as ann .* has ended: tenax user login ann.*logout"):
+            Session().get(ME)
+    assert logged_in(master) == []
+    Session().forget("ann")
+    assert asked_by(master, Session())[0] == "admins"
+
+
+def test_the_local_cluster_lets_us_in(master: PretendMaster, state: StateDir) -> None:
     """A cluster of this machine is entered with the password in its directory, and the login is kept there."""
-    state = StateDir(home / "cluster")
-    state.root.mkdir()
-    write_json(state.supervisor, {"url": master.url})
-    write_json(state.credentials, {"username": "admin", "password": "random"})
     master.on("POST", LOGIN, {"token": "t1"}, {"token": "t2"})
     master.on("GET", ME, {})
     Session().get(ME)
@@ -83,12 +160,8 @@ def test_the_local_cluster_lets_us_in(master: PretendMaster, home: Path) -> None
     assert not default_path().exists()
 
 
-def test_a_token_that_ended_is_renewed(master: PretendMaster, home: Path) -> None:
+def test_a_token_that_ended_is_renewed(master: PretendMaster, state: StateDir) -> None:
     """When the master no longer takes the local cluster's token, one login makes a new one."""
-    state = StateDir(home / "cluster")
-    state.root.mkdir()
-    write_json(state.supervisor, {"url": master.url})
-    write_json(state.credentials, {"username": "admin", "password": "random"})
     write_json(state.session, {"user": "admin", "token": "old"})
     master.on("POST", LOGIN, {"token": "new"})
     master.on("GET", ME, refused(401, "ended"), {"user": {}})

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tenax.errors import TenaxError
+from tenax.local.holders import call_this_process_supervisor
 from tenax.local.state_dir import StateDir
 from tenax.local.supervise.options import Options, save_options
 from tenax.local.supervise.services import ServerProcess, Service
@@ -35,13 +36,14 @@ def service(state: StateDir, argument: str) -> Service:
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     state = StateDir(Path(sys.argv[1]))
+    call_this_process_supervisor()
     state.prepare()
     save_options(state, Options())
     lock = state.take_lock()
     assert lock is not None
     services = [service(state, argument) for argument in sys.argv[2:]]
     try:
-        ClusterSupervisor(state, services, {"url": "http://127.0.0.1:1"}).run()
+        ClusterSupervisor(state, services, {"url": "http://127.0.0.1:1"}, lock).run()
     except TenaxError as error:
         print(error, file=sys.stderr)
         return 1

@@ -273,7 +273,7 @@ def test_as_root_programs_out_of_reach_are_copied_once(place: Path, monkeypatch:
     for directory in (package, package.with_name(f"{package.name}.libs")):
         (hidden / directory.name).symlink_to(directory)
     installation = Installation(original.major, original.version, hidden / package.name / original.root.name)
-    monkeypatch.setattr(postgres, "choose", lambda major: installation)
+    monkeypatch.setattr(postgres, "choose", lambda major, among: installation)
     account = account_for(place / "db")
     assert account is not None
     for _ in range(2):

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tenax.local.state_dir import StateDir, number_of
-from tenax.local.supervise.control import Glance, glance
+from tenax.local.supervise.glance import Glance, glance
 from tenax.local.supervise.supervisor import BACKOFF, HEALTHY_S, next_start
 
 SERVE = "import os, pathlib, signal; pathlib.Path(os.environ['READY']).touch(); signal.pause()"

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import UserError
+from tenax.local.binaries import NoPostgres
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
 from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
-from tenax.local.supervise.control import AlreadyUp, glance, prepare
+from tenax.local.supervise.control import prepare, upgrading
+from tenax.local.supervise.ending import stop
+from tenax.local.supervise.glance import AlreadyUp, BeingUpgraded, glance
 from tenax.local.supervise.logs import open_log, rotate, tail
 from tenax.local.supervise.options import Options, load_options, save_options
 
@@ -151,10 +154,40 @@ def test_already_up(state: StateDir) -> None:
     state.prepare()
     held = state.take_lock()
     assert held is not None
-    write_json(state.supervisor, {"url": "http://127.0.0.1:9", "pid": 77, "state": "up"})
-    with pytest.raises(AlreadyUp, match=r"http://127\.0\.0\.1:9 \(process 77\)"):
+    write_json(state.supervisor, {"url": "http://127.0.0.1:9", "state": "starting"})
+    with pytest.raises(AlreadyUp, match=r"http://127\.0\.0\.1:9 \(process not there yet\)"):
         prepare(state, {})
     os.close(held)
+
+
+def test_while_its_database_is_upgraded(state: StateDir) -> None:
+    """Neither a start nor a stop nor a second upgrade gets in between; afterwards all is as it was before."""
+    state.prepare()
+    write_json(state.supervisor, {"url": "http://127.0.0.1:9", "pid": 77, "state": "down"})
+    with upgrading(state):
+        assert glance(state).phase == "upgrading"
+        with pytest.raises(BeingUpgraded, match=rf"upgrade-database \(process {os.getpid()}\)"):
+            prepare(state, {})
+        with pytest.raises(BeingUpgraded):
+            stop(state)
+        with pytest.raises(BeingUpgraded), upgrading(state):
+            pass
+        assert glance(state).phase == "upgrading"
+    assert read_json(state.supervisor) == {"url": "http://127.0.0.1:9", "pid": 77, "state": "down"}
+    assert glance(state).phase == "down"
+
+
+def test_a_database_that_nothing_here_reads(state: StateDir) -> None:
+    """It is refused before anything is started, with the command that moves it on."""
+    (state.postgres / "data").mkdir(parents=True)
+    state.root.chmod(0o711)
+    (state.postgres / "data" / "PG_VERSION").write_text("11\n")
+    with pytest.raises(NoPostgres, match=r"made by PostgreSQL 11.*tenax upgrade-database.*Nothing was changed"):
+        prepare(state, {"port": 0})
+    assert not state.is_locked()
+    (state.postgres / "data" / "PG_VERSION").write_text("99\n")
+    with pytest.raises(NoPostgres, match="newer release of Tenax"):
+        prepare(state, {"port": 0})
 
 
 def test_a_refused_start_lets_go(state: StateDir) -> None:

@@ -127,7 +127,7 @@ def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
     from tenax.client.agents import remove_agent
 
     if not yes:
-        click.confirm(f"Forget the agent {agent}?", abort=True, err=True)
+        output.confirm(f"Forget the agent {agent}?")
     remove_agent(access.session(), agent, force=force)
     print(f"Agent {agent} is removed")
 

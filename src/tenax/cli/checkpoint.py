@@ -36,6 +36,7 @@ def group() -> None:
     type=click.Choice(_STATES, case_sensitive=False),
     help="Only those in this state; may be given several times.",
 )
+@click.option("--deleted", is_flag=True, help="Those whose files were deleted, too.")
 @list_options
 @pass_access
 def list_(
@@ -44,15 +45,17 @@ def list_(
     best: Optional[int],
     trial: Optional[int],
     states: Tuple[str, ...],
+    deleted: bool,
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List the checkpoints of an EXPERIMENT, the best first."""
+    """List the checkpoints of an EXPERIMENT that there are, the best first."""
     details = experiment_of(access, experiment)
     listed = [
         checkpoint
         for checkpoint in details.checkpoints()
-        if (trial is None or checkpoint.trial_id == trial) and (not states or checkpoint.state in states)
+        if (trial is None or checkpoint.trial_id == trial)
+        and (checkpoint.state in states or (not states and (deleted or checkpoint.state != "DELETED")))
     ]
     show_list(listed[:best], details.metric, as_json, as_csv)
 
@@ -135,7 +138,7 @@ def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
     checkpoints = _checkpoints(access, uuids)
     if not yes:
         size = output.size(sum(checkpoint.size for checkpoint in checkpoints))
-        click.confirm(f"Delete the {size} of {_summary(checkpoints)}?", abort=True, err=True)
+        output.confirm(f"Delete the {size} of {_summary(checkpoints)}?")
     delete_checkpoints(access.session(), [checkpoint.uuid for checkpoint in checkpoints])
     for checkpoint in checkpoints:
         print(f"Checkpoint {checkpoint.uuid} is deleted")
@@ -159,7 +162,7 @@ def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: 
     """
     checkpoints = _checkpoints(access, uuids)
     if globs and not yes:
-        click.confirm(f"Delete what matches {' or '.join(globs)} from {_summary(checkpoints)}?", abort=True, err=True)
+        output.confirm(f"Delete what matches {' or '.join(globs)} from {_summary(checkpoints)}?")
     for checkpoint in checkpoints:
         checkpoint.remove_files(globs)
         now = checkpoint.reload()

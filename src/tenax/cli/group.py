@@ -106,7 +106,7 @@ def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the group NAME; its users stay."""
     target = _group(access, name)
     if not yes:
-        click.confirm(f"Delete the group {target.name} of {_counted(target.users)}?", abort=True, err=True)
+        output.confirm(f"Delete the group {target.name} of {_counted(target.users)}?")
     target.delete()
     print(f"Deleted the group {target.name}")
 

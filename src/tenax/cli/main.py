@@ -16,10 +16,13 @@ from tenax.visible import VisibleStream
 
 #: Groups that Determined's users know keep the short names they have there.
 ENTRIES = {
-    "up": LazyCommand("tenax.cli.up:up", "Start a cluster on this machine."),
-    "down": LazyCommand("tenax.cli.up:down", "Stop the cluster on this machine."),
-    "status": LazyCommand("tenax.cli.up:status", "Show the cluster on this machine."),
-    "demo": LazyCommand("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
+    "up": LazyCommand("tenax.cli.local.up:up", "Start a cluster on this machine."),
+    "down": LazyCommand("tenax.cli.local.up:down", "Stop the cluster on this machine."),
+    "status": LazyCommand("tenax.cli.local.up:status", "Show the cluster on this machine."),
+    "upgrade-database": LazyCommand(
+        "tenax.cli.local.upgrade:upgrade_database", "Upgrade the database of the cluster on this machine."
+    ),
+    "demo": LazyCommand("tenax.cli.local.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
     "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),
@@ -61,8 +64,10 @@ ENTRIES = {
     help="Tenax: experiments, hyperparameter search and training on your own machines.",
     epilog="Start with: tenax up. The address of another cluster is set with --master or DET_MASTER.",
 )
-@click.option("-m", "--master", metavar="URL", help="Address of the master (default: DET_MASTER, or this machine's).")
-@click.option("-u", "--user", metavar="NAME", help="Act as this user (default: whoever logged in last).")
+@click.option(
+    "-m", "--master", metavar="URL", help="Address of the master (default: DET_MASTER, or what was used last)."
+)
+@click.option("-u", "--user", metavar="NAME", help="Act as this user (default: DET_USER, or whoever logged in last).")
 @click.version_option(__version__, "--version", prog_name="tenax")
 @click.pass_context
 def cli(context: click.Context, master: Optional[str], user: Optional[str]) -> None:
@@ -71,7 +76,21 @@ def cli(context: click.Context, master: Optional[str], user: Optional[str]) -> N
 
 def main(arguments: Optional[List[str]] = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
-    sys.exit(run(arguments))
+    code = run(arguments)
+    _let_go(sys.stdout)
+    _let_go(sys.stderr)
+    sys.exit(code)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Write what is left for a reader; one that has enough of it, as `head` has, is no error."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        # The interpreter would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        return
 
 
 def run(arguments: Optional[List[str]] = None) -> int:

@@ -176,7 +176,8 @@ group.alias("message", "cluster-message")
 @pass_access
 def version(access: Access, as_json: bool) -> None:
     """Show the versions of this client and of the master."""
-    from tenax.client.connection.session import Session, Unreachable
+    from tenax.client.connection.address import Unreachable
+    from tenax.client.connection.session import Session
     from tenax.client.reading import text
 
     session = Session(access.master, retry_for_s=0.0)

@@ -228,7 +228,7 @@ def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
     """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or garbage-collected."""
     version = _model(access, model).version(number)
     if not yes:
-        click.confirm(f"Delete version {number} of {version.model.name}?", abort=True, err=True)
+        output.confirm(f"Delete version {number} of {version.model.name}?")
     version.delete()
     print(f"Deleted version {number} of {version.model.name}")
 
@@ -274,7 +274,7 @@ def delete(access: Access, model: str, yes: bool) -> None:
     """Delete a MODEL and its versions; their checkpoints stay until they are deleted or garbage-collected."""
     target = _model(access, model)
     if not yes:
-        click.confirm(f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True)
+        output.confirm(f"Delete the model {target.name} and its {target.versions_count} versions?")
     target.delete()
     print(f"Deleted the model {target.name}")
 

@@ -234,7 +234,7 @@ def delete(access: Access, which: str, project: Optional[str], yes: bool, no_wai
     target = _project(access, which, project)
     if not yes:
         inside = f"{target.experiments_count} experiments"
-        click.confirm(f"Delete the project {target.name} with its {inside}, for good?", abort=True, err=True)
+        output.confirm(f"Delete the project {target.name} with its {inside}, for good?")
     target.delete(wait=not no_wait, seen=_report_progress)
     print(f"The project {target.name} is {'being deleted' if no_wait else 'deleted'}")
 

@@ -144,7 +144,7 @@ def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
     """Delete runs that have ended, with their checkpoints, metrics and logs."""
     if not yes:
         which = f"run {numbers[0]}" if len(numbers) == 1 else f"these {len(numbers)} runs"
-        click.confirm(f"Delete {which} with checkpoints, metrics and logs?", abort=True, err=True)
+        output.confirm(f"Delete {which} with checkpoints, metrics and logs?")
     return _act(access, "delete", numbers, "is deleted")
 
 

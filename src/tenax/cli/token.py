@@ -53,17 +53,31 @@ def describe(access: Access, numbers: List[int], as_json: bool, as_csv: bool) ->
 @click.argument("username", required=False)
 @click.option("-e", "--expiration-days", "days", type=int, help="Days until it expires; -1 for as long as allowed.")
 @click.option("-d", "--description", default="", help="Its description.")
+@click.option("--with-current", is_flag=True, help="Give your present password, for a token that outlives your login.")
 @json_option
 @pass_access
-def create(access: Access, username: Optional[str], days: Optional[int], description: str, as_json: bool) -> None:
+def create(
+    access: Access,
+    username: Optional[str],
+    days: Optional[int],
+    description: str,
+    with_current: bool,
+    as_json: bool,
+) -> None:
     """Create a token for yourself, or for USERNAME. It is printed once and stored nowhere.
+
+    In the first 15 minutes after you logged in it may end whenever you like, later not after your login does, unless
+    you give your password again.
 
     Programs use it as DET_USER_TOKEN together with DET_USER, or through tenax token login.
     """
     from tenax.client.access_tokens import create_token
 
     lifespan = None if days is None else "-1" if days == -1 else f"{24 * days}h"
-    number, token = create_token(access.session(), username, lifespan=lifespan, description=description)
+    current = click.prompt("Your present password", hide_input=True, err=True) if with_current else None
+    number, token = create_token(
+        access.session(), username, lifespan=lifespan, description=description, current_password=current
+    )
     if as_json:
         output.document({"tokenId": number, "token": token})
         return

@@ -5,29 +5,38 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Tuple, Union
 
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import LazyGroup
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.log_options import log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json
 
 if TYPE_CHECKING:
     from tarfile import TarFile
 
     from tenax.client.connection.session import Session
-    from tenax.client.trials import LogFilter, LogLine, Report, Trial
+    from tenax.client.trials import LogFilter, LogLine, Trial
 
 #: By level of a line.
 _COLORS = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow", "DEBUG": "bright_black", "TRACE": "bright_black"}
 
 
-@click.group(cls=LazyGroup, help="Show trials: metrics, logs, checkpoints.")
+#: In a file of its own.
+_ENTRIES = {
+    "metrics": LazyCommand(
+        "tenax.cli.experiment.curves:trial_metrics", "Show the metrics that trials reported, as curves or step by step."
+    ),
+}
+
+
+@click.group(cls=LazyGroup, entries=_ENTRIES, help="Show trials: metrics, logs, checkpoints.")
 def group() -> None:
     pass
 
@@ -40,15 +49,16 @@ def describe(access: Access, number: int, as_json: bool) -> None:
     """Show a trial and its checkpoints."""
     trial = _trial(access, number)
     checkpoints = trial.checkpoints()
+    there = [checkpoint for checkpoint in checkpoints if checkpoint.state != "DELETED"]
     if as_json:
         output.document({"trial": trial.raw, "checkpoints": [checkpoint.raw for checkpoint in checkpoints]})
         return
     output.pairs([row for row in _rows(trial) if row[1]])
-    if checkpoints:
+    if there:
         from tenax.cli.checkpoint import show_list
 
         click.echo()
-        show_list(checkpoints, "METRIC", False)
+        show_list(there, "METRIC", False)
 
 
 def _rows(trial: Trial) -> List[tuple[str, str]]:
@@ -69,7 +79,8 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
         *rows,
         ("started", output.moment(trial.started)),
         ("ended", output.moment(trial.ended)),
-        ("took", output.between(trial.started, trial.ended)),
+        ("took", output.ran(trial)),
+        ("waited", output.waited(trial)),
     ]
 
 
@@ -90,9 +101,11 @@ def list_(
         sign = 1.0 if details.smaller_is_better else -1.0
         ranked = [trial for trial in trials if trial.searcher_metric is not None]
         trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
+    from tenax.cli.experiment.curves import sparklines
     from tenax.cli.experiment.view import trial_cells
 
-    columns, rows = trial_cells(details.metric, trials, for_programs=as_csv)
+    curves = {} if as_csv or as_json else sparklines(details, trials)
+    columns, rows = trial_cells(details.metric, trials, for_programs=as_csv, curves=curves)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 
@@ -139,8 +152,12 @@ def print_logs(
 
 
 def show_line(line: LogLine) -> None:
-    """Print a line of output in the colour of its level."""
-    click.echo(click.style(line.message, fg=_COLORS.get(line.level)))
+    """Print a line of output in the colour of its level: as it is kept, or on a terminal with the time of day alone."""
+    shown = line.message
+    if sys.stdout.isatty() and line.time is not None and line.log:
+        rank = f"[rank={line.rank}] " if line.rank else ""
+        shown = f"{line.time.astimezone():%H:%M:%S} {rank}{line.log}"
+    click.echo(click.style(shown, fg=_COLORS.get(line.level)))
 
 
 def _line_document(line: LogLine) -> Json:
@@ -152,40 +169,6 @@ def _line_document(line: LogLine) -> Json:
         "log": line.log,
         "message": line.message,
     }
-
-
-@group.command()
-@click.argument("number", metavar="TRIAL", type=int)
-@click.option(
-    "--group", "kind", default="validation", show_default=True, help="Which reports: training, validation, ..."
-)
-@list_options
-@pass_access
-def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool) -> None:
-    """Print the metrics that a trial reported, step by step."""
-    reports = list(_trial(access, number).metrics(kind))
-    if not reports and not as_json and not as_csv:
-        output.say(f"Trial {number} has reported no {kind} metrics yet.")
-        return
-    # Always the same order: reports name their metrics in any.
-    names = sorted({name for report in reports for name in report.metrics})
-    columns = [output.TableColumn("STEP", right=True), *(output.TableColumn(name, right=True) for name in names)]
-    raw: List[JsonObject] = [
-        {"steps": report.steps, "group": report.group, "runId": report.run_id, "metrics": report.metrics}
-        for report in reports
-    ]
-    output.listing(columns, [_metrics_row(report, names) for report in reports], raw, as_json, as_csv)
-
-
-def _metrics_row(report: Report, names: List[str]) -> List[str]:
-    from tenax.client.reading import real
-
-    cells = []
-    for name in names:
-        value = report.metrics.get(name)
-        number = real(value)
-        cells.append(output.number(number) if number is not None else "" if value is None else output.short(value))
-    return [str(report.steps), *cells]
 
 
 @group.command()
@@ -208,11 +191,11 @@ def download(access: Access, number: int, latest: bool, uuid: Optional[str], tar
     if latest and uuid:
         raise click.UsageError("--latest and --uuid cannot be combined.")
     trial = _trial(access, number)
-    with_files = [
-        checkpoint for checkpoint in trial.checkpoints() if checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED")
-    ]
+    with_files = [checkpoint for checkpoint in trial.checkpoints() if checkpoint.has_files]
     best = uuid or trial.best_checkpoint_uuid
-    chosen = with_files if latest or not best else [checkpoint for checkpoint in with_files if checkpoint.uuid == best]
+    chosen = with_files if latest or not best else [saved for saved in with_files if saved.uuid.startswith(best)]
+    if uuid and len(chosen) > 1:
+        raise click.UsageError(f"{uuid} may be any of {len(chosen)} checkpoints of trial {number}: give more of it.")
     if not chosen:
         raise click.UsageError(
             f"Trial {number} has no checkpoint {uuid or 'with files'}: tenax trial describe {number}"
@@ -245,13 +228,18 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
     "--output-dir",
     "directory",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path("."),
-    help="Where the archive goes (default: here).",
+    help="Where the archive goes (default: the directory for temporary files).",
 )
 @pass_access
-def support_bundle(access: Access, number: int, directory: Path) -> None:
-    """Collect what is needed to diagnose a trial in one archive: logs, metrics and configuration."""
-    print(_write_bundle(access.session(), number, directory))
+def support_bundle(access: Access, number: int, directory: Optional[Path]) -> None:
+    """Collect what is needed to diagnose a trial in one archive: logs, metrics and configuration.
+
+    It is not written here: this may be the directory of the code, which goes to the cluster with all that is in it.
+    """
+    import tempfile
+
+    # A directory of its own: what is in it is for nobody else on this machine.
+    print(_write_bundle(access.session(), number, directory or Path(tempfile.mkdtemp(prefix="tenax-bundle-"))))
 
 
 def _write_bundle(session: Session, number: int, directory: Path) -> Path:

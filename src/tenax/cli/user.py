@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING, Dict, List, Optional
 
@@ -47,10 +48,17 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
 
     The password is asked for, or read with --password-stdin: everybody on this machine can see arguments.
     """
+    from tenax.client.connection.address import remember
+
     session = access.session()
     who = name or access.user or click.prompt("Name", err=True)
     session.log_in(who, _password(f"Password of {who}", password_stdin))
+    if access.master or os.environ.get("DET_MASTER"):
+        remember(session.url)
     output.say(f"Logged in at {session.url} as {who}.")
+    named = os.environ.get("DET_USER")
+    if named and named != who:
+        output.warn(f"DET_USER is {named}, which goes before this login: unset DET_USER to act as {who}.")
 
 
 @group.command()
@@ -70,12 +78,12 @@ def logout(access: Access, everyone: bool) -> None:
             session.forget(name)
             output.say(f"Logged out at {session.url} as {name}.")
         return
-    remembered = session.store.get(session.url, access.user)
+    remembered = access.user or session.store.active(session.url)
     try:
         name = users.whoami(session).username
         session.post("/api/v1/auth/logout")
     except NotAuthenticated:
-        name = remembered[0] if remembered is not None else ""
+        name = remembered
     session.forget(name)
     output.say(f"Logged out at {session.url}." if name else f"You were not logged in at {session.url}.")
 
@@ -84,17 +92,18 @@ def logout(access: Access, everyone: bool) -> None:
 @json_option
 @pass_access
 def whoami(access: Access, as_json: bool) -> None:
-    """Show who is logged in."""
+    """Show who is logged in, and how that came about."""
     from tenax.client import users
 
-    user = users.whoami(access.session())
+    session = access.session()
+    user = users.whoami(session)
     if as_json:
-        output.document(user.raw)
+        output.document({**user.raw, "master": session.url, "login": session.logged_in_by()})
         return
     shown = [user.username]
     if user.admin:
         shown.append("(admin)")
-    print(*shown, "at", access.session().url)
+    print(*shown, "at", f"{session.url}, by", session.logged_in_by())
 
 
 @group.command("list")

@@ -82,7 +82,9 @@ def describe(access: Access, name: str, as_json: bool) -> None:
               help="Notify when an experiment enters this state; may be given several times.")  # fmt: skip
 @click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
               help="Notify when a line of a task's output matches, once per task.")  # fmt: skip
-@click.option("--on-alert", is_flag=True, help="Notify when a script calls core_context.alert().")
+@click.option(
+    "--on-alert", is_flag=True, help="Notify when a script calls core_context.alert(); for experiments that name it."
+)
 @click.option("--slack", is_flag=True, help="URL is a Slack webhook: send messages in Slack's format.")
 @click.option("--workspace", "workspace_id", type=int, metavar="ID", help="Only experiments of this workspace.")
 @click.option("--specific", is_flag=True, help="Only experiments that name it under integrations.webhooks.")
@@ -112,7 +114,7 @@ def create(
         url,
         triggers,
         kind="SLACK" if slack else "DEFAULT",
-        mode="SPECIFIC" if specific else "WORKSPACE",
+        mode="SPECIFIC" if specific or on_alert else "WORKSPACE",
         workspace_id=workspace_id,
     )
     print(f"Created webhook {webhook.name} ({webhook.id})")
@@ -165,7 +167,7 @@ def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the webhook NAME and its waiting deliveries."""
     webhook = _webhook(access, name)
     if not yes:
-        click.confirm(f"Delete the webhook {webhook.name}?", abort=True, err=True)
+        output.confirm(f"Delete the webhook {webhook.name}?")
     webhook.delete()
     print(f"Deleted the webhook {webhook.name}")
 

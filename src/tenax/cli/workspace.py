@@ -147,7 +147,7 @@ def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
     target = _workspace(access, workspace)
     if not yes:
         inside = f"{target.projects_count} projects and {target.experiments_count} experiments"
-        click.confirm(f"Delete the workspace {target.name} with its {inside}, for good?", abort=True, err=True)
+        output.confirm(f"Delete the workspace {target.name} with its {inside}, for good?")
     target.delete(wait=not no_wait, seen=_report_progress)
     print(f"The workspace {target.name} is {'being deleted' if no_wait else 'deleted'}")
 

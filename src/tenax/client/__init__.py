@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint, GcPolicy
     from tenax.client.commands import Command
     from tenax.client.connect import Client
-    from tenax.client.connection.session import BrokenStream, Unreachable
+    from tenax.client.connection.address import Unreachable
+    from tenax.client.connection.session import BrokenStream
     from tenax.client.experiments import Experiment
     from tenax.client.generic_tasks import Task
     from tenax.client.groups import Group
@@ -60,7 +61,7 @@ _HOMES = {
     "Run": "runs",
     "Slot": "agents",
     "Trial": "trials",
-    "Unreachable": "connection.session",
+    "Unreachable": "connection.address",
     "User": "users",
     "Workspace": "workspaces",
 }

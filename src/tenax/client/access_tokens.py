@@ -39,15 +39,23 @@ class AccessToken(LiveAnswer):
 
 
 def create_token(
-    session: Session, username: Optional[str] = None, *, lifespan: Optional[str] = None, description: str = ""
+    session: Session,
+    username: Optional[str] = None,
+    *,
+    lifespan: Optional[str] = None,
+    description: str = "",
+    current_password: Optional[str] = None,
 ) -> Tuple[int, str]:
     """The number of a new token, and the token itself, which is shown only now.
 
-    ``username``: None for oneself; ``lifespan``: as in ``48h`` or ``1h30m``, ``-1`` for as long as is allowed. Raises
-    InvalidInput, NotFound, Forbidden.
+    ``username``: None for oneself; ``lifespan``: as in ``48h`` or ``1h30m``, ``-1`` for as long as is allowed;
+    ``current_password``: one's own, for a token that ends later than a login that is not new. Raises InvalidInput,
+    NotFound, Forbidden.
     """
     user = whoami(session) if username is None else get_user(session, username)
     body: JsonObject = {"userId": user.id, "lifespan": lifespan, "description": description}
+    if current_password is not None:
+        body["currentPassword"] = current_password
     answer = session.create("/api/v1/tokens", body)
     return reading.integer(answer, "tokenId"), reading.text(answer, "token")
 

@@ -36,7 +36,7 @@ class Agent(Answer):
     draining: bool = part(reading.flag, "draining")
     pools: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "resourcePools")))
     addresses: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "addresses")))
-    version: str = part(reading.text, "version")
+    version: str = part(reading.text, "tenaxVersion")
     registered: Optional[datetime.datetime] = part(reading.moment, "registeredTime")
     #: Whether it is connected.
     connected: bool = made(lambda value: value.get("connected") is not False)

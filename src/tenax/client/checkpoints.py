@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tenax.client.trials import Report
 
 
+#: States of checkpoints that can be downloaded.
+HAVING_FILES = ("COMPLETED", "PARTIALLY_DELETED")
+
+
 def _sizes(value: JsonObject, key: str) -> Dict[str, int]:
     files = reading.record(value, key)
     return {name: reading.integer(files, name) for name in files}
@@ -48,6 +52,11 @@ class Checkpoint(LiveAnswer):
     @property
     def steps(self) -> int:
         return reading.integer(self.metadata, "steps_completed")
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is something to download: whole, or without some of its files."""
+        return self.state in HAVING_FILES
 
     @property
     def size(self) -> int:

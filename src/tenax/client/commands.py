@@ -41,7 +41,7 @@ class Command(LiveAnswer):
         lambda value: None if value.get("exitCode") is None else reading.integer(value, "exitCode")
     )
     #: Why it waits, or how it ended.
-    reason: str = made(lambda value: reading.text(value, "exitStatus") or reading.text(value, "reason"))
+    reason: str = made(lambda value: reading.text(value, "reason") or reading.text(value, "exitStatus"))
     started: Optional[datetime.datetime] = part(reading.moment, "startTime")
     ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
     #: The whole configuration; empty in lists.

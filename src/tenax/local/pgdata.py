@@ -1,6 +1,8 @@
 """The files of an embedded PostgreSQL: data directory, password, socket directory. Standard library only.
 
-A data directory is made under another name and renamed when it is complete. No existing directory's mode is changed.
+A data directory is made under another name and renamed when it is complete. One that takes the place of another is
+``data.upgraded`` from the moment on when it is complete: whoever starts next puts it in place, and keeps the other as
+``data.16`` (its major version). No existing directory's mode is changed.
 """
 
 from __future__ import annotations
@@ -16,15 +18,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from tenax.errors import UserError
-from tenax.local.accounts import Account, unreachable
-from tenax.local.binaries import Installation
+from tenax.local.accounts import Account, account_for, unreachable
+from tenax.local.binaries import CURRENT_MAJOR, Installation, choose
+from tenax.local.holders import holders
+from tenax.runtime.processes import send
 
 #: Name of the database and of its only role.
 NAME = "tenax"
 #: What the kernel allows for the path of a socket (108 with the final NUL on Linux, 104 on macOS).
 _SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
+#: The first major version that has them.
+_BUILTIN_LOCALES = 17
 _SOCKET_NAME = ".s.PGSQL.5432"
 
 
@@ -47,17 +54,23 @@ def create(directory: Path, installation: Installation, account: Account | None,
     _give(half, account)
     password_file = directory / "data.half.password"
     try:
-        _write_secret(password_file, password)
+        write_secret(password_file, password)
         _give(password_file, account)
-        _call([str(installation.program("initdb")), *_initdb_options(half, password_file)], account, lock)
+        call(
+            [str(installation.program("initdb")), *_initdb_options(half, password_file, installation.major)],
+            account,
+            lock,
+        )
     finally:
         password_file.unlink(missing_ok=True)
     single = [str(installation.program("postgres")), "--single", "-D", str(half), "postgres"]
-    _call(single, account, lock, stdin=f"create database {NAME}\n")
+    call(single, account, lock, stdin=f"create database {NAME}\n")
     half.rename(directory / "data")
 
 
-def _initdb_options(data: Path, password_file: Path) -> list[str]:
+def _initdb_options(data: Path, password_file: Path, major: int) -> list[str]:
+    # The same order of text on every machine and after every upgrade of its C library.
+    provider = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if major >= _BUILTIN_LOCALES else []
     return [
         f"--pgdata={data}",
         f"--username={NAME}",
@@ -65,10 +78,8 @@ def _initdb_options(data: Path, password_file: Path) -> list[str]:
         "--auth-local=scram-sha-256",
         "--auth-host=scram-sha-256",
         "--encoding=UTF8",
-        # The same order of text on every machine and after every upgrade of its C library.
         "--locale=C",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
+        *provider,
         "--no-instructions",
     ]
 
@@ -81,6 +92,67 @@ def major_of(data: Path) -> int:
     return int(text)
 
 
+def is_made(directory: Path) -> bool:
+    """Whether there is a database in ``directory``."""
+    return any((directory / name / "PG_VERSION").exists() for name in ("data", "data.upgraded"))
+
+
+def refuse_unreadable(directory: Path) -> None:
+    """Raises NoPostgres where the database in ``directory`` was made by a PostgreSQL that is not installed."""
+    if (major := _major_in_place(directory)) is not None:
+        choose(major)
+
+
+def older_major(directory: Path) -> int | None:
+    """Of the data in ``directory``, where new data has a later one. Raises DatabaseFailed."""
+    major = _major_in_place(directory)
+    return major if major is not None and major < CURRENT_MAJOR else None
+
+
+def _major_in_place(directory: Path) -> int | None:
+    data = directory / "data"
+    if (directory / "data.upgraded").exists() or not (data / "PG_VERSION").exists():
+        return None
+    return major_of(data)
+
+
+def put_in_place(directory: Path) -> Path | None:
+    """Go on with a swap that was begun, if one was; the data directory that was replaced. Only for a lock's holder."""
+    new, data, kept = directory / "data.upgraded", directory / "data", None
+    if not new.exists():
+        return None
+    if data.exists():
+        name = f"data.{major_of(data)}"
+        kept = next(place for number in range(1000) if not (place := directory / _numbered(name, number)).exists())
+        data.rename(kept)
+    new.rename(data)
+    sync_names(directory)
+    return kept
+
+
+def sync_names(directory: Path) -> None:
+    """Have what was renamed in it on disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def address(password: str, sockets: Path) -> str:
+    """``postgresql://...``; holds the password."""
+    return f"postgresql://{NAME}:{quote(password)}@/{NAME}?host={quote(str(sockets), safe='')}&port=5432"
+
+
+def address_of(directory: Path) -> str:
+    """Of the server that somebody else runs in ``directory``."""
+    return address(password_of(directory), socket_directory(directory, account_for(directory / "data")))
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name}.{number}" if number else name
+
+
 def password_of(directory: Path) -> str:
     """The password in ``directory/password``, made when it is not there."""
     path = directory / "password"
@@ -88,7 +160,7 @@ def password_of(directory: Path) -> str:
         return path.read_text().strip()
     password = secrets.token_urlsafe(24)
     new = directory / "password.new"
-    _write_secret(new, password)
+    write_secret(new, password)
     new.rename(path)
     return password
 
@@ -147,14 +219,18 @@ def forget_dead_socket(sockets: Path) -> None:
     (sockets / _SOCKET_NAME).unlink(missing_ok=True)
 
 
-def end_orphans(data: Path) -> None:
-    """End processes of a server whose postmaster is dead; a query that only computes does not notice by itself."""
-    processes = _processes_in(data)
-    if _pid_in(data) in processes:
-        return
-    for pid in processes:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGQUIT)
+def end_orphans(directory: Path, number: signal.Signals = signal.SIGQUIT) -> list[int]:
+    """Signal what holds the server's lock of ``directory`` and has no postmaster any more; who holds it.
+
+    A query that only computes does not notice by itself that its postmaster is dead.
+    """
+    processes = holders(directory / "server.lock")
+    pids = [identity.pid for identity in processes]
+    if _pid_in(directory / "data") not in pids or number == signal.SIGKILL:
+        for identity in processes:
+            with contextlib.suppress(OSError):
+                send(identity, number)
+    return pids
 
 
 def tail(log: Path, limit: int = 2000) -> str:
@@ -165,9 +241,36 @@ def tail(log: Path, limit: int = 2000) -> str:
         return f"(cannot be read: {error})"
 
 
+def client_environment(password: str, sockets: Path) -> dict[str, str]:
+    """Of programs that talk to a server; holds the password."""
+    who = {"PGHOST": str(sockets), "PGPORT": "5432", "PGUSER": NAME, "PGPASSWORD": password}
+    return {**environment(), **who}
+
+
 def environment() -> dict[str, str]:
     """Of the programs: no PG* variable of ours may change what they do."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def call(command: Sequence[str], account: Account | None, lock: int | None, stdin: str = "") -> None:
+    """Run a program as the server's account. Raises DatabaseFailed with what it printed."""
+    result = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=environment(),
+        pass_fds=() if lock is None else (lock,),
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=[] if account else None,
+    )
+    if result.returncode != 0:
+        raise DatabaseFailed(
+            f"{Path(command[0]).name} of the database ended with {result.returncode}:\n" + result.stderr.strip()
+        )
 
 
 def _pid_in(data: Path) -> int | None:
@@ -198,7 +301,8 @@ def _fits(base: Path, name: str, account: Account | None) -> bool:
     return account is None or unreachable(account, base) is None
 
 
-def _write_secret(path: Path, secret: str) -> None:
+def write_secret(path: Path, secret: str) -> None:
+    """A file for its owner alone, on disk."""
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secret + "\n")
@@ -209,24 +313,3 @@ def _write_secret(path: Path, secret: str) -> None:
 def _give(path: Path, account: Account | None) -> None:
     if account is not None:
         os.chown(path, account.uid, account.gid)
-
-
-def _call(command: Sequence[str], account: Account | None, lock: int, stdin: str = "") -> None:
-    result = subprocess.run(
-        command,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-        env=environment(),
-        pass_fds=(lock,),
-        user=account.uid if account else None,
-        group=account.gid if account else None,
-        extra_groups=[] if account else None,
-    )
-    if result.returncode != 0:
-        raise DatabaseFailed(
-            f"The database could not be made: {Path(command[0]).name} ended with {result.returncode}:\n"
-            + result.stderr.strip()
-        )

@@ -6,7 +6,7 @@ Rules:
   is left, whatever a pid file says (pids recur, in containers at once).
 - The server never outlives its launcher: the kernel sends it SIGINT (a clean, fast shutdown) when the thread that
   started it ends. Hence ``start`` is for the main thread only.
-- Nothing is given up after a number of seconds: crash recovery takes what it takes, and says so through ``progress``.
+- Recovery is not given up after a number of seconds: it takes what it takes, and says so through ``progress``.
 - A data directory appears complete or not at all; its PG_VERSION chooses the program, forever.
 - Clients come through a socket in a directory of ours, with a password that stands in a file only its owner can read.
 - No existing directory's mode is changed.
@@ -23,10 +23,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import quote
 
 from tenax.errors import Impossible
 from tenax.local.accounts import Account, account_for, unreachable
@@ -35,6 +34,8 @@ from tenax.local.pgdata import (
     NAME,
     AlreadyRunning,
     DatabaseFailed,
+    address,
+    client_environment,
     create,
     end_orphans,
     environment,
@@ -43,6 +44,7 @@ from tenax.local.pgdata import (
     is_ready,
     major_of,
     password_of,
+    put_in_place,
     socket_directory,
     tail,
 )
@@ -50,6 +52,8 @@ from tenax.local.pgdata import (
 _LOG_BYTES = 16 * 1024 * 1024
 _POLL_S = 0.01
 _PROGRESS_EVERY_S = 5.0
+#: After this long an earlier server is not shutting down any more.
+_STUBBORN_S = 60.0
 
 #: On one machine, beside a master and training; a setting given to EmbeddedPostgres wins.
 SETTINGS: Mapping[str, str] = {
@@ -82,7 +86,8 @@ class EmbeddedPostgres:
     """The server of one directory. Not thread-safe: one owner, which calls ``start`` from the main thread.
 
     ``account``: who runs it when we are root (None: the owner of the data, or the first of ``accounts.PREFERRED``).
-    ``settings``: over SETTINGS. ``progress`` gets a sentence now and then while something takes long.
+    ``settings``: over SETTINGS. ``major``: of a database that is to be made; ``programs``: to choose from (None: those
+    of the wheel). ``progress`` gets a sentence now and then while something takes long.
     """
 
     def __init__(
@@ -91,15 +96,21 @@ class EmbeddedPostgres:
         *,
         account: str | None = None,
         settings: Mapping[str, str] | None = None,
+        major: int = CURRENT_MAJOR,
+        programs: Sequence[Installation] | None = None,
         progress: Callable[[str], None] = quiet,
     ) -> None:
         self._directory = directory.absolute()
         self._account_name = account
         self._settings = {**SETTINGS, **(settings or {})}
+        self._major = major
+        self._programs = programs
         self._progress = progress
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._dsn = ""
+        #: Whether its data was there once; it is made only before.
+        self._served = False
         self._sockets: Path | None = None
 
     @property
@@ -108,6 +119,13 @@ class EmbeddedPostgres:
         if not self._dsn:
             raise Impossible("the database was not started")
         return self._dsn
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of programs that talk to the running server; holds the password."""
+        if self._sockets is None:
+            raise Impossible("the database was not started")
+        return client_environment(password_of(self._directory), self._sockets)
 
     @property
     def data(self) -> Path:
@@ -164,6 +182,10 @@ class EmbeddedPostgres:
             os.close(self._lock)
             self._lock = None
 
+    def wait_until_gone(self) -> None:
+        """Until no process is left of a server whose launcher has ended."""
+        os.close(self._wait_for_the_dead())
+
     def __enter__(self) -> EmbeddedPostgres:
         self.start()
         return self
@@ -210,12 +232,15 @@ class EmbeddedPostgres:
     def _serve(self, account: Account | None) -> None:
         server_lock = self._wait_for_the_dead()
         try:
+            put_in_place(self._directory)
             password = password_of(self._directory)
-            if not (self.data / "PG_VERSION").exists():
-                installation = self._within_reach(choose(CURRENT_MAJOR), account)
+            is_new = not (self.data / "PG_VERSION").exists()
+            if is_new and self._served:
+                raise DatabaseFailed(f"{self.data} was removed while its server ran. Nothing was put in its place.")
+            installation = choose(self._major if is_new else major_of(self.data), self._programs)
+            installation = self._within_reach(installation, account)
+            if is_new:
                 create(self._directory, installation, account, password, server_lock)
-            else:
-                installation = self._within_reach(choose(major_of(self.data)), account)
             forget_dead_server(self.data)
             sockets = self._sockets = socket_directory(self._directory, account)
             forget_dead_socket(sockets)
@@ -223,7 +248,8 @@ class EmbeddedPostgres:
         finally:
             os.close(server_lock)
         self._wait_until_ready()
-        self._dsn = f"postgresql://{NAME}:{quote(password)}@/{NAME}?host={quote(str(sockets), safe='')}&port=5432"
+        self._served = True
+        self._dsn = address(password, sockets)
 
     def _wait_for_the_dead(self) -> int:
         """The lock that every process of an earlier server holds until it is gone; waits for the last one."""
@@ -235,7 +261,16 @@ class EmbeddedPostgres:
                 return lock
             except OSError:
                 if waiting.tick("waiting for the last processes of the earlier database server to end"):
-                    end_orphans(self.data)
+                    self._end_the_dead(waiting.seconds)
+
+    def _end_the_dead(self, waited_s: float) -> None:
+        """Harder the longer it takes; what even SIGKILL does not end, the kernel holds. Raises DatabaseFailed."""
+        pids = end_orphans(self._directory, signal.SIGQUIT if waited_s < _STUBBORN_S else signal.SIGKILL)
+        if waited_s > 2 * _STUBBORN_S:
+            raise DatabaseFailed(
+                f"Processes of the earlier database server ({', '.join(map(str, pids)) or 'not to be seen from here'}) "
+                f"still hold {self._directory / 'server.lock'} after {waited_s:.0f} s: find out what they wait for."
+            )
 
     def _within_reach(self, installation: Installation, account: Account | None) -> Installation:
         return within_reach(installation, account, self._directory)
@@ -283,6 +318,10 @@ class _Waiting:
     def __init__(self, progress: Callable[[str], None]) -> None:
         self._progress = progress
         self._started = self._reported_at = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
 
     def tick(self, why: str) -> bool:
         """Whether it has just reported progress."""

@@ -121,9 +121,7 @@ class StateDir:
                 f"Others may write to {self.root}, where secrets are kept: close it (chmod go-w {self.root}), "
                 "or name another directory with --dir."
             )
-        foreign = (
-            [] if self.options.exists() else [entry.name for entry in self.root.iterdir() if entry.name not in _OURS]
-        )
+        foreign = [] if self.options.exists() else [path.name for path in self.root.iterdir() if not _is_ours(path)]
         if foreign:
             raise DirectoryUnusable(
                 f"{self.root} holds {foreign[0]} and is not a directory of Tenax: "
@@ -138,6 +136,12 @@ class StateDir:
                 "Name another directory with --dir."
             ) from None
 
+    def sweep(self) -> None:
+        """Remove what a process of ours that was killed left half written. For the holder of the lock."""
+        for path in self.root.iterdir():
+            if _half_written(path):
+                path.unlink(missing_ok=True)
+
     def take_lock(self) -> Optional[int]:
         """A descriptor that holds the cluster's lock until it is closed everywhere; None: a cluster is up here."""
         descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -145,17 +149,29 @@ class StateDir:
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return descriptor
-            except OSError:
+                if self.is_held_by(descriptor):
+                    return descriptor
+                # The file was removed between the two: what is locked is nobody's.
+                os.close(descriptor)
+                descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except BlockingIOError:
                 if time.monotonic() > until:
                     os.close(descriptor)
                     return None
                 time.sleep(_GLANCE_S / 10)
 
-    def is_locked(self) -> bool:
-        """Whether a supervising process lives."""
+    def is_held_by(self, descriptor: int) -> bool:
+        """Whether this descriptor is of the lock file that stands in the directory now."""
         try:
-            descriptor = os.open(self.lock, os.O_RDWR | os.O_CLOEXEC)
+            return os.path.samestat(os.fstat(descriptor), self.lock.stat())
+        except OSError:
+            return False
+
+    def is_locked(self) -> bool:
+        """Whether a process holds the directory: its supervising one, or one that is about to start that."""
+        try:
+            # Nothing more, since the disk may be read-only by now.
+            descriptor = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return False
         try:
@@ -166,6 +182,15 @@ class StateDir:
         finally:
             os.close(descriptor)
         return False
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name in _OURS or _half_written(path)
+
+
+def _half_written(path: Path) -> bool:
+    """Whether it is what `write_json` leaves when it is killed."""
+    return any(path.name.startswith(f".{name}.json.") for name in ("options", "supervisor", "session"))
 
 
 def read_json(path: Path) -> JsonObject:

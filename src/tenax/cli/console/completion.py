@@ -45,7 +45,7 @@ BY_NAME = {
 #: Names that mean what their noun says.
 BY_NOUN = {
     "experiment": {"number": "experiment", "numbers": "experiment", "which": "workspace"},
-    "trial": {"number": "trial"},
+    "trial": {"number": "trial", "numbers": "trial"},
     "run": {"number": "trial", "numbers": "trial"},
     "command": {"ids": "command"},
     "template": {"name": "template", "names": "template"},

@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 def code_of(error: TenaxError) -> int:
     """The exit code for an error that ends a command."""
-    from tenax.client.connection.session import Unreachable
+    from tenax.client.connection.address import Unreachable
 
     for kind, code in (
         (Unreachable, UNREACHABLE),

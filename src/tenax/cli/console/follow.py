@@ -7,15 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import sys
+import time
 from typing import TYPE_CHECKING, List, Optional
 
 import click
 
 from tenax.cli.console import output
-from tenax.cli.experiment.view import best_first, best_line, counts, trial_cells, trial_table
+from tenax.cli.experiment.curves import drawn, panel_of
+from tenax.cli.experiment.view import (
+    best_first,
+    best_line,
+    best_of,
+    counts,
+    missing_metric,
+    progress_line,
+    trial_cells,
+    trial_table,
+)
 from tenax.client.experiments import Experiment
-from tenax.client.trials import Trial, pages
+from tenax.client.trials import LogFilter, Trial, pages
 from tenax.errors import TenaxError
 from tenax.visible import VisibleStream, visible_line
 
@@ -23,11 +35,19 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from tenax.cli.console.plots.curves import Panel
+    from tenax.client.checkpoints import Checkpoint
+
 _EVERY_S = 0.5
+_WAITING = ("QUEUED", "STARTING")
 #: A search of more trials is shown by its numbers and its best trials.
 _SHOWN = 200
 _BEST_SHOWN = 10
 _BAR = 60
+#: Trials whose curves are drawn while a search runs, and how often they are fetched.
+_CURVES = 5
+_CURVES_EVERY_S = 2.0
+_PLOT_ROWS, _LEAST_PLOT_ROWS = 12, 5
 #: Off a terminal: a line at least this often while something changes.
 _LINE_EVERY = datetime.timedelta(seconds=5)
 
@@ -35,9 +55,21 @@ _LINE_EVERY = datetime.timedelta(seconds=5)
 class Follower:
     """Shows one experiment. Owned by one command."""
 
-    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment keeps running.") -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        hint: str = "Ctrl-C detaches; the experiment keeps running.",
+        after: Optional[datetime.datetime] = None,
+    ) -> None:
+        """``after``: output that is older than this is not shown."""
         self._experiment = experiment
         self._hint = hint
+        self._after = after
+        self._panel: Optional[Panel] = None
+        #: While a table is live, another one stands in its place.
+        self._stream = sys.stderr
+        self._drawn_at = -math.inf
         self._trials: List[Trial] = []
         self._shown = ""
         self._shown_state = ""
@@ -61,7 +93,8 @@ class Follower:
 
         trial = self._first_trial()
         if trial is not None:
-            for line in trial.logs(follow=True):
+            since = LogFilter(after=self._after.isoformat() if self._after is not None else "")
+            for line in trial.logs(follow=True, where=since):
                 show_line(line)
         return self._experiment.wait(interval=_EVERY_S)
 
@@ -73,7 +106,9 @@ class Follower:
 
         def check(current: Experiment) -> None:
             self._say_waiting(current)
-            first.extend(self._fetch(current)[:1])
+            # While it waits, why it does is all that there is to see.
+            if current.state not in _WAITING:
+                first.extend(self._fetch(current)[:1])
             if first:
                 raise _Started
 
@@ -82,7 +117,11 @@ class Follower:
         return first[0] if first else None
 
     def _say_waiting(self, current: Experiment) -> None:
-        message = f"{current.state.lower()}: {current.reason}" if current.reason and not current.has_ended else ""
+        message = (
+            f"{output.worded(current.state).lower()}: {current.reason}"
+            if current.reason and not current.has_ended
+            else ""
+        )
         if message and message != self._shown:
             output.say(message)
             self._shown = message
@@ -108,22 +147,48 @@ class Follower:
 
         head = Text.assemble(
             (f"Experiment {experiment.id} {visible_line(experiment.name)}  ", "bold"),
-            (experiment.state, "cyan" if not experiment.has_ended else ""),
-            f"  {output.percent(experiment.progress)}  {output.between(experiment.started, experiment.ended)}",
+            (output.worded(experiment.state), "cyan" if not experiment.has_ended else ""),
+            f"  {progress_line(experiment, self._trials)}  {output.ran(experiment)}",
         )
         summary = Text(visible_line(self._summary(experiment)), style="bright_black")
         width = min(_BAR, live.console.width - 2)
         filled = round(width * min(1.0, experiment.progress or 0.0))
         bar = Text.assemble(("━" * filled, "cyan"), ("━" * (width - filled), "bright_black"))
-        parts: List[RenderableType] = [head, bar, summary]
-        if experiment.reason:
-            parts.append(Text(visible_line(experiment.reason), style="yellow"))
-        room = max(3, live.console.height - 7)
-        trials = self._to_show(experiment)[:room]
-        if trials:
-            parts += [Text(), output.grid(*trial_cells(experiment.metric, trials))]
-        parts.append(Text(self._hint, style="bright_black"))
+        remarks = (experiment.reason, missing_metric(experiment, self._trials))
+        lines = [output.cautioned(visible_line(remark)) for remark in remarks if remark]
+        room = max(3, live.console.height - 5 - len(lines))
+        lines += self._curves(experiment, room)
+        lines += self._table(experiment, live.console.width, room - len(lines))
+        parts = [head, bar, summary, *map(Text.from_ansi, lines), Text(self._hint, style="bright_black")]
         return Group(*parts)
+
+    def _table(self, experiment: Experiment, width: int, room: int) -> List[str]:
+        """As many lines of the table of trials as there is room for."""
+        trials = self._to_show(experiment)[: max(1, room)]
+        if not trials:
+            return []
+        columns, rows = trial_cells(experiment.metric, trials)
+        cells = [[visible_line(cell) for cell in row] for row in rows]
+        return ["", *output.fitted_lines(columns, cells, width)[0]][:room]
+
+    def _curves(self, experiment: Experiment, room: int) -> List[str]:
+        """The curves of the best trials, where they leave room for the table."""
+        height = min(_PLOT_ROWS, room // 2 - 4)
+        if height < _LEAST_PLOT_ROWS:
+            return []
+        if time.monotonic() - self._drawn_at >= _CURVES_EVERY_S:
+            self._drawn_at = time.monotonic()
+            self._panel = self._fetch_panel(experiment, _CURVES)
+        return ["", *drawn([self._panel], self._stream, height)] if self._panel is not None else []
+
+    def _fetch_panel(self, experiment: Experiment, most: int) -> Optional[Panel]:
+        """The curves of the searcher's metric of the best trials; None before there are any."""
+        trials = [trial for trial in best_first(experiment, self._trials) if trial.latest_validation is not None][:most]
+        with contextlib.suppress(TenaxError):
+            if trials:
+                panel = panel_of(experiment.session, trials, experiment.metric, "validation")
+                return panel if panel.points() else None
+        return self._panel
 
     def _to_show(self, experiment: Experiment) -> List[Trial]:
         """Those that run first, then the best of the others."""
@@ -160,18 +225,68 @@ class Follower:
         line = f"{current.state}  {output.percent(current.progress) or '0 %'}  {self._summary(current)}"
         if current.reason:
             line += f"  ({current.reason})"
+        left = output.duration(current.left_s)
         now = datetime.datetime.now()
         fresh = self._shown_at is None or now - self._shown_at >= _LINE_EVERY
         if line != self._shown and (fresh or current.state != self._shown_state or current.has_ended):
             self._shown, self._shown_state, self._shown_at = line, current.state, now
-            output.say(f"{now:%H:%M:%S}  {line}")
+            output.say(f"{now:%H:%M:%S}  {line}" + (f"  about {left} left" if left else ""))
 
     def _conclude(self, ended: Experiment) -> None:
-        took = output.between(ended.started, ended.ended)
+        took = output.ran(ended)
         click.echo(f"Experiment {ended.id} {output.state(ended.state)} after {took}. {ended.reason}".rstrip(), err=True)
-        if ended.searcher == "single" or not self._trials:
+        if not self._trials:
+            return
+        warning = missing_metric(ended, self._trials)
+        if warning:
+            output.warn(warning)
+        if sys.stderr.isatty():
+            panel = self._fetch_panel(ended, _CURVES)
+            if panel is not None:
+                output.say("\n".join(["", *drawn([panel], self._stream), ""]))
+        if ended.searcher == "single":
+            conclude_trial(ended, self._trials[0])
             return
         best = best_first(ended, self._trials)[:_BEST_SHOWN]
         if len(self._trials) > len(best):
             output.say(f"The best {len(best)} of {ended.trial_count} trials:")
         trial_table(ended, best)
+
+
+def conclude_trial(experiment: Experiment, trial: Trial) -> None:
+    """What came of the only trial of an experiment that has ended, and what to do next."""
+    rows = []
+    value = best_of(trial, experiment.metric)
+    if value is not None:
+        best = trial.best_validation
+        rows.append(
+            ("best", f"{experiment.metric} {output.number(value)}" + (f" at step {best.steps}" if best else ""))
+        )
+    checkpoint = _checkpoint_of(trial)
+    if checkpoint is not None:
+        rows.append(("checkpoint", f"{checkpoint.uuid} at step {checkpoint.steps}"))
+    rows.append(("next", _next_command(experiment, trial, checkpoint)))
+    for name, text in rows:
+        output.say(f"  {name:<11}{text}")
+
+
+def _checkpoint_of(trial: Trial) -> Optional[Checkpoint]:
+    """The best checkpoint of a trial, or else the one with the most steps; None where no files are."""
+    with contextlib.suppress(TenaxError):
+        there = [checkpoint for checkpoint in trial.checkpoints() if checkpoint.has_files]
+        by_uuid = {checkpoint.uuid: checkpoint for checkpoint in there}
+        return by_uuid.get(trial.best_checkpoint_uuid) or max(
+            there, key=lambda checkpoint: checkpoint.steps, default=None
+        )
+    return None
+
+
+def _next_command(experiment: Experiment, trial: Trial, checkpoint: Optional[Checkpoint]) -> str:
+    """What people do after such an end."""
+    if experiment.state == "ERROR":
+        return f"tenax trial logs {trial.id} --tail 50"
+    if experiment.state == "CANCELED":
+        return f"tenax experiment continue {experiment.id} -f"
+    return (
+        f"tenax checkpoint download {checkpoint.uuid}" if checkpoint is not None else f"tenax trial metrics {trial.id}"
+    )

@@ -28,6 +28,10 @@ class Access:
             from tenax.client.connection.session import Session
 
             self._session = Session(self.master, user=self.user)
+            if self._session.notice:
+                from tenax.cli.console import output
+
+                output.say(f"With {self._session.notice}.")
         return self._session
 
 

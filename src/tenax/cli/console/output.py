@@ -7,21 +7,30 @@ import json
 import math
 import shutil
 import sys
-from typing import TYPE_CHECKING, Callable, Iterable, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
+from typing import Callable, Iterable, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
 import click
 
 from tenax.cli.console import layout
 from tenax.cli.console.layout import TableColumn as TableColumn
+from tenax.client import reading
 from tenax.jsonvalue import Json, JsonObject
 from tenax.visible import visible_line
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 Element = TypeVar("Element")
 #: The columns of a list, each with what stands there for an element of the list.
 Columns = Sequence[Tuple[TableColumn, Callable[[Element], str]]]
+
+
+class Ran(Protocol):
+    """Something that runs, and waits before and between."""
+
+    @property
+    def started(self) -> Optional[datetime.datetime]: ...
+    @property
+    def ended(self) -> Optional[datetime.datetime]: ...
+    @property
+    def ran_s(self) -> Optional[float]: ...
 
 
 class Answered(Protocol):
@@ -32,8 +41,6 @@ class Answered(Protocol):
 
 
 AnyAnswered = TypeVar("AnyAnswered", bound=Answered)
-#: Of a column whose text may be broken.
-_LEAST_WIDTH = 24
 #: By the last part of a state.
 _COLORS = {
     "COMPLETED": "green",
@@ -51,10 +58,30 @@ _COLORS = {
     "up": "green",
     "down": "red",
     "away": "red",
+    "STOPPING": "yellow",
+    "PAUSING": "yellow",
+    "CANCELING": "yellow",
+    "ENDING": "yellow",
+    "FAILING": "red",
     "draining": "yellow",
     "disabled": "yellow",
     "failed": "red",
 }
+
+
+#: What people say for states that are named for what comes after them.
+_WORDED = {
+    "STOPPING_COMPLETED": "STOPPING",
+    "STOPPING_PAUSED": "PAUSING",
+    "STOPPING_CANCELED": "CANCELING",
+    "STOPPING_KILLED": "ENDING",
+    "STOPPING_ERROR": "FAILING",
+}
+
+
+def worded(name: str) -> str:
+    """A state as people say it; programs get it as it is."""
+    return _WORDED.get(name, name)
 
 
 def table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
@@ -64,18 +91,25 @@ def table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None
         for line in plain(columns, listed):
             print(line)
         return
-    room = shutil.get_terminal_size().columns
-    fitted = layout.fit(columns, listed, room)
+    lines, left_out = fitted_lines(columns, listed, shutil.get_terminal_size().columns)
+    for line in lines:
+        click.echo(line)
+    if left_out:
+        say(f"This terminal is too narrow for {', '.join(left_out)}: --csv and --json have everything.")
+
+
+def fitted_lines(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int
+) -> Tuple[List[str], Sequence[str]]:
+    """The lines of a table for a terminal so many characters wide, and the columns that it is too narrow for."""
+    rows = [[worded(cell) if column.state else cell for column, cell in zip(columns, row)] for row in rows]
+    fitted = layout.fit(columns, rows, room)
     head = [columns[index].title for index in fitted.shown]
-    for line in _side_by_side(columns, fitted, head):
-        click.secho(line, bold=True)
-    for row in listed:
-        for line in _side_by_side(columns, fitted, [row[index] for index in fitted.shown]):
-            click.echo(line)
-        for line in layout.below(row, fitted, room):
-            click.secho(line, dim=True)
-    if fitted.left_out:
-        say(f"This terminal is too narrow for {', '.join(fitted.left_out)}: --csv and --json have everything.")
+    lines = [click.style(line, bold=True) for line in _side_by_side(columns, fitted, head)]
+    for row in rows:
+        lines += _side_by_side(columns, fitted, [row[index] for index in fitted.shown])
+        lines += [click.style(line, dim=True) for line in layout.below(row, fitted, room)]
+    return lines, fitted.left_out
 
 
 def _side_by_side(columns: Sequence[TableColumn], fitted: layout.FittedTable, cells: Sequence[str]) -> List[str]:
@@ -95,27 +129,6 @@ def _side_by_side(columns: Sequence[TableColumn], fitted: layout.FittedTable, ce
             parts.append(click.style(laid, fg=color) if color else laid)
         lines.append("  ".join(parts).rstrip())
     return lines
-
-
-def grid(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> RenderableType:
-    """A table that is drawn again and again on a terminal: what is too long for a line is cut."""
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
-        shown.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            no_wrap=not column.wraps,
-            overflow="ellipsis",
-            min_width=_LEAST_WIDTH if column.wraps else None,
-        )
-    for row in rows:
-        cells = [Text(visible_line(cell), style=_style(cell) if column.state else "", no_wrap=True)
-                 for column, cell in zip(columns, row)]  # fmt: skip
-        shown.add_row(*cells)
-    return shown
 
 
 def plain(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> List[str]:
@@ -206,7 +219,26 @@ def fail(message: str) -> None:
 def state(name: str) -> str:
     """A state in its colour; click takes the colour out again where it cannot be shown."""
     color = _style(name)
-    return click.style(name, fg=color) if color else name
+    return click.style(worded(name), fg=color) if color else worded(name)
+
+
+def confirm(question: str) -> None:
+    """Ask, and end the command unless the answer is yes; where nobody answers it says how to do without."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
+        raise click.UsageError(
+            "nobody is here to answer, without a terminal: nothing was done. To do it without being asked, add --yes."
+        ) from None
+    if not agreed:
+        raise click.Abort
+
+
+def cautioned(text: str) -> str:
+    """Text that should not be overlooked."""
+    return click.style(text, fg="yellow")
 
 
 def number(value: Optional[float]) -> str:
@@ -243,12 +275,22 @@ def duration(seconds: Optional[float]) -> str:
     return f"{days}d{hours % 24:02d}h"
 
 
+def ran(subject: Ran) -> str:
+    """How long something ran; of masters that do not say it, how long it took with all waiting."""
+    return duration(subject.ran_s) if subject.ran_s is not None else between(subject.started, subject.ended)
+
+
+def waited(subject: Ran) -> str:
+    """How long it did not run since it was made; empty where that is not known, or next to nothing."""
+    whole = reading.span_s(subject.started, subject.ended)
+    if whole is None or subject.ran_s is None or whole - subject.ran_s < 1:
+        return ""
+    return duration(whole - subject.ran_s)
+
+
 def between(start: Optional[datetime.datetime], end: Optional[datetime.datetime]) -> str:
     """How long something took, or has taken until now."""
-    if start is None:
-        return ""
-    last = end if end is not None else datetime.datetime.now(datetime.timezone.utc)
-    return duration((last - start).total_seconds())
+    return duration(reading.span_s(start, end))
 
 
 def size(count: int) -> str:

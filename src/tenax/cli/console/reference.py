@@ -24,7 +24,7 @@ command that reads takes `--json`. There is no colour unless a terminal shows it
 |---|---|
 | `DET_MASTER` | address of the master, for commands and for the SDK |
 | `TENAX_DIR` | directory of the cluster of this machine (default `~/.tenax`, for root `/var/lib/tenax`) |
-| `DET_USER`, `DET_PASS` | login of programs |
+| `DET_USER`, `DET_PASS` | login of programs ([what goes before what](access.md#which-cluster-and-as-whom)) |
 | `DET_MASTER_CERT_FILE` | certificate of a master with TLS, or `noverify` |
 | `TENAX_DEBUG` | show where an error came from |
 

@@ -35,6 +35,9 @@ def become(module: str, arguments: List[str]) -> NoReturn:
     """Replace this process with a server: signals and exit status are its own."""
     import importlib.util
 
+    from tenax.local.supervise.python import refuse_old_python
+
+    refuse_old_python()
     if importlib.util.find_spec("aiohttp") is None or importlib.util.find_spec(module) is None:
         raise UserError("The servers are not installed: pip install 'tenax[server]'.")
     os.execv(sys.executable, [sys.executable, "-P", "-m", module, *arguments])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Tuple
 
@@ -50,6 +51,7 @@ _ENTRIES = {
     "download-model-def": LazyCommand(
         "tenax.cli.experiment.files:download_model_def", "Download the code it was created with."
     ),
+    "plot": LazyCommand("tenax.cli.experiment.curves:plot", "Draw learning curves, here or into a .png or .svg file."),
     "list-trials": LazyCommand("tenax.cli.trial:list_", "List its trials.", ("lt",)),
     "list-checkpoints": LazyCommand("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
     "delete-tb-files": LazyCommand("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
@@ -97,6 +99,7 @@ def create(
 
     Files that .detignore in DIRECTORY names are left out. CONFIG may be - for standard input.
     """
+    from tenax.cli.experiment.entrypoint import check_script
     from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
@@ -105,6 +108,8 @@ def create(
     if includes and directory is None:
         raise click.UsageError("--include adds files to the code: name its DIRECTORY as well.")
     files = read_context(directory, includes) if directory is not None else []
+    if template is None:
+        check_script(text, files, directory)
     session = access.session()
     experiment, remarks = create_experiment(
         session,
@@ -123,23 +128,33 @@ def create(
     return report(experiment, remarks, f"Created experiment {experiment.id}", as_json, follow)
 
 
-def report(experiment: Experiment, remarks: List[str], done: str, as_json: bool, follow: bool) -> int:
-    """Say what the master remarks and what is done, and show the experiment to its end if asked; the exit code."""
+def report(
+    experiment: Experiment,
+    remarks: List[str],
+    done: str,
+    as_json: bool,
+    follow: bool,
+    after: Optional[datetime.datetime] = None,
+) -> int:
+    """Say what the master remarks and what is done, and show the experiment to its end if asked; the exit code.
+
+    ``after``: output that is older than this is not shown.
+    """
     for remark in remarks:
         output.warn(remark)
     if as_json:
         output.document(experiment.raw)
     else:
         print(done)
-    return follow_to_the_end(experiment) if follow else exits.OK
+    return follow_to_the_end(experiment, after) if follow else exits.OK
 
 
-def follow_to_the_end(experiment: Experiment) -> int:
+def follow_to_the_end(experiment: Experiment, after: Optional[datetime.datetime] = None) -> int:
     """Show an experiment until it ends; the exit code."""
     from tenax.cli.console.follow import Follower
 
     try:
-        ended = Follower(experiment).run()
+        ended = Follower(experiment, after=after).run()
     except KeyboardInterrupt:
         number = experiment.id
         output.say(
@@ -178,17 +193,19 @@ def list_(
 ) -> None:
     """List experiments, the newest first: yours, or with --all everybody's."""
     from tenax.cli.experiment.selection import project_id
-    from tenax.cli.experiment.view import show_list
-    from tenax.client.experiments import list_experiments
+    from tenax.cli.experiment.view import rank, show_list
+    from tenax.client.experiments import ExperimentQuery, count_experiments, list_experiments
     from tenax.client.users import whoami
 
     session = access.session()
+    # The master has one direction for all; the best are the smallest of some and the largest of others.
+    best_first = sort_by == "metric" and not reverse
     experiments = list_experiments(
         session,
         users=users or ([] if everybodys else [whoami(session).username]),
         states=states,
         archived=archived if archived is not None or everybodys else False,
-        limit=limit,
+        limit=None if best_first else limit,
         name=name,
         labels=labels,
         project_id=project_id(session, project),
@@ -196,9 +213,13 @@ def list_(
         # The newest and the largest come first, names and states from A to Z.
         descending=(sort_by not in _RISING) is not reverse,
     )
+    if best_first:
+        experiments = sorted(experiments, key=rank)[:limit]
     show_list(experiments, as_json, as_csv)
     if not experiments:
-        output.say("There are no such experiments. Create one with: tenax experiment create CONFIG DIRECTORY")
+        hidden = 0 if everybodys or users else count_experiments(session, ExperimentQuery(archived=False))
+        others = f" Other users have {hidden}: tenax experiment list --all shows them." if hidden else ""
+        output.say(f"You have no such experiments.{others} To create one: tenax experiment create CONFIG DIRECTORY")
 
 
 @group.command()

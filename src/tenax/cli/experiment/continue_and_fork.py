@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
-from typing import Optional, Tuple
+from typing import TYPE_CHECKING, Optional, Tuple
 
 import click
 
@@ -11,6 +12,9 @@ from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.console.overrides import FILE, document_of, laid_over, overrides_option
 from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
+
+if TYPE_CHECKING:
+    from tenax.client.experiments import Experiment
 
 _OVERRIDES = overrides_option("max_restarts=4")
 _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code says how it ended.")
@@ -39,8 +43,20 @@ def continue_(
     from tenax.cli.experiment.commands import report
 
     document = document_of(config_file, overrides)
-    experiment, remarks = experiment_of(access, number).continued(yaml12.dump(document) if document else "")
-    return report(experiment, remarks, f"Experiment {number} continues", as_json, follow)
+    ended = experiment_of(access, number)
+    after = _end_of_output(ended) if follow else None
+    experiment, remarks = ended.continued(yaml12.dump(document) if document else "")
+    return report(experiment, remarks, f"Experiment {number} continues", as_json, follow, after)
+
+
+def _end_of_output(experiment: Experiment) -> Optional[datetime.datetime]:
+    """Just after the last line that the only trial of an experiment wrote: what follows is new."""
+    if experiment.trial_count != 1:
+        return None
+    for trial in experiment.trials()[:1]:
+        for line in trial.logs(tail=1):
+            return line.time + datetime.timedelta(microseconds=1) if line.time is not None else None
+    return None
 
 
 @click.command("fork", cls=StrictCommand)

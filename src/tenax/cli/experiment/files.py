@@ -93,6 +93,6 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
 def delete_tb_files(access: Access, number: int, yes: bool) -> None:
     """Delete what the trials of an experiment wrote for TensorBoard."""
     if not yes:
-        click.confirm(f"Delete the TensorBoard files of experiment {number}?", abort=True, err=True)
+        output.confirm(f"Delete the TensorBoard files of experiment {number}?")
     experiment_of(access, number).delete_tensorboard_files()
     output.say(f"The TensorBoard files of experiment {number} are deleted.")

@@ -50,7 +50,7 @@ def command(
     count = len(preview.going)
     if count and not yes:
         _show(preview, False, False)
-        click.confirm(f"Delete {_count(count)} ({output.size(preview.freed)})?", abort=True, err=True)
+        output.confirm(f"Delete {_count(count)} ({output.size(preview.freed)})?")
     experiment.set_checkpoint_policy(preview.policy)
     print(
         f"Experiment {number} keeps {_summary(preview)}; {_count(count)} ({output.size(preview.freed)}) will be deleted"

@@ -140,7 +140,7 @@ def act_on_chosen(
         output.say("None of your experiments match.")
         return exits.OK
     if not yes:
-        click.confirm(f"{question} {count} experiment{'' if count == 1 else 's'}?", abort=True, err=True)
+        output.confirm(f"{question} {count} experiment{'' if count == 1 else 's'}?")
     code = exits.OK
     for outcome in act_on_many(session, verb, filters, **more):
         if outcome.error:

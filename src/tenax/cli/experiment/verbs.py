@@ -37,7 +37,7 @@ def _verb(name: str, done: str, help_: str) -> click.Command:
             return act_on_chosen(access, verb, filters, done, question, yes)
         if verb == "delete" and not yes:
             listed = ", ".join(str(number) for number in numbers)
-            click.confirm(f"Delete experiment {listed} with its metrics, logs and checkpoints?", abort=True, err=True)
+            output.confirm(f"Delete experiment {listed} with its metrics, logs and checkpoints?")
         return _each(access, numbers, verb, done)
 
     verb = name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Sequence, Tuple
+import difflib
+from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 from tenax.cli.console import output
 from tenax.cli.console.output import TableColumn
@@ -21,10 +22,8 @@ _LIST: output.Columns[Experiment] = (
     (TableColumn("OWNER", cuts=True), lambda experiment: experiment.owner),
     (TableColumn("SEARCHER", spare=True), lambda experiment: experiment.searcher),
     (TableColumn("STARTED", spare=True), lambda experiment: output.moment(experiment.started)),
-    (
-        TableColumn("TOOK", right=True, spare=True),
-        lambda experiment: output.between(experiment.started, experiment.ended),
-    ),
+    (TableColumn("TOOK", right=True, spare=True), output.ran),
+    (TableColumn("WAITED", right=True, spare=True), output.waited),
     (TableColumn("REASON", wraps=True), lambda experiment: experiment.reason),
 )
 
@@ -46,7 +45,7 @@ def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:
     if experiment.description:
         rows.append(("description", experiment.description))
     rows += [
-        ("progress", output.percent(experiment.progress)),
+        ("progress", progress_line(experiment, trials)),
         ("search", f"{experiment.searcher}, {_direction(experiment)}"),
         ("trials", f"{experiment.trial_count}  {counts(trials)}".rstrip()),
         ("best", best_line(experiment)),
@@ -55,9 +54,34 @@ def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:
         ("labels", ", ".join(experiment.labels)),
         ("started", output.moment(experiment.started)),
         ("ended", output.moment(experiment.ended)),
-        ("took", output.between(experiment.started, experiment.ended)),
+        ("took", output.ran(experiment)),
+        ("waited", output.waited(experiment)),
     ]
     output.pairs([row for row in rows if row[1]])
+    warning = missing_metric(experiment, trials)
+    if warning:
+        output.warn(warning)
+
+
+def progress_line(experiment: Experiment, trials: Sequence[Trial]) -> str:
+    """``34 %, about 5m20s left``; where nobody says how far it is, what to call."""
+    known = output.percent(experiment.progress)
+    if not experiment.progress and experiment.needs_progress and any(trial.steps for trial in trials):
+        return f"{known or '0 %'}: the script can say how far it is with train.report_progress(0.5), or max_length"
+    left = output.duration(experiment.left_s)
+    return f"{known}, about {left} left" if left else known
+
+
+def missing_metric(experiment: Experiment, trials: Sequence[Trial]) -> str:
+    """A warning where trials validate and none has the searcher's metric: its name is mistyped, as a rule."""
+    validated = [trial.latest_validation.metrics for trial in trials if trial.latest_validation is not None]
+    names = sorted({name for metrics in validated for name in metrics})
+    if not names or experiment.metric in names or experiment.best_metric is not None:
+        return ""
+    near = difflib.get_close_matches(experiment.metric, names, n=1)
+    return f"searcher.metric is {experiment.metric!r}, which no validation has: they report {', '.join(names)}." + (
+        f" Did you mean {near[0]!r}?" if near else ""
+    )
 
 
 def best_line(experiment: Experiment) -> str:
@@ -72,18 +96,24 @@ def counts(trials: Sequence[Trial]) -> str:
     """``(3 RUNNING, 1 QUEUED, 12 COMPLETED)``."""
     by_state: dict[str, int] = {}
     for trial in trials:
-        by_state[trial.state] = by_state.get(trial.state, 0) + 1
+        state = output.worded(trial.state)
+        by_state[state] = by_state.get(state, 0) + 1
     return f"({', '.join(f'{count} {state}' for state, count in by_state.items())})" if by_state else ""
 
 
 def trial_cells(
-    metric: str, trials: Sequence[Trial], *, for_programs: bool = False
+    metric: str,
+    trials: Sequence[Trial],
+    *,
+    for_programs: bool = False,
+    curves: Optional[Mapping[int, str]] = None,
 ) -> Tuple[List[TableColumn], List[List[str]]]:
     """Columns and rows of a table of trials; columns that would say nothing are left out.
 
-    ``for_programs``: the columns are always the same.
+    ``for_programs``: the columns are always the same. ``curves``: of each trial, as one line of characters.
     """
     names = searched(trials)
+    drawn = curves or {}
     every: output.Columns[Trial] = [
         (TableColumn("TRIAL", right=True), lambda trial: str(trial.id)),
         (TableColumn("STATE", state=True), lambda trial: trial.state),
@@ -93,17 +123,22 @@ def trial_cells(
             lambda trial: output.number(best_of(trial, metric)),
         ),
         (TableColumn("LATEST", right=True, spare=True), lambda trial: output.number(latest_of(trial, metric))),
+        (TableColumn("CURVE", spare=True), lambda trial: drawn.get(trial.id, "")),
         (TableColumn("RESTARTS", right=True, spare=True), lambda trial: str(trial.restarts)),
-        (TableColumn("TOOK", right=True, spare=True), lambda trial: output.between(trial.started, trial.ended)),
+        (TableColumn("TOOK", right=True, spare=True), output.ran),
+        (TableColumn("WAITED", right=True, spare=True), output.waited),
         (TableColumn("HYPERPARAMETERS", wraps=True), lambda trial: _values(trial, names)),
         (TableColumn("REASON", wraps=True), lambda trial: trial.reason),
     ]
     silent = {
+        "WAITED": not any(output.waited(trial) for trial in trials),
         "RESTARTS": not any(trial.restarts for trial in trials),
         "REASON": not any(trial.reason for trial in trials),
         "HYPERPARAMETERS": not names,
     }
-    shown = [(column, cell) for column, cell in every if for_programs or not silent.get(column.title)]
+    left_out = {"CURVE"} if for_programs or not drawn else set()
+    left_out |= set() if for_programs else {title for title, is_silent in silent.items() if is_silent}
+    shown = [(column, cell) for column, cell in every if column.title not in left_out]
     return output.cells(shown, trials)
 
 
@@ -133,6 +168,14 @@ def best_of(trial: Trial, metric: str) -> float | None:
     return trial.searcher_metric
 
 
+def rank(experiment: Experiment) -> Tuple[bool, str, float, int]:
+    """For a list of the best first: by metric, each by its own direction; those without a value come last."""
+    value = experiment.best_metric
+    if value is None or value != value:
+        return (True, "", 0.0, -experiment.id)
+    return (False, experiment.metric, value if experiment.smaller_is_better else -value, -experiment.id)
+
+
 def best_first(experiment: Experiment, trials: Sequence[Trial]) -> List[Trial]:
     """By the searcher's metric; trials without one come last."""
     sign = 1.0 if experiment.smaller_is_better else -1.0
@@ -146,7 +189,9 @@ def best_first(experiment: Experiment, trials: Sequence[Trial]) -> List[Trial]:
 
 def trial_table(experiment: Experiment, trials: Sequence[Trial]) -> None:
     """Print a table of trials."""
-    output.table(*trial_cells(experiment.metric, trials))
+    from tenax.cli.experiment.curves import sparklines
+
+    output.table(*trial_cells(experiment.metric, trials, curves=sparklines(experiment, trials)))
 
 
 def _direction(experiment: Experiment) -> str:

@@ -1,12 +1,19 @@
 """Who we are at a master, and how we prove it.
 
-The first of these that there is: a token that was handed over; ``DET_USER_TOKEN`` (inside a task); a remembered login;
-``DET_USER`` with ``DET_PASS``; the first users of a cluster of this machine, whose passwords stand in its directory.
-A token that the master no longer takes is forgotten and the next of them is tried.
+The first of these that there is:
+
+1. what was handed over: a token (SDK), or a name (``--user``), which the others below must then be of
+2. the environment: ``DET_USER`` with ``DET_USER_TOKEN`` (inside a task) or ``DET_PASS``; alone it is a name, as above
+3. the login at this master that ``tenax user login`` remembered
+4. the automatic login among the first users of a cluster of this machine, whose passwords stand in its directory
+
+A remembered login that the master no longer takes is over until one logs in again, or out: nobody becomes somebody else
+by that. An automatic one is made anew.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from typing import Callable, Optional, Tuple
@@ -49,13 +56,17 @@ class SessionLogin:
         self._store = store if store is not None else TokenStore()
         self._local = local
         self._current: Optional[Tuple[str, str]] = None
+        self._named_by = "--user"
+        #: How the token came about, for people; empty before there is one.
+        self.how = ""
 
     def token(self, ask: AskMaster) -> str:
         """A token to try. Raises NotAuthenticated, saying what to do."""
         if self._fixed is not None:
+            self.how = "a token that was given"
             return self._fixed
         if self._current is None:
-            self._current = self._remembered() or self._log_in(ask)
+            self._current = self._from_environment(ask) or self._remembered() or self._automatic(ask)
         return self._current[1]
 
     def refused(self) -> bool:
@@ -65,10 +76,11 @@ class SessionLogin:
         user, token = self._current
         self._current = None
         if self._local is not None and text_of(read_json(self._local.session), "token") == token:
-            self._local.session.unlink(missing_ok=True)
+            _unlink(self._local)
             return True
         if self._store.get(self._url, user) == (user, token):
-            self._store.drop(self._url, user)
+            # Whoever it was is remembered: another's login in their place would not be what they asked for.
+            self._store.end(self._url, user)
             return True
         return False
 
@@ -76,44 +88,70 @@ class SessionLogin:
         """Forget the local cluster's login if it is that user's."""
         self._current = None
         if self._local is not None and text_of(read_json(self._local.session), "user") == user:
-            self._local.session.unlink(missing_ok=True)
+            _unlink(self._local)
 
-    def _remembered(self) -> Optional[Tuple[str, str]]:
+    def _from_environment(self, ask: AskMaster) -> Optional[Tuple[str, str]]:
+        """DET_USER with its proof; nothing where a flag names somebody else."""
         name = os.environ.get("DET_USER", "")
-        inside = os.environ.get("DET_USER_TOKEN")
-        if inside and name and self._user in (None, name):
-            return name, inside
-        stored = self._store.get(self._url, self._user)
-        if stored is not None:
-            return stored
-        if self._local is not None:
-            session = read_json(self._local.session)
-            user, token = text_of(session, "user"), text_of(session, "token")
-            if token and self._user in (None, user):
-                return user, token
+        if not name or self._user not in (None, name):
+            return None
+        token, password = os.environ.get("DET_USER_TOKEN"), os.environ.get("DET_PASS")
+        if token:
+            self.how = "DET_USER and DET_USER_TOKEN"
+            return name, token
+        if password is not None:
+            self.how = "DET_USER and DET_PASS"
+            return name, ask(name, hashed_password(password))
+        # Somebody is named, and nobody else will do.
+        self._user, self._named_by = name, "DET_USER"
         return None
 
-    def _log_in(self, ask: AskMaster) -> Tuple[str, str]:
-        name, password = os.environ.get("DET_USER", ""), os.environ.get("DET_PASS")
-        if name and password is not None and self._user in (None, name):
-            return name, ask(name, hashed_password(password))
+    def _remembered(self) -> Optional[Tuple[str, str]]:
+        stored = self._store.get(self._url, self._user)
+        if stored is not None:
+            self.how = "the login that tenax user login remembered" + self._by_name()
+        return stored
+
+    def _automatic(self, ask: AskMaster) -> Tuple[str, str]:
+        """Among the first users of a cluster of this machine. Raises NotAuthenticated."""
+        ended = self._store.active(self._url) if self._user is None else ""
         if self._local is not None:
             first = read_json(self._local.credentials)
-            user, password = self._user or text_of(first, "username"), _first_password(first, self._user)
+            user = self._user or ended or text_of(first, "username")
+            password = _first_password(first, user)
             if user and password is not None:
+                self.how = f"the automatic login of the cluster in {self._local.root}{self._by_name()}"
+                session = read_json(self._local.session)
+                if text_of(session, "user") == user and text_of(session, "token"):
+                    return user, text_of(session, "token")
                 token = ask(user, hashed_password(password))
-                write_json(self._local.session, {"v": 1, "user": user, "token": token})
+                with contextlib.suppress(OSError):
+                    # Where the disk takes nothing, the next command logs in anew.
+                    write_json(self._local.session, {"v": 1, "user": user, "token": token})
                 return user, token
+        if ended:
+            raise NotAuthenticated(
+                f"Your login as {ended} at {self._url} has ended: tenax user login {ended}. To go on without it: "
+                "tenax user logout."
+            )
         raise NotAuthenticated(
-            f"You are not logged in at {self._url}: tenax user login {self._user or 'NAME'} "
+            f"You are not logged in at {self._url}{self._by_name()}: tenax user login {self._user or 'NAME'} "
             "(programs: DET_USER and DET_PASS)."
         )
 
+    def _by_name(self) -> str:
+        return f", as {self._user} whom {self._named_by} names" if self._user is not None else ""
 
-def _first_password(first: JsonObject, user: Optional[str]) -> Optional[str]:
-    """What the master drew for ``user`` (None: the administrator) at its first start; None: nothing."""
-    if user in (None, text_of(first, "username")):
+
+def _unlink(local: StateDir) -> None:
+    with contextlib.suppress(OSError):
+        local.session.unlink(missing_ok=True)
+
+
+def _first_password(first: JsonObject, user: str) -> Optional[str]:
+    """What the master drew for ``user`` at its first start; None: nothing."""
+    if user == text_of(first, "username"):
         return text_of(first, "password")
     users = first.get("users")
-    password = users.get(user) if isinstance(users, dict) and user is not None else None
+    password = users.get(user) if isinstance(users, dict) else None
     return password if isinstance(password, str) else None

@@ -14,10 +14,15 @@ from tenax.jsonvalue import JsonObject
 from tenax.local.state_dir import read_json, text_of, write_json
 
 
-def default_path() -> Path:
+def config_directory() -> Path:
     """Below ``XDG_CONFIG_HOME`` or ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "tenax" / "auth.json"
+    return (Path(base) if base else Path.home() / ".config") / "tenax"
+
+
+def default_path() -> Path:
+    """Where logins are remembered."""
+    return config_directory() / "auth.json"
 
 
 class TokenStore:
@@ -33,6 +38,17 @@ class TokenStore:
         token = self._tokens(entry).get(name)
         return (name, token) if name and token else None
 
+    def active(self, url: str) -> str:
+        """Who logged in last at that master and has not logged out, whether or not the login still holds."""
+        return text_of(self._entry(url), "user")
+
+    def end(self, url: str, user: str) -> None:
+        """The master does not take this login any more: only who it was is remembered."""
+        entry = self._entry(url)
+        tokens = self._tokens(entry)
+        if tokens.pop(user, None) is not None:
+            self._write(url, text_of(entry, "user"), tokens)
+
     def all(self, url: str) -> Dict[str, str]:
         """Every login at that master: user -> token."""
         return self._tokens(self._entry(url))
@@ -43,11 +59,11 @@ class TokenStore:
         self._write(url, user, {**self._tokens(entry), user: token})
 
     def drop(self, url: str, user: str) -> None:
-        """Forget a login; nothing if it is not there."""
+        """Forget a login, or that there was one; nothing if it is not there."""
         entry = self._entry(url)
         tokens = self._tokens(entry)
-        if tokens.pop(user, None) is not None:
-            active = text_of(entry, "user")
+        active = text_of(entry, "user")
+        if tokens.pop(user, None) is not None or active == user:
             self._write(url, active if active in tokens else next(iter(tokens), ""), tokens)
 
     def _entry(self, url: str) -> JsonObject:
@@ -67,6 +83,6 @@ class TokenStore:
         known = document.get("masters")
         masters: JsonObject = dict(known) if isinstance(known, dict) else {}
         masters[url] = {"user": user, "tokens": dict(tokens)}
-        if not tokens:
+        if not user:
             del masters[url]
         write_json(self._path, {"v": 1, "masters": masters})

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Seque
 from urllib.parse import quote, unquote
 
 from tenax.backoff import Backoff, Retry
-from tenax.client.connection.address import local_cluster_at, master_url
+from tenax.client.connection.address import MasterTarget, Unreachable, canonical, target
 from tenax.client.connection.login import SessionLogin, hashed_password
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.errors import (
@@ -67,10 +67,6 @@ _KINDS: Dict[int, Type[TenaxError]] = {
 }
 
 
-class Unreachable(TenaxError):
-    """Nothing answers at the master's address."""
-
-
 class BrokenStream(TenaxError):
     """The master stopped in the middle of an answer."""
 
@@ -98,8 +94,9 @@ class Session:
     """HTTP to one master, as one user.
 
     ``url``: see `address` beside this; ``user`` and ``token``: see `login`; ``certificate``: a PEM file, or
-    ``noverify``; ``retry_for_s``: for how many seconds a master that is away or not ready is tried again; ``local``:
-    the directory of the cluster that answers there, if it is one of this machine.
+    ``noverify``; ``retry_for_s``: for how many seconds a master that is away or not ready is tried again; ``read_s``:
+    how long it may be silent within an answer; ``local``: the directory of the cluster that answers there, if it is
+    one of this machine.
     """
 
     def __init__(
@@ -110,15 +107,20 @@ class Session:
         token: Optional[str] = None,
         certificate: Optional[str] = None,
         retry_for_s: float = RETRY_S,
+        read_s: float = READ_S,
         store: Optional[TokenStore] = None,
         local: Optional[StateDir] = None,
     ) -> None:
-        self.url = master_url(url)
+        meant = target(url) if local is None else MasterTarget(canonical(url or ""), local=local)
+        self.url = meant.url
+        #: Which cluster that is and how it came to be meant, where nobody named it today; for people.
+        self.notice = meant.notice
         self.store = store if store is not None else TokenStore()
-        self._local = local if local is not None else local_cluster_at(self.url)
+        self._local = meant.local
         self._login = SessionLogin(self.url, user=user, token=token, store=self.store, local=self._local)
         self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
         self._retry_for_s = retry_for_s
+        self._read_s = read_s
         self._opened: Optional[httpx2.Client] = None
 
     def get(self, path: str, query: Optional[Query] = None) -> JsonObject:
@@ -186,6 +188,11 @@ class Session:
             self.store.put(self.url, user, token)
         self._login = SessionLogin(self.url, user=user, token=token, store=self.store, local=self._local)
         return token
+
+    def logged_in_by(self) -> str:
+        """How this session came to its user, for people. Raises NotAuthenticated, Unreachable."""
+        self._token()
+        return self._login.how
 
     def forget(self, user: str) -> None:
         """Forget every remembered login of ``user`` at this master."""
@@ -266,13 +273,14 @@ class Session:
         from tenax.client.connection.transport import httpx2
 
         client = self._client()
+        read_s = None if request.read_s is None else min(request.read_s, self._read_s)
         built = client.build_request(
             request.method,
             self.url + request.path,
             content=json.dumps(request.body).encode() if request.body is not None else None,
             params=_parameters(request.query),
             headers=headers,
-            timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=request.read_s),
+            timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=read_s),
         )
         return client.send(built, stream=True)
 

@@ -5,10 +5,12 @@ Secrets go to the servers through their environment and through files that only 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import http.client
 import json
 import os
+import platform
 import shutil
 import socket
 import ssl
@@ -20,6 +22,8 @@ from pathlib import Path
 from tenax.config.master import MasterSettings, load_master_settings
 from tenax.errors import UserError
 from tenax.jsonvalue import Json, JsonObject
+from tenax.local.binaries import CURRENT_MAJOR
+from tenax.local.pgdata import older_major
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.state_dir import StateDir
 from tenax.local.supervise.options import Options
@@ -65,6 +69,8 @@ class LocalCluster:
     def about(self) -> JsonObject:
         """What others want to know of it: the part of ``supervisor.json`` that does not change."""
         document: JsonObject = {"url": self.url, "host": self.settings.host, "port": self.settings.port}
+        # A home directory may be that of several machines.
+        document["machine"] = platform.node()
         document["database"] = "your own" if self.settings.db.url is not None else "embedded"
         if self.certificate is not None:
             document["certificate"] = str(self.certificate)
@@ -118,8 +124,8 @@ def free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def supervisor_of(cluster: LocalCluster) -> ClusterSupervisor:
-    """The supervisor of that cluster, with nothing started yet."""
+def supervisor_of(cluster: LocalCluster, lock: int) -> ClusterSupervisor:
+    """The supervisor of that cluster, with nothing started yet; ``lock``: the descriptor that holds its directory."""
     state, settings = cluster.state, cluster.settings
     database: EmbeddedPostgres | None = None
     services: list[Service] = []
@@ -130,7 +136,7 @@ def supervisor_of(cluster: LocalCluster) -> ClusterSupervisor:
     if cluster.options.agent:
         services.append(_agent(cluster))
     logs = [state.log("master"), state.log("agent"), state.log("supervisor"), state.postgres / "postgres.log"]
-    supervisor = ClusterSupervisor(state, services, cluster.about(), logs)
+    supervisor = ClusterSupervisor(state, services, cluster.about(), lock, logs)
     return supervisor
 
 
@@ -197,8 +203,38 @@ def _agent(cluster: LocalCluster) -> ServerProcess:
     )
 
 
+def notices(cluster: LocalCluster) -> list[str]:
+    """What whoever looks after the cluster that is up should know, a sentence or two each."""
+    return [notice for notice in (short_of_room(cluster), _older_database(cluster), _waiting(cluster)) if notice]
+
+
+def _older_database(cluster: LocalCluster) -> str:
+    major = older_major(cluster.state.postgres) if cluster.settings.db.url is None else None
+    if major is None:
+        return ""
+    return (
+        f"The database is one of PostgreSQL {major}; stop the cluster, and make it one of {CURRENT_MAJOR} with: "
+        "tenax upgrade-database."
+    )
+
+
+def _waiting(cluster: LocalCluster) -> str:
+    waiting = _health(cluster)[1].get("waiting_migrations")
+    if not isinstance(waiting, list) or not waiting:
+        return ""
+    return (
+        f"Migrations of the database wait ({', '.join(map(str, waiting))}); apply them when there is time, while the "
+        "cluster is up, with: tenax upgrade-database."
+    )
+
+
 def answers(cluster: LocalCluster) -> bool:
     """Whether the master serves: its health page says so."""
+    return _health(cluster)[0] == 200
+
+
+def _health(cluster: LocalCluster) -> tuple[int, JsonObject]:
+    """Status and content of the health page; 0 while nobody answers."""
     connection: http.client.HTTPConnection
     if cluster.certificate is not None:
         # We ask ourselves; whether others trust the certificate is not the question here.
@@ -210,8 +246,12 @@ def answers(cluster: LocalCluster) -> bool:
         connection = http.client.HTTPConnection(cluster.address, cluster.settings.port, timeout=_ASK_S)
     try:
         connection.request("GET", "/health")
-        return connection.getresponse().status == 200
+        answer = connection.getresponse()
+        body: Json = {}
+        with contextlib.suppress(ValueError):
+            body = json.loads(answer.read())
+        return answer.status, body if isinstance(body, dict) else {}
     except (OSError, http.client.HTTPException):
-        return False
+        return 0, {}
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""Starting, looking at and stopping the supervisor of a directory: what ``tenax up``, ``status`` and ``down`` do."""
+"""Starting the supervisor of a directory: what ``tenax up`` does."""
 
 from __future__ import annotations
 
@@ -6,93 +6,41 @@ import contextlib
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from types import FrameType
 
-from tenax.errors import AlreadyExists, TenaxError, UserError
-from tenax.jsonvalue import JsonObject
-from tenax.local.state_dir import StateDir, number_of, read_json, text_of, write_json
+from tenax.errors import TenaxError, UserError
+from tenax.local.holders import call_this_process_supervisor
+from tenax.local.pgdata import refuse_unreadable
+from tenax.local.state_dir import DirectoryUnusable, StateDir, read_json, write_json
 from tenax.local.supervise.cluster import LocalCluster, free_port, plan, refuse_taken_port, supervisor_of
+from tenax.local.supervise.ending import end_leftovers, end_removed
+from tenax.local.supervise.glance import Glance, already_up, glance
 from tenax.local.supervise.logs import open_log, tail
 from tenax.local.supervise.options import load_options, save_options
 
 #: What the servers import; named when they are not installed.
 _NEEDED = ("uvicorn", "fastapi", "asyncpg", "aiohttp", "psutil")
 _POLL_S = 0.05
-_LEFTOVER_S = 20.0
-
-
-class AlreadyUp(AlreadyExists):
-    """A cluster is already up in this directory."""
+#: How long ``up`` waits for a supervising process that says nothing new; it says something every few seconds.
+SILENCE_S = 60.0
+#: How long it waits at all: a database that recovers for longer does so without a spectator.
+LONGEST_START_S = 1800.0
+#: Less than this is no room for a file.
+_FULL_BYTES = 256 * 1024
 
 
 class NotStarted(UserError):
     """The cluster did not start."""
 
 
-class StillStopping(UserError):
-    """The cluster has not ended yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """What can be seen of a cluster from outside."""
-
-    #: Whether its supervising process lives.
-    alive: bool
-    #: ``supervisor.json``: of the last one when none lives; empty for a new directory.
-    document: JsonObject
-
-    @property
-    def phase(self) -> str:
-        """``starting``, ``up``, ``stopping``, ``failed`` or ``down``."""
-        state = text_of(self.document, "state")
-        if self.alive:
-            return state if state in ("starting", "up", "stopping") else "starting"
-        return "failed" if state == "failed" else "down"
-
-    @property
-    def url(self) -> str:
-        return text_of(self.document, "url")
-
-    @property
-    def message(self) -> str:
-        return text_of(self.document, "message")
-
-    @property
-    def pid(self) -> int:
-        return number_of(self.document, "pid")
-
-    def services(self) -> dict[str, JsonObject]:
-        """What is known about each server."""
-        services = self.document.get("services")
-        pairs = services.items() if isinstance(services, dict) else ()
-        return {name: value for name, value in pairs if isinstance(value, dict)}
-
-
-def glance(state: StateDir) -> Glance:
-    """How the cluster of this directory is."""
-    alive = state.is_locked()
-    document = read_json(state.supervisor)
-    if alive and not _lives(number_of(document, "pid")):
-        # Whoever has the lock is just starting; what stands there is of the one before, which was killed.
-        document = {}
-    return Glance(alive, document)
-
-
-def _lives(pid: int) -> bool:
-    """Whether there is such a process."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return pid > 0
+class StillStarting(UserError):
+    """The cluster has not come up yet."""
 
 
 def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, int]:
@@ -100,20 +48,44 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, in
 
     ``given``: options of this call (None: not given). Nothing has been started. Raises UserError.
     """
-    _refuse_without_servers()
+    refuse_without_servers()
     state.prepare()
-    lock = state.take_lock()
-    if lock is None:
-        seen = glance(state)
-        raise AlreadyUp(
-            f"A cluster is already up in {state.root}: {seen.url or 'it is just starting'} (process {seen.pid}). "
-            "Look at it with: tenax status. Stop it with: tenax down."
-        )
     try:
+        lock = state.take_lock()
+    except OSError as error:
+        raise _unwritable(state, error) from None
+    if lock is None:
+        raise already_up(state)
+    try:
+        end_removed(state)
+        state.sweep()
         return _check(state, given), lock
+    except OSError as error:
+        os.close(lock)
+        raise _unwritable(state, error) from None
     except BaseException:
         os.close(lock)
         raise
+
+
+def _unwritable(state: StateDir, error: OSError) -> DirectoryUnusable:
+    return DirectoryUnusable(f"{state.root} cannot be written: {error.strerror}. {_room(state)}Nothing was started.")
+
+
+@contextlib.contextmanager
+def upgrading(state: StateDir) -> Iterator[None]:
+    """Have the directory to ourselves, for its database. Raises AlreadyUp, BeingUpgraded."""
+    lock = state.take_lock()
+    if lock is None:
+        raise already_up(state)
+    before = read_json(state.supervisor)
+    try:
+        message = "its database is being upgraded"
+        write_json(state.supervisor, {**before, "pid": os.getpid(), "state": "upgrading", "message": message})
+        yield
+    finally:
+        write_json(state.supervisor, before)
+        os.close(lock)
 
 
 def launch(cluster: LocalCluster, lock: int) -> int:
@@ -136,43 +108,59 @@ def launch(cluster: LocalCluster, lock: int) -> int:
     return process.pid
 
 
-def wait_until_up(state: StateDir, say: Callable[[str], None]) -> Glance:
-    """Until the cluster is up; ``say`` hears what it is waiting for. Raises NotStarted with the reason."""
-    last_message = ""
+def wait_until_up(
+    state: StateDir, say: Callable[[str], None], *, silence_s: float = SILENCE_S, longest_s: float = LONGEST_START_S
+) -> Glance:
+    """Until the cluster is up; ``say`` hears what it is waiting for.
+
+    Raises NotStarted with the reason, StillStarting when nothing is heard for ``silence_s`` seconds.
+    """
+    started = heard_at = time.monotonic()
+    last = Glance(True, {})
     while True:
         seen = glance(state)
         if seen.phase == "up":
             return seen
-        if not seen.alive:
-            reason = seen.message or tail(state.log("supervisor"))
-            raise NotStarted(f"The cluster in {state.root} did not start, and nothing of it is left running.\n{reason}")
-        if seen.message and seen.message != last_message:
-            last_message = seen.message
-            say(last_message)
-        time.sleep(_POLL_S)
-
-
-def stop(state: StateDir, say: Callable[[str], None], timeout_s: float = 120.0) -> bool:
-    """End the servers; whether there were any. Tasks run on. Raises StillStopping after ``timeout_s`` seconds."""
-    seen = glance(state)
-    if not seen.alive:
-        return False
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(seen.pid, signal.SIGTERM)
-    until = time.monotonic() + timeout_s
-    while state.is_locked():
-        if time.monotonic() > until:
-            raise StillStopping(
-                f"The cluster in {state.root} is still stopping after {timeout_s:.0f} s. Look into "
-                f"{state.log('supervisor')}; `kill -9 {seen.pid}` ends it at once, and nothing stored is lost by that."
+        if not seen.alive or seen.removed:
+            raise NotStarted(
+                f"The cluster in {state.root} did not start, and nothing of it is left running.\n{_why(state, seen)}"
+            )
+        now = time.monotonic()
+        if seen.document != last.document:
+            heard_at = now
+            if seen.message and seen.message != last.message:
+                say(seen.message)
+            last = seen
+        if now - heard_at > silence_s or now - started > longest_s:
+            raise StillStarting(
+                f"The cluster in {state.root} is not up after {now - started:.0f} s. {_room(state)}Its process "
+                f"({seen.process}) runs on: tenax status shows it, {state.log('supervisor')} says more, "
+                "tenax down ends it."
             )
         time.sleep(_POLL_S)
-    say("stopped")
-    return True
+
+
+def _why(state: StateDir, seen: Glance) -> str:
+    """Why it is not up, from whoever could still say it."""
+    if seen.removed or not state.lock.exists():
+        return "Its directory was removed while it started."
+    if seen.phase == "down" and not seen.message and seen.document.get("changed_at"):
+        return "It was stopped while it started."
+    return seen.message or _room(state) or tail(state.log("supervisor")) or f"See {state.log('supervisor')}."
+
+
+def _room(state: StateDir) -> str:
+    """A sentence about a disk without any, and a space; empty where it has room."""
+    place = next(place for place in (state.root, *state.root.parents) if place.exists())
+    free = shutil.disk_usage(place).free
+    return f"The disk of {place} is full: make room on it. " if free < _FULL_BYTES else ""
 
 
 def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -> int:
     """Be the supervising process of this directory until it is stopped; its exit code."""
+    call_this_process_supervisor()
+    # Until its servers are watched nothing is lost by an end at once, but for the reason.
+    signal.signal(signal.SIGTERM, _stopped_early)
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO,
@@ -185,7 +173,7 @@ def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -
     # Servers must not inherit it: they would look like a cluster that is up.
     os.set_inheritable(held, False)
     try:
-        supervisor_of(plan(state, load_options(state))).run()
+        supervisor_of(plan(state, load_options(state)), held).run()
     except TenaxError as error:
         logging.error("%s", error)
         return 1
@@ -194,7 +182,13 @@ def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -
     return 0
 
 
-def _refuse_without_servers() -> None:
+def _stopped_early(number: int, frame: FrameType | None) -> None:
+    logging.info("stopped before it began")
+    raise SystemExit(0)
+
+
+def refuse_without_servers() -> None:
+    """Raises UserError, naming what is missing."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(
@@ -211,31 +205,15 @@ def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
         options = options.given(port=free_port(cluster.settings.host))
         cluster = plan(state, options)
     refuse_taken_port(cluster.settings.host, cluster.settings.port)
+    if cluster.settings.db.url is None:
+        refuse_unreadable(state.postgres)
     # Under root tasks may run as others, who come down to their own below the first and write into the second.
     for directory, roots_mode in ((state.agent, 0o711), (state.checkpoints, 0o1777)):
         directory.mkdir(mode=0o700, exist_ok=True)
         if os.geteuid() == 0:
             directory.chmod(roots_mode)
     save_options(state, options)
-    write_json(state.supervisor, {"v": 1, **cluster.about(), "pid": os.getpid(), "state": "starting", "message": ""})
+    write_json(
+        state.supervisor, {"v": 1, **cluster.about(), "dir": str(state.root), "state": "starting", "message": ""}
+    )
     return cluster
-
-
-def end_leftovers(document: JsonObject) -> None:
-    """Servers whose supervisor was killed: the kernel ends them in a moment; where it cannot, we do."""
-    import psutil
-
-    left: list[psutil.Process] = []
-    for name, service in Glance(False, document).services().items():
-        pid = number_of(service, "pid")
-        # The database has a lock of its own that its next start waits for.
-        if name == "postgres" or pid == 0:
-            continue
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            if f"tenax.{name}" in process.cmdline():
-                left.append(process)
-    for process in left:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    psutil.wait_procs(left, timeout=_LEFTOVER_S)

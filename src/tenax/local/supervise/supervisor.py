@@ -5,6 +5,7 @@ Rules:
 - A vital server must come up the first time: a wrong setting or a taken port is shown to the person who waits, and
   nothing is left running. After that every end is met with a restart, later and later (`next_start`).
 - What is known about the servers stands in ``supervisor.json``, replaced at once at every change.
+- It ends, too, when its directory is removed or moved away: what it would write then is nobody's.
 - SIGTERM and SIGINT end the servers in the opposite order. Tasks are not ours: they run on and are found again.
 """
 
@@ -28,6 +29,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.local.state_dir import StateDir, write_json
 from tenax.local.supervise.logs import rotate
 from tenax.local.supervise.services import Service
+from tenax.runtime.processes import start_ticks
 
 log = logging.getLogger("tenax.local")
 
@@ -35,6 +37,8 @@ log = logging.getLogger("tenax.local")
 STOP_TIMEOUT_S = 20.0
 _POLL_S = 0.05
 _ROTATE_EVERY_S = 5.0
+#: How often it looks whether its directory is still there.
+_LOOK_EVERY_S = 1.0
 #: When to start again what keeps ending: at once the first time, then later and later.
 BACKOFF = Backoff(first=0.2, ceiling=30.0)
 #: A life of this many seconds forgets the ends before it.
@@ -43,6 +47,10 @@ HEALTHY_S = 60.0
 
 class ServiceFailed(UserError):
     """The cluster did not start."""
+
+
+class DirectoryGone(UserError):
+    """The directory of the cluster was removed or moved while it was up."""
 
 
 class StopAsked(BaseException):
@@ -64,7 +72,10 @@ class _Watched:
     ended_with: int | None = None
 
     def document(self) -> JsonObject:
-        document: JsonObject = {"state": self.state, "pid": self.service.pid, "restarts": self.restarts}
+        pid = self.service.pid
+        document: JsonObject = {"state": self.state, "pid": pid, "restarts": self.restarts}
+        if pid is not None:
+            document["start"] = start_ticks(pid)
         if self.ended_with is not None:
             document["ended_with"] = self.ended_with
         return document
@@ -73,13 +84,15 @@ class _Watched:
 class ClusterSupervisor:
     """Keeps ``services`` up until it is asked to stop. Owned by the main thread.
 
-    ``about`` goes into ``supervisor.json`` as it is: where the cluster answers, and so on.
+    ``about`` goes into ``supervisor.json`` as it is: where the cluster answers, and so on. ``lock``: the descriptor
+    that holds the directory.
     """
 
     def __init__(
-        self, state: StateDir, services: Sequence[Service], about: JsonObject, logs: Sequence[Path] = ()
+        self, state: StateDir, services: Sequence[Service], about: JsonObject, lock: int, logs: Sequence[Path] = ()
     ) -> None:
         self._state = state
+        self._lock = lock
         self._watched = [_Watched(service) for service in services]
         self._about = about
         self._logs = logs
@@ -124,12 +137,23 @@ class ClusterSupervisor:
         watched.state = "starting"
         watched.started = time.monotonic()
         with self._bell.interrupting():
-            watched.service.start()
+            try:
+                watched.service.start()
+            except OSError as error:
+                raise ServiceFailed(f"{watched.service.name} could not be started: {error}") from None
         self._write()
+
+    def _refuse_without_directory(self) -> None:
+        if not self._state.is_held_by(self._lock):
+            raise DirectoryGone(
+                f"{self._state.root} was removed or moved while the cluster was up, so it ends. Stop a cluster "
+                "before its directory is moved: tenax down."
+            )
 
     def _wait_until_ready(self, watched: _Watched) -> None:
         service = watched.service
         while not service.ready():
+            self._refuse_without_directory()
             status = service.poll()
             if status is not None:
                 raise ServiceFailed(f"{_ending(service.name, status)}\n{service.log_tail()}".rstrip())
@@ -140,13 +164,18 @@ class ClusterSupervisor:
 
     def _check_all(self) -> None:
         """One pass over the services, and over the logs now and then."""
+        self._refuse_without_directory()
         now = time.monotonic()
         for watched in self._watched:
             self._check(watched, now)
         if now - self._rotated > _ROTATE_EVERY_S:
             self._rotated = now
             for path in self._logs:
-                rotate(path)
+                try:
+                    rotate(path)
+                except OSError as error:
+                    # A full disk must not end the servers.
+                    log.error("%s cannot be rotated: %s", path, error)
 
     def _check(self, watched: _Watched, now: float) -> None:
         service = watched.service
@@ -167,7 +196,7 @@ class ClusterSupervisor:
         log.info("starting %s again", watched.service.name)
         try:
             self._start(watched)
-        except (UserError, OSError) as error:
+        except UserError as error:
             log.error("%s did not start: %s", watched.service.name, error)
             self._schedule(watched, None, time.monotonic())
 
@@ -182,7 +211,7 @@ class ClusterSupervisor:
     def _until_next(self) -> float:
         """Seconds until something is due, unless a child ends before."""
         now = time.monotonic()
-        wait = _ROTATE_EVERY_S
+        wait = _LOOK_EVERY_S
         for watched in self._watched:
             if watched.state == "waiting":
                 wait = min(wait, max(0.0, watched.due - now))
@@ -208,12 +237,17 @@ class ClusterSupervisor:
         document: JsonObject = {
             "v": 1,
             **self._about,
+            "dir": str(self._state.root),
             "pid": os.getpid(),
+            "start": start_ticks(os.getpid()),
             "state": self._phase,
             "message": self._message,
             "services": services,
             "changed_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         }
+        if not self._state.is_held_by(self._lock):
+            # Another cluster may have its record there by now.
+            return
         try:
             write_json(self._state.supervisor, document)
         except OSError as error:
@@ -255,10 +289,11 @@ class _Bell:
     @contextlib.contextmanager
     def interrupting(self) -> Iterator[None]:
         """Within, a request to stop raises StopAsked: a start may take as long as a recovery takes."""
-        if self.stop_requested:
-            raise StopAsked
         self._interrupting = True
         try:
+            # In this order: a request between the two would be heard after the start alone.
+            if self.stop_requested:
+                raise StopAsked
             yield
         finally:
             self._interrupting = False

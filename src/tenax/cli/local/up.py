@@ -13,6 +13,7 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.options import json_option
+from tenax.local.supervise.python import refuse_old_python
 from tenax.runtimes import CHOICES, RUNTIMES
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 #: How long ``up`` waits for the agent to be seen by the master.
 _AGENT_S = 20.0
+#: How long a master beside us may take for an answer; one that hangs is stopped all the same.
+_ANSWER_S = 15.0
 _POLL_S = 0.1
 #: Of users, in one sentence.
 _NAMES = 5
@@ -82,6 +85,7 @@ def up(
     Everything is kept in one directory. Options given here are remembered there, so that a later `tenax up` uses the
     same address; tasks that were left running are picked up again.
     """
+    refuse_old_python()
     from tenax.local.supervise.control import prepare
 
     given: dict[str, object] = {"host": host, "port": port, "slots": slots, "agent": agent, "runtime": runtime}
@@ -93,7 +97,7 @@ def up(
 
 def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
     """Start a prepared cluster in the background, and tell how to use it; an exit code."""
-    from tenax.local.supervise.cluster import short_of_room
+    from tenax.local.supervise.cluster import notices
     from tenax.local.supervise.control import launch, wait_until_up
 
     state = cluster.state
@@ -109,9 +113,10 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
         _warn_of_missing_agent(state)
     for agent in agents:
         output.say(f"  agent {agent.id} offers {_slots_in_words(agent)}")
-    full = short_of_room(cluster)
-    if full:
-        output.warn(full)
+    for notice in notices(cluster):
+        output.warn(notice)
+    for line in _what_cannot_start(cluster):
+        output.warn(line)
     if hints:
         _show_next_steps(cluster)
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
@@ -164,12 +169,18 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _show_next_steps(cluster: LocalCluster) -> None:
+    from tenax.client.connection.address import remember
+
     state = cluster.state
+    remember(cluster.url, state.root)
     if cluster.options.agent:
         _say_who_shares_a_uid(cluster)
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
-        output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")
+        output.say(
+            "  commands mean this cluster until another one is started or logged in at; to make sure: "
+            f"export TENAX_DIR={state.root}"
+        )
     if cluster.certificate is None and cluster.settings.host not in ("127.0.0.1", "::1", "localhost"):
         output.warn(
             "Other machines reach it without TLS: passwords and tokens can be read on the way (docs: operations)."
@@ -209,16 +220,28 @@ def _agents_of(cluster: LocalCluster) -> List[Agent]:
     return []
 
 
+def _what_cannot_start(cluster: LocalCluster) -> List[str]:
+    """Jobs that wait although everything is up, each with its reason."""
+    from tenax.client.jobs import list_jobs
+    from tenax.errors import TenaxError
+
+    with contextlib.suppress(TenaxError), session_of(cluster.state, cluster.url) as session:
+        waiting = [job for job in list_jobs(session, states=["queued"]) if "cannot start" in job.reason]
+        more = [f"and {len(waiting) - _NAMES} more: tenax queue list"] if len(waiting) > _NAMES else []
+        return [f"{job.kind} {job.entity_id} ({job.name}): {job.reason}" for job in waiting[:_NAMES]] + more
+    return []
+
+
 def session_of(state: StateDir, url: str) -> Session:
     """A session with the cluster of that directory, whatever the environment says."""
     from tenax.client.connection.session import Session
 
-    return Session(url, local=state)
+    return Session(url, local=state, read_s=_ANSWER_S)
 
 
 def _agent_keeps_ending(state: StateDir) -> bool:
     from tenax.local.state_dir import number_of
-    from tenax.local.supervise.control import glance
+    from tenax.local.supervise.glance import glance
 
     return number_of(glance(state).services().get("agent", {}), "restarts") >= 2
 
@@ -245,12 +268,14 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
     Running tasks keep running, and the next `tenax up` picks them up again. --kill-tasks ends them, as if the machine
     had been switched off.
     """
-    from tenax.local.supervise.control import glance, stop
+    refuse_old_python()
+    from tenax.local.supervise.ending import stop
+    from tenax.local.supervise.glance import glance
 
     state = state_of(directory)
     seen = glance(state)
     if not seen.alive:
-        output.say(f"No cluster is up in {state.root}.")
+        output.say(f"No cluster is up in {state.root}.{_one_elsewhere(state)}")
     else:
         running = _running_containers(state, seen.url) if seen.phase == "up" else 0
         if running and not kill_tasks:
@@ -258,12 +283,19 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
                 f"{running} task{'s keep' if running > 1 else ' keeps'} running without the cluster and will be "
                 "picked up again by the next tenax up; to end them as well: tenax down --kill-tasks."
             )
-        stop(state, lambda message: None)
+        stop(state)
         output.say(f"The cluster in {state.root} is stopped.")
     if kill_tasks:
         ended = end_tasks(state)
         output.say(f"{ended} task{'' if ended == 1 else 's'} ended." if ended else "No task was left running.")
     return exits.OK
+
+
+def _one_elsewhere(state: StateDir) -> str:
+    from tenax.client.connection.address import started_elsewhere
+
+    directory = started_elsewhere(state.root)
+    return f" The one that you started last is in {directory}: add --dir {directory}." if directory is not None else ""
 
 
 def _running_containers(state: StateDir, url: str) -> int:
@@ -292,7 +324,8 @@ def status(directory: Optional[Path], as_json: bool) -> int:
 
     The exit code is 0 while it is up and 3 otherwise.
     """
-    from tenax.local.supervise.control import glance
+    refuse_old_python()
+    from tenax.local.supervise.glance import glance
 
     state = state_of(directory)
     seen = glance(state)
@@ -301,34 +334,33 @@ def status(directory: Optional[Path], as_json: bool) -> int:
         return exits.OK if seen.phase == "up" else exits.UNREACHABLE
     rows = [("cluster", output.state(seen.phase)), ("directory", str(state.root))]
     if seen.alive:
-        rows += [("address", seen.url), ("process", str(seen.pid))]
+        rows += [("address", seen.url or "not known yet"), ("process", seen.process)]
     if seen.message:
         rows.append(("message", seen.message))
     output.pairs(rows)
     if seen.alive:
         click.echo()
         _show_services(state)
-        _warn_of_a_full_disk(state)
+        _warn_of_what_waits(state)
     elif not seen.document:
-        output.say("No cluster was ever started here. Start one with: tenax up")
+        output.say(f"No cluster was ever started here. Start one with: tenax up.{_one_elsewhere(state)}")
     return exits.OK if seen.phase == "up" else exits.UNREACHABLE
 
 
-def _warn_of_a_full_disk(state: StateDir) -> None:
+def _warn_of_what_waits(state: StateDir) -> None:
     from tenax.errors import TenaxError
-    from tenax.local.supervise.cluster import plan, short_of_room
+    from tenax.local.supervise.cluster import notices, plan
     from tenax.local.supervise.options import load_options
 
     # Settings that cannot be read any more are the next start's concern.
     with contextlib.suppress(TenaxError):
-        full = short_of_room(plan(state, load_options(state)))
-        if full:
-            output.warn(full)
+        for notice in notices(plan(state, load_options(state))):
+            output.warn(notice)
 
 
 def _show_services(state: StateDir) -> None:
     from tenax.local.state_dir import number_of, text_of
-    from tenax.local.supervise.control import glance
+    from tenax.local.supervise.glance import glance
 
     columns = [
         output.TableColumn("SERVER"),

@@ -41,7 +41,9 @@ def demo(keep: bool, example: Optional[Path]) -> int:
     With --keep the cluster is left running. The demo needs torch and scikit-learn in this environment.
     """
     from tenax.local.state_dir import StateDir
+    from tenax.local.supervise.python import refuse_old_python
 
+    refuse_old_python()
     code = example if example is not None else _example()
     _refuse_without_torch()
     _end_like_ctrl_c()
@@ -69,13 +71,13 @@ class _Demo:
 
     def run(self) -> int:
         from tenax.cli.console.follow import Follower
-        from tenax.cli.up import session_of
+        from tenax.client.connection.session import Session
         from tenax.client.context import read_context
         from tenax.client.experiments import create_experiment
 
         output.say(f"1. A cluster in {self._state.root}: database, master and an agent with two slots.")
         cluster = self._up()
-        with session_of(self._state, cluster.url) as session:
+        with Session(cluster.url, local=self._state) as session:
             output.say(f"\n2. A search over the hyperparameters in {self._code / 'adaptive.yaml'}.")
             config = (self._code / "adaptive.yaml").read_text(encoding="utf-8")
             experiment, _ = create_experiment(session, config, read_context(self._code))
@@ -86,7 +88,7 @@ class _Demo:
             return self._check(ended)
 
     def _up(self) -> LocalCluster:
-        from tenax.cli.up import start
+        from tenax.cli.local.up import start
         from tenax.local.supervise.control import prepare
 
         cluster, lock = prepare(self._state, {"port": 0, "slots": "2"})
@@ -114,6 +116,7 @@ class _Demo:
             output.fail(f"The checkpoint does not give the figure that was reported.\n{done.stderr.strip()}")
             return exits.FAILED
         click.echo(click.style("   It gives the figure that was reported.", fg="green"))
+        output.say("\nWhat next: tenax up, then docs/quickstart.md with a script of your own.")
         return exits.OK
 
 
@@ -126,7 +129,7 @@ def _stopped_early(trial: Trial, experiment: Experiment) -> bool:
 
 
 def _example() -> Path:
-    for base in (Path.cwd(), Path(__file__).resolve().parents[3]):
+    for base in (Path.cwd(), Path(__file__).resolve().parents[4]):
         if (base / _EXAMPLE / "adaptive.yaml").is_file():
             return base / _EXAMPLE
     raise InvalidInput(f"{_EXAMPLE} is not here: run the demo in a checkout of Tenax, or name it with --example.")
@@ -164,9 +167,9 @@ def _end_like_ctrl_c() -> None:
 
 def _stop(state: StateDir) -> None:
     from tenax.cli.console.leftover import end_all
-    from tenax.local.supervise.control import stop
+    from tenax.local.supervise.ending import stop
 
-    stop(state, lambda message: None)
+    stop(state)
     end_all(state.agent, remove=True)
 
 

@@ -1,0 +1,1 @@
+"""The cluster of this machine: started, stopped, looked at, shown, and its database upgraded."""

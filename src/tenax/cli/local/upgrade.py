@@ -1,0 +1,103 @@
+"""``tenax upgrade-database``: what an upgrade leaves to be done to the database, when somebody has time for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import click
+
+from tenax.cli.console import exits, output
+from tenax.cli.local.up import directory_option, state_of
+
+if TYPE_CHECKING:
+    from tenax.local.state_dir import StateDir
+
+
+@click.command("upgrade-database")
+@directory_option
+@click.option(
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file of the master (YAML)."
+)
+@click.option(
+    "--old-programs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory of the PostgreSQL that made the database, where it is not installed with Tenax any more.",
+)
+def upgrade_database(directory: Optional[Path], config: Optional[Path], old_programs: Optional[Path]) -> int:
+    """Upgrade the database of the cluster on this machine, or the one that db.url names.
+
+    Migrations that wait are applied, also while masters of this release work on it. A database of an older PostgreSQL
+    is copied to the newer one, while the cluster is stopped; the old files are kept. It may be broken off at any
+    moment, and is then run again.
+    """
+    from dataclasses import replace
+
+    from tenax.local.supervise.cluster import plan
+    from tenax.local.supervise.control import refuse_without_servers
+    from tenax.local.supervise.options import load_options
+
+    refuse_without_servers()
+    state = state_of(directory)
+    options = load_options(state)
+    if config is not None:
+        options = replace(options, config=str(config.absolute()))
+    url = plan(state, options).settings.db.url
+    if url is not None:
+        _migrate(url.get_secret_value())
+    else:
+        _upgrade_embedded(state, old_programs)
+    return exits.OK
+
+
+def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
+    from tenax.errors import UserError
+    from tenax.local.binaries import CURRENT_MAJOR, below
+    from tenax.local.major_upgrade import MajorUpgrade
+    from tenax.local.pgdata import address_of, is_made, older_major
+    from tenax.local.postgres import EmbeddedPostgres
+    from tenax.local.supervise.control import upgrading
+    from tenax.local.supervise.glance import glance
+
+    if not is_made(state.postgres):
+        raise UserError(f"There is no database in {state.root}: name the directory of a cluster with --dir.")
+    major = older_major(state.postgres)
+    phase = glance(state).phase
+    if phase in ("starting", "up", "stopping"):
+        if major is not None:
+            raise UserError(
+                f"The database is one of PostgreSQL {major}, and is made one of {CURRENT_MAJOR} while the cluster is "
+                "stopped: tenax down, then this again. Nothing was changed."
+            )
+        # Where it is just starting or stopping, connecting says so.
+        _migrate(address_of(state.postgres))
+        return
+    with upgrading(state):
+        programs = below(old_programs) if old_programs is not None else []
+        kept = MajorUpgrade(state.postgres, programs, say=_say).run()
+        if kept is not None:
+            output.say(
+                f"The database is one of PostgreSQL {CURRENT_MAJOR} now. The old files are kept; when all is well:"
+            )
+            output.say(f"  rm -r {kept}")
+        with EmbeddedPostgres(state.postgres, progress=_say) as server:
+            _migrate(server.dsn)
+
+
+def _migrate(dsn: str) -> None:
+    import asyncio
+
+    from tenax.errors import TryAgain
+    from tenax.master.store.database.post_migrations import upgrade
+
+    try:
+        done = asyncio.run(upgrade(dsn, _say))
+    except TryAgain as error:
+        raise TryAgain(
+            f"The database does not answer: {error.__cause__ or error}. Run this again: what is done stays done."
+        ) from error
+    output.say(f"Applied: {', '.join(done)}" if done else "No migration waits: the database is up to date.")
+
+
+def _say(message: str) -> None:
+    output.say(f"  {message}")
