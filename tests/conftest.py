@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.kits.watchdog",
     "tests.kits.workers",
     "tests.kits.database",
+    "tests.kits.figures",
     "tests.kits.docker_engine",
     "tests.kits.api",
     "tests.kits.telemetry",

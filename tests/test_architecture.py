@@ -75,6 +75,13 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     ),
     "kinds of GPU": (frozenset(GPUS), ("runtime/gpus/", "resources.py")),
 }
+#: Who sends signals by number, each with what it has verified before.
+SENDS_SIGNALS = {
+    "local/supervise/services.py": "the group of a child that leads its session and is not collected yet",
+    "runtime/main_process.py": "a descendant of this supervisor",
+    "runtime/processes.py": "the process with this start time, or what carries the container's id in its environment",
+    "runtime/supervisor.py": "its own child, which is not collected yet",
+}
 EVERY_NAME = frozenset(name for names, _ in REGISTRIES.values() for name in names)
 #: Who else names one, each with the reason.
 NAMED: dict[tuple[str, str], str] = {
@@ -251,6 +258,18 @@ def test_registries_of_two_layers_agree() -> None:
     assert set(schema_searcher.SCHEMAS) == set(METHODS)
     assert set(schema_storage.SCHEMAS) >= set(KINDS)
     assert {kind.value for kind in DeviceKind} == {*GPUS, DeviceKind.CPU.value}
+
+
+def test_signals_go_to_verified_processes() -> None:
+    """What sends a signal by number stands in a list with what it has verified; all else asks `tenax.processes`."""
+    senders = {
+        str(path.relative_to(SOURCE))
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("kill", "killpg", "pidfd_send_signal")
+        if isinstance(node.value, ast.Name) and node.value.id in ("os", "signal", "_signal")
+    }
+    assert senders == set(SENDS_SIGNALS)
 
 
 def _named(tree: ast.AST, names: frozenset[str]) -> Iterator[tuple[int, str]]:

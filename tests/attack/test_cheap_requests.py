@@ -5,15 +5,19 @@ The watchdog of the tests (`tests.kits.watchdog`) fails whatever holds the event
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 
 import pytest
 
 from tenax.jsonvalue import Json
 from tenax.master.api.http.requests import MOST_VALUES
+from tenax.master.reading.log_search import Pattern
 from tenax.master.store.database.filter_text import LONGEST_FILTER, MAX_NODES, MOST_SORTS
 from tenax.master.submission.messages import MOST_FILES
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
 from tests.kits.master.experiments import CONFIG, create, file
 
 LISTS = ["/api/v1/experiments-search", "/api/v1/runs"]
@@ -30,8 +34,8 @@ def grouped(*children: Json) -> str:
 async def test_groups_of_a_filter_count(api: Api, path: str, count: int) -> None:
     """Empty ones, too; a filter as long as a book is not read."""
     reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * count)})
-    assert reply.status_code == (400 if count < 300_000 else 413)
-    for limit in (MAX_NODES, LONGEST_FILTER, MOST_VALUES):
+    assert reply.status_code == (400 if count == MAX_NODES else 413)
+    for limit in (MAX_NODES, LONGEST_FILTER, MOST_VALUES, 20_000):
         if str(limit) in reply.text:
             return
     raise AssertionError(reply.text)
@@ -103,3 +107,56 @@ async def test_no_configuration_holds_the_loop(api: Api, config: str) -> None:
     """Neither one that unfolds into billions, nor one nested without an end, nor a very long one."""
     reply = await api.user.post("/api/v1/experiments", {"config": config})
     assert reply.status_code == 400, reply.text[:300]
+
+
+@pytest.mark.parametrize(
+    ("route", "name", "value"),
+    [
+        ("POST /api/v1/users/setting", "settings", {"key": "k", "value": "1"}),
+        ("PUT /api/v1/projects/1/notes", "notes", {"name": "n", "contents": "x"}),
+        ("PATCH /api/v1/experiments/1", "labels", "l"),
+        ("POST /api/v1/runs/kill", "runIds", 1),
+        ("POST /api/v1/preview-hp-search", "config", 1),
+        ("POST /api/v1/auth/login", "username", 1),
+    ],
+)
+async def test_a_list_without_end(api: Api, route: str, name: str, value: object) -> None:
+    """Each of its values is checked in the event loop, so they are counted before that."""
+    method, path = route.split()
+    body = json.dumps({name: [value] * 20_001}).encode()
+    assert (await api.user.ask(method, path, body)).status_code == 413
+
+
+async def test_a_pattern_that_takes_long(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever only reads output does not wait for those who search it."""
+    run = await running(api)
+    async with api.master.db.connection() as conn:
+        task = await conn.fetchval("select task_id from trials where id = $1", run.trial)
+    lines = json.dumps({"logs": [{"taskId": task, "log": "hello"}]}).encode()
+    assert (await run.task.ask("POST", "/api/v1/task/logs", lines)).status_code == 200
+    found = threading.Event()
+    monkeypatch.setattr(Pattern, "lines", lambda *_: found.wait() and [0])
+    path = f"/api/v1/tasks/{task}/logs"
+    query = {"searchText": "h.*o", "enableRegex": "true"}
+    searches = [asyncio.create_task(api.user.get(path, **query)) for _ in range(8)]
+    await asyncio.sleep(0)
+    try:
+        assert "hello" in (await api.user.get(path)).text
+    finally:
+        found.set()
+    replies = await asyncio.gather(*searches)
+    assert all("hello" in reply.text for reply in replies)
+    assert (await api.user.get(path, searchText="a" * 1001, enableRegex="true")).status_code == 400
+
+
+async def test_columns_without_end(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each kind that a trial can make up, so many are offered and no more."""
+    run = await running(api)
+    reported = {"avgMetrics": {f"m{n}": n for n in range(9)}}
+    body = json.dumps({"group": "g", "metrics": {"trialRunId": 1, "stepsCompleted": 1, "metrics": reported}})
+    assert (await run.task.ask("POST", f"/api/v1/trials/{run.trial}/metrics", body.encode())).status_code == 200
+    monkeypatch.setattr("tenax.master.store.runs.lists.MOST_COLUMNS", 3)
+    columns = (await api.user.get("/api/v1/projects/1/columns")).json()["columns"]
+    assert sum(column["location"] == "LOCATION_TYPE_CUSTOM_METRIC" for column in columns) == 3 * 4
+    ranges = (await api.user.get("/api/v1/projects/1/experiments/metric-ranges")).json()["ranges"]
+    assert len(ranges) == 3 * 4

@@ -77,6 +77,27 @@ async def test_what_tensorboard_wrote_is_deleted_where_it_is_listed_only(api: Ap
     assert folder.exists()
 
 
+async def test_what_tensorboard_wrote_elsewhere_goes_with_its_experiment(
+    api: Api, context: PassContext, tmp_path: Path
+) -> None:
+    """Also where it has no checkpoint: a task of the owner, as the files' owner, deletes it; and for a run alike."""
+    await stored_at(api, tmp_path / "elsewhere")
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from checkpoints")
+        second = await add_trial(conn, 1, 2)
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+    assert (await api.user.post("/api/v1/runs/delete", {"runIds": [second]})).json()["results"][0]["error"] == ""
+    assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
+    await make_pass(api, context)
+    assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
+    async with api.master.db.connection() as conn:
+        tasks = await conn.fetch("select k.spec, j.owner_id from tasks k join jobs j using (job_id)")
+    told = [json.loads(task["spec"]["files"][0]["content"]) for task in tasks]
+    folder = f"{api.master.cluster.cluster_id}/tensorboard/experiment/1"
+    assert sorted(document["tensorboards"][0] for document in told) == [folder, f"{folder}/trial/{second}"]
+    assert {task["owner_id"] for task in tasks} == {2}
+
+
 async def test_a_place_below_a_listed_root_is_served(api: Api, tmp_path: Path) -> None:
     """As Determined's users write it: the host_path of the cluster, a storage_path of their own."""
     secret_in(tmp_path / "checkpoints" / "team" / "a")

@@ -13,7 +13,7 @@ import pytest
 
 from tenax.config.agent import AllowedSettings
 from tenax.config.master import MasterSettings, container_defaults
-from tenax.master.agents.specs import granted
+from tenax.master.submission.machine_access import granted
 from tenax.runtime.directory import Home
 from tenax.runtime.docker.config import Surroundings, create_request
 from tenax.runtime.limits import check_container, check_unchangeable, check_user

@@ -14,6 +14,7 @@ import pytest
 from tenax.config.master import MasterSettings, SecuritySettings
 from tenax.errors import InvalidInput
 from tenax.master.access.bootstrap import first_passwords
+from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.login_throttle import FREE, SUSPECT_FACTOR
 from tenax.master.access.passwords import HASH_OF_NOTHING, LEAST, Passwords
 from tests.kits.api import CHEAP, Api, Client
@@ -190,6 +191,28 @@ async def test_the_hash_of_another_time_takes_as_long(api: Api) -> None:
 
 
 async def test_the_masters_log_is_for_administrators(api: Api) -> None:
-    """It names addresses, people and paths."""
-    assert (await api.user.get("/api/v1/master/logs")).status_code == 403
-    assert (await api.admin.get("/api/v1/master/logs", limit=1)).status_code == 200
+    """It names addresses, people and paths. Others are told so in a line, and Determined's support bundle has that."""
+    assert await guess(api.client(host="192.0.2.77"), "admin") == 401
+    shown = await api.user.get("/api/v1/master/logs", follow="true")
+    assert (shown.status_code, shown.text.count("\n"), "administrators" in shown.text) == (200, 1, True)
+    assert "192.0.2.77" not in shown.text
+    assert "192.0.2.77" in (await api.admin.get("/api/v1/master/logs")).text
+
+
+async def test_two_masters_count_together(api: Api) -> None:
+    """Who is refused by one guesses at no other; a login that was right is forgiven by both."""
+    judges = [LoginJudge(api.master.passwords, api.master.db) for _ in range(3)]
+    behind = api.client(host="192.0.2.9")
+    tried = []
+    for number in range(2 * FREE):
+        api.master.logins = judges[number % 2]
+        tried.append(await guess(behind, "admin"))
+    assert tried == [401] * FREE + [429] * FREE
+    async with api.master.db.transaction() as conn:
+        assert await conn.fetchval("select max(count) from failed_logins") == FREE
+        await conn.execute("update failed_logins set last_at = now() - interval '16 minutes'")
+    api.master.logins = judges[2]
+    assert await guess(behind, "admin") == 401
+    assert await guess(behind, "admin", api.password) == 200
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from failed_logins") == 0

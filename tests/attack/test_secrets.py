@@ -81,7 +81,7 @@ async def test_a_submission_that_is_only_looked_at_shows_no_secret_of_others(api
 
 
 async def test_a_preview_of_a_search_shows_none(api: Api) -> None:
-    """It completes the configuration, too."""
+    """It completes the configuration, too, and answers with nothing of it: so it was ever."""
     reply = await api.user.post("/api/v1/preview-hp-search", {"config": {
         "entrypoint": "x", "searcher": {"name": "single", "metric": "m"}}, "seed": 1})  # fmt: skip
     assert reply.status_code == 200, reply.text
@@ -120,7 +120,9 @@ async def test_a_fork_does_not_make_what_was_below_ones_own(api: Api) -> None:
     body = {"config": "", "forkedFrom": first.json()["taskId"], "contextDirectory": []}
     fork = await api.user.post("/api/v1/generic-tasks", body)
     assert fork.status_code == 200, fork.text
-    assert shows((await api.user.get(f"/api/v1/tasks/{fork.json()['taskId']}/config")).json(), own=True)
+    # As it was submitted, so that nothing of the layers below is in it at all.
+    shown = (await api.user.get(f"/api/v1/tasks/{fork.json()['taskId']}/config")).text
+    assert (OWN in shown, BORROWED in shown) == (True, False)
     await api.admin.post("/api/v1/users", {"user": {"username": "eve", "active": True}, "password": "S3cret-word"})
     eve = await api.login("eve", "S3cret-word")
     assert (await eve.post("/api/v1/generic-tasks", body)).status_code == 403

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
+import psutil
 import pytest
 
 from tenax.config.master import WebhookSettings
@@ -109,3 +110,23 @@ async def test_a_name_that_changes_its_meaning_leads_nowhere(monkeypatch: pytest
         outcomes = [await sender.send(f"http://rebinds.example:{port}/x", "DEFAULT", {}, 0) for _ in range(2)]
     assert not receiver.requests
     assert outcomes[1].final
+
+
+def own_addresses(family: int) -> list[str]:
+    """Of this machine on its networks, as others reach it."""
+    known = [entry.address for of in psutil.net_if_addrs().values() for entry in of if entry.family == family]
+    return [text for text in known if not text.startswith(("127.", "::1", "fe80"))]
+
+
+@pytest.mark.parametrize(
+    ("family", "way"), [(socket.AF_INET, "{}"), (socket.AF_INET, "::ffff:{}"), (socket.AF_INET6, "{}")]
+)
+def test_the_masters_own_address_on_its_network(family: int, way: str) -> None:
+    """What listens there behind a firewall is open to the machine itself."""
+    addresses = own_addresses(family)
+    if not addresses:
+        pytest.skip("this machine is on no such network")
+    for address in addresses:
+        with pytest.raises(AddressRefused):
+            Sender(WebhookSettings(), b"s").check_address(way.format(address))
+    Sender(WebhookSettings(allowed_networks=("0.0.0.0/0", "::/0")), b"s").check_address(way.format(addresses[0]))

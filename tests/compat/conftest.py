@@ -33,6 +33,7 @@ def cluster() -> Iterator[Machine]:
     """Two slots, plain processes, a pool beside the default one, webhooks to this machine; all else as it comes."""
     settings = {
         "TENAX_MASTER_POOLS": json.dumps([{"name": "default"}, {"name": "spare"}]),
+        "TENAX_MASTER_FEATURE_SWITCHES": '["streaming_updates"]',
         "TENAX_MASTER_WEBHOOKS__ALLOWED_NETWORKS": "[127.0.0.0/8]",
     }
     with machine(environment=settings) as up:

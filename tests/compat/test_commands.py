@@ -37,7 +37,7 @@ def test_a_command_is_run_and_its_output_followed(det: Det) -> None:
     command = re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", done.out)[0]
     told = state(det, command)
     assert told["state"] == "TERMINATED"
-    assert "with code 7" in str(told["exitStatus"])
+    assert "(exit code 7)" in str(told["exitStatus"])
     assert told["username"] == "determined"
     assert told["workspaceName"] == "Uncategorized"
 
@@ -71,7 +71,7 @@ def test_a_command_has_slots_and_the_environment_of_a_task(det: Det, tmp_path: P
     done = det("cmd", "run", "--config-file", file, "sh", "-c", script)
     assert re.search(r"COMMAND yes \[\d\]", done.out)
     (mine,) = (one for one in listed(det) if one["description"] == "named in a file")
-    assert mine["exitStatus"] == "it finished"
+    assert mine["exitStatus"] == "resources exited successfully with a zero exit code"
 
 
 def test_a_task_knows_its_cluster(det: Det) -> None:

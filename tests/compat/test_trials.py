@@ -89,6 +89,16 @@ def test_support_bundle(admin: RealClient, story: Story, tmp_path: Path) -> None
         assert json.loads(parts["api_trial_call.json"].read())["id"] == story.trial  # type: ignore[union-attr]
 
 
+def test_support_bundle_of_who_is_no_administrator(real: RealClient, story: Story, tmp_path: Path) -> None:
+    """It is made, and says that the master's log is not in it."""
+    real.det("t", "support-bundle", story.trial, "-o", tmp_path)
+    (path,) = tmp_path.glob("det-bundle-trial-*.tar.gz")
+    with tarfile.open(path) as bundle:
+        parts = {Path(name).name: bundle.extractfile(name) for name in bundle.getnames()}
+        assert b"for administrators" in parts["master_logs.txt"].read()  # type: ignore[union-attr]
+        assert b"plain words" in parts["trial_logs.txt"].read()  # type: ignore[union-attr]
+
+
 def test_a_trial_of_the_sdk(sdk: Sdk, story: Story) -> None:
     """What it is, its experiment, its checkpoints in every order that the SDK offers."""
     found = cast(

@@ -152,4 +152,4 @@ def test_who_is_not_there(admin: RealClient, verb: str) -> None:
     """Is told so."""
     done = admin.det("user", verb, "compat-missing", check=False)
     assert done.code != 0
-    assert "there is no user" in done.err
+    assert "not found" in done.err

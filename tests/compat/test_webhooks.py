@@ -22,7 +22,7 @@ client.login(master, user, password)
 session = client._determined._session
 kinds = b.v1TriggerType
 made = b.post_PostWebhook(session, body=b.v1Webhook(
-    name=name, url=url, mode=b.v1WebhookMode.WORKSPACE, webhookType=b.v1WebhookType.DEFAULT, triggers=[
+    name=name, url=url, mode=b.v1WebhookMode.SPECIFIC, webhookType=b.v1WebhookType.DEFAULT, triggers=[
         b.v1Trigger(triggerType=kinds.EXPERIMENT_STATE_CHANGE, condition={"state": "COMPLETED"}),
         b.v1Trigger(triggerType=kinds.TASK_LOG, condition={"regex": "out of .*memory"}),
         b.v1Trigger(triggerType=kinds.CUSTOM, condition={})])).webhook
@@ -102,7 +102,8 @@ def test_a_script_and_its_end_are_told(admin: RealClient, cluster: Machine) -> N
             "experiment = client.create_experiment(config, str(place))\n"
             "result = [experiment.id, experiment.wait(interval=0.2).value]\n"
         )
-        config = {**CONFIG, "name": "told", "entrypoint": "python3 train.py"}
+        named: Json = {"webhooks": {"webhook_name": ["compat-b"]}}
+        config = {**CONFIG, "name": "told", "entrypoint": "python3 train.py", "integrations": named}
         number, state = cast("list[object]", admin.sdk(code, **login(admin), config=config, script=_ALERT))
         assert state == "STATE_COMPLETED", cluster.logs()
         wait_for(lambda: len(there.taken) >= 3, "all messages")

@@ -88,7 +88,10 @@ def test_whom_tasks_run_as(admin: RealClient, det: Det, space: Make) -> None:
     space("compat-uid")
     refused = det("w", "edit", "compat-uid", "--agent-uid", 1000, "--agent-user", "team", check=False)
     assert (refused.code, "administrators" in refused.err) == (1, True)
-    admin.det("w", "edit", "compat-uid", "--agent-uid", 1000, "--agent-gid", 1001, "--agent-user", "team")
+    nameless = ("--agent-uid", 1000, "--agent-gid", 1001, "--agent-user", "team")
+    refused = admin.det("w", "edit", "compat-uid", *nameless, check=False)
+    assert (refused.code, "agentGroup" in refused.err) == (1, True)
+    admin.det("w", "edit", "compat-uid", *nameless, "--agent-group", "team")
     group = cast(JsonObject, described(det, "compat-uid")["agentUserGroup"])
     assert (group["agentUid"], group["agentGid"], group["agentUser"]) == (1000, 1001, "team")
 

@@ -146,11 +146,19 @@ def _experiment() -> Iterator[Edge]:
 
 def _trial() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
     options = itertools.product(
-        Wish, _ENDINGS, Preemption, (0, 5), (False, True), (None, "a report"), (None, "a policy"), (None, "no machine")
+        Wish,
+        _ENDINGS,
+        Preemption,
+        (0, 5),
+        (False, True),
+        (None, "a report"),
+        (None, "a policy"),
+        (None, "no machine"),
+        (None, "a line"),
     )
     attempts = [
-        TrialAttempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere)
-        for wish, ending, preemption, most, invalid, fatal, policy, nowhere in options
+        TrialAttempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere, repeats=line)
+        for wish, ending, preemption, most, invalid, fatal, policy, nowhere, line in options
     ]
     rules = _outcomes(trial.RULES, attempts, lambda verdict: verdict.state.value)
     edges = [(TrialState.ACTIVE.value, after, text) for text, found in rules for after in found]

@@ -14,28 +14,37 @@ Row = tuple[str, int, float]
 
 @dataclass(slots=True)
 class Book:
-    """What one run of a trial wrote down."""
+    """What one container of a run of a trial wrote down."""
 
     trial_id: int
     run_id: int
+    #: The first letters of its name.
+    container: str
     starts: list[dict[str, int]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    #: Lines of output.
+    printed: int = 0
     #: Its last line says that it ended by itself.
     ended: bool = False
 
 
 def read(directory: Path) -> list[Book]:
-    """All books, by trial and run."""
+    """All books, by trial, run and container."""
     books = []
     for path in sorted(directory.glob("*.jsonl")):
-        trial_id, run_id = path.stem.split("-")
-        book = Book(int(trial_id), int(run_id))
-        for line in path.read_text().splitlines():
+        trial_id, run_id, container = path.stem.split("-")
+        book = Book(int(trial_id), int(run_id), container)
+        for line in path.read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                # Of a process that is writing, or was killed while it was.
+                break
             told = json.loads(line)
             if told["did"] == "start":
                 book.starts.append(told)
             elif told["did"] == "report":
                 book.rows.append((told["group"], told["step"], told["value"]))
+            elif told["did"] == "printed":
+                book.printed = told["lines"]
             else:
                 book.ended = True
         books.append(book)

@@ -19,7 +19,12 @@ Stored = dict[tuple[int, int], list[Row]]
 
 def stored_rows(place: Machine, trial_ids: list[int]) -> Stored:
     """By (trial, run): (group, step, loss), read from the tables themselves."""
-    return asyncio.run(_read(database_url(place), trial_ids))
+    return rows_at(database_url(place), trial_ids)
+
+
+def rows_at(url: str, trial_ids: list[int]) -> Stored:
+    """The same of a database at ``url``."""
+    return asyncio.run(_read(url, trial_ids))
 
 
 def database_url(place: Machine) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 from tests.e2e.trials import config, output, ran, script
@@ -47,6 +48,19 @@ def test_a_checkpoint_directory_that_cannot_be_written_ends_the_trial(place: Mac
     assert "never started" not in log
 
 
+def test_the_same_failure_twice_in_a_row_ends_a_trial_that_says_nothing_of_restarts(
+    place: Machine, tmp_path: Path
+) -> None:
+    """After two runs and not after six, with what to do; one that gets a step further is tried on."""
+    code = script(tmp_path, "import no_such_module\n")
+    wanted = config()
+    wanted.pop("max_restarts", None)
+    experiment, (trial,) = ran(place, wanted, code)
+    assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 1)
+    assert "ModuleNotFoundError in workdir/train.py, line" in trial.reason
+    assert "set max_restarts" in trial.reason
+
+
 def test_a_script_that_raises_at_import_is_tried_as_often_as_allowed(place: Machine, tmp_path: Path) -> None:
     """The reason is the last line of its traceback, the log has all of it, and max_restarts is kept to."""
     code = script(
@@ -59,11 +73,11 @@ def test_a_script_that_raises_at_import_is_tried_as_often_as_allowed(place: Mach
     )
     experiment, (trial,) = ran(place, config(max_restarts=2), code)
     assert (experiment.state, trial.state) == ("ERROR", "ERROR")
-    assert trial.restarts == 3
+    assert trial.restarts == 2
     assert "ModuleNotFoundError: No module named 'no_such_module'" in trial.reason
     assert "max_restarts is 2" in trial.reason
     log = output(place, trial)
-    assert [line[-5:] for line in log.splitlines() if "try" in line] == ["try 1", "try 2", "try 3"]
+    assert re.findall(r"\btry \d$", log, re.MULTILINE) == ["try 1", "try 2", "try 3"]
     assert log.count("Traceback (most recent call last)") == 3
 
 

@@ -45,9 +45,9 @@ def ask(place: Machine, method: str, path: str, body: JsonObject | None = None) 
         time.sleep(0.05)
 
 
-def trial(place: Machine) -> tuple[int, int, int]:
+def trial(place: Machine, config: str = CONFIG) -> tuple[int, int, int]:
     """An experiment that trains elsewhere, its trial, and the number of the run that has begun."""
-    made = ask(place, "POST", "/api/v1/experiments", {"config": CONFIG, "unmanaged": True})["experiment"]
+    made = ask(place, "POST", "/api/v1/experiments", {"config": config, "unmanaged": True})["experiment"]
     assert isinstance(made, dict)
     number = made["id"]
     assert isinstance(number, int)
@@ -113,11 +113,12 @@ def test_a_message_whose_master_is_killed_while_it_sends_arrives_and_then_no_mor
         "name": "killed",
         "url": receiver.url,
         "webhookType": "WEBHOOK_TYPE_DEFAULT",
+        "mode": "WEBHOOK_MODE_SPECIFIC",
         "triggers": [{"triggerType": "TRIGGER_TYPE_CUSTOM"}],
     }
     made = ask(place, "POST", "/api/v1/webhooks", hook)["webhook"]
     assert isinstance(made, dict)
-    experiment, *_ = trial(place)
+    experiment, *_ = trial(place, CONFIG + "integrations: {webhooks: {webhook_name: [killed]}}\n")
     ask(place, "POST", "/api/v1/webhooks/custom", {"experimentId": experiment, "data": {"title": "look"}})
     wait_for(lambda: receiver.ids, "the message")
     place.kill("master")

@@ -117,8 +117,8 @@ def test_a_followed_log_ends_with_its_trial(place: Machine, tmp_path: Path) -> N
         following.kill()
         following.wait()
     assert following.returncode == 0
-    text = "".join(seen) + rest
-    assert (text.count("before"), text.count("after")) == (1, 1)
+    said = [line.split()[-1] for line in ("".join(seen) + rest).splitlines() if line.strip()]
+    assert (said.count("before"), said.count("after")) == (1, 1)
 
 
 def test_waiting_tells_by_its_exit_code_how_it_ended(place: Machine, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ runs yet waits in `WAITING` for the feature that it is of; `tests/test_case_file
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
+
+Test = TypeVar("Test", bound=Callable[..., object])
 
 #: Parts of a file that say in words what its cases are about.
 IN_WORDS = frozenset({"_meta", "bases", "note", "search_runs_note", "semantics"})
@@ -38,6 +40,28 @@ WAITING: Mapping[str, str] = {
 
 #: Where they are, if they are.
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases"
+
+
+def answers(place: str, *told: str) -> Callable[[Test], Test]:
+    """The test shows what cases say in words alone: of the part ``place`` (``file/part``) those that are ``told``.
+
+    `tests/test_case_files.py` holds that every case of such a part is named by some test, as it stands there.
+    """
+    _, _, part = place.partition("/")
+    document = load(place.partition("/")[0])
+    if document is not None:
+        unknown = sorted(set(told) - {label(case) for case in cast("list[dict[str, object]]", document[part])})
+        assert not unknown, f"{place} has no case {unknown[0]!r}"
+
+    def same(test: Test) -> Test:
+        return test
+
+    return same
+
+
+def label(case: Mapping[str, object]) -> str:
+    """What a case is called, or says."""
+    return str(case.get("id") or case.get("case") or case.get("rule"))
 
 
 def files() -> list[Path]:

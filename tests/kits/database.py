@@ -22,7 +22,7 @@ from tenax.master.store.database.migrate import migrate
 from tests.kits.temporary import PREFIX, remove_abandoned
 
 #: It may lie in memory: what it keeps for recovery stays small.
-_FAST = {
+FAST = {
     "fsync": "off",
     "full_page_writes": "off",
     "shared_buffers": "64MB",
@@ -38,7 +38,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
     """The server; its own database ``tenax`` is empty."""
     remove_abandoned()
     directory = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
-    server = EmbeddedPostgres(directory, settings=_FAST)
+    server = EmbeddedPostgres(directory, settings=FAST)
     try:
         server.start()
         yield server
@@ -90,5 +90,5 @@ async def _make_template(dsn: str, name: str) -> None:
     await admin.close()
     conn = await asyncpg.connect(database_in(dsn, name))
     await prepare(conn)
-    await migrate(conn, post=True)
+    await migrate(conn)
     await conn.close()

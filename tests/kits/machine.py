@@ -178,6 +178,15 @@ def processes() -> Iterator[tuple[int, bytes]]:
                     yield int(entry.name), environment
 
 
+def container_of(pid: int) -> str:
+    """The name of the container that a process belongs to; empty for none, or one that has ended."""
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if entry.startswith(b"DET_CONTAINER_ID="):
+                return entry.partition(b"=")[2].decode()
+    return ""
+
+
 def wait_for(look: Callable[[], T | None], what: str, seconds: float = 120.0) -> T:
     """The first thing that ``look`` finds. Raises AssertionError when there is none after ``seconds``."""
     until = time.monotonic() + seconds

@@ -13,7 +13,6 @@ from tenax.wire.agents import (
     ContainerReport,
     ContainerSpec,
     DesiredGone,
-    DesiredRun,
     DesiredStates,
     DesiredStop,
     Exit,
@@ -21,6 +20,7 @@ from tenax.wire.agents import (
     Hello,
     Ping,
     ReportedState,
+    SessionRefused,
     SlotInfo,
     Welcome,
 )
@@ -33,79 +33,141 @@ Script = Callable[[ContainerSpec], Awaitable[int]]
 
 
 class PretendAgent:
-    """Use ``channel`` as the hub's end; run ``run`` as a task; after ``reconnect`` there is another channel."""
+    """Use ``channel`` as the hub's end; run ``run`` as a task; after ``reconnect`` there is another channel.
+
+    It passes the kit of the real one (``tests/kits/agent_kit.py``).
+    """
 
     def __init__(self, slots: int, script: Script) -> None:
-        self.channel = _Pipe()
+        self.channel = Pipe()
         self._connected = False
         self._slots = slots
         self._script = script
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._plays: set[asyncio.Task[None]] = set()
+        self._scripts: dict[str, asyncio.Future[int]] = {}
         self._states: dict[str, ContainerReport] = {}
-        self._cluster = ("", 0)
+        #: By which signal a script is being ended.
+        self._signals: dict[str, int] = {}
+        self._cluster_id = ""
+        #: Of the desired states that were obeyed last.
+        self._generation, self._revision = 0, -1
         #: Every container that was started, in order.
         self.started: list[ContainerSpec] = []
 
     def reconnect(self, *, with_nothing: bool = False) -> None:
         """The connection is lost, and what was on its way; ``with_nothing``: and all that ran, with the machine."""
-        self.channel = _Pipe()
+        self.channel = Pipe()
         self._connected = False
         if with_nothing:
-            for task in self._tasks.values():
-                task.cancel()
-            self._tasks.clear()
             self._states.clear()
+            for script in self._scripts.values():
+                script.cancel()
+            self._scripts.clear()
+            self._signals.clear()
+            self._revision = -1
 
     async def run(self) -> None:
-        """Say hello, then obey wants until the master closes."""
+        """Say hello, then obey desired states until the connection ends. Raises ConnectionError when refused."""
         self._connected = True
-        slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
-        hello = Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()))
-        self._say(hello)
         channel = self.channel
-        while True:
-            message = _decode(await channel.to_agent.get())
-            if isinstance(message, Welcome):
-                self._cluster = (message.cluster_id, message.generation)
-            elif isinstance(message, DesiredStates):
-                self._obey(message)
+        self._say(self._hello())
+        talking: asyncio.Task[None] | None = None
+        try:
+            while True:
+                message = _decode(await channel.to_agent.get())
+                if isinstance(message, SessionRefused):
+                    raise ConnectionError(message.message)
+                if isinstance(message, Welcome):
+                    self._welcomed(message)
+                    talking = asyncio.create_task(self._talk(channel, message.heartbeat_s / 2))
+                elif self._is_for_us(message):
+                    self._revision = message.revision
+                    self._obey(message)
+        finally:
+            if talking is not None:
+                talking.cancel()
 
     def beat(self) -> None:
-        """A sign of life."""
+        """A sign of life, before it is due."""
         self._say(Ping())
+
+    def _hello(self) -> Hello:
+        slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
+        obeyed = self._generation if self._revision >= 0 else -1
+        return Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()), obeyed, self._revision)
+
+    def _welcomed(self, welcome: Welcome) -> None:
+        self._cluster_id = self._cluster_id or welcome.cluster_id
+        if welcome.generation != self._generation:
+            self._generation, self._revision = welcome.generation, -1
+
+    async def _talk(self, channel: Pipe, interval_s: float) -> None:
+        while channel is self.channel:
+            self._say(Ping())
+            await asyncio.sleep(interval_s)
+
+    def _is_for_us(self, desired: DesiredStates) -> bool:
+        ours = (desired.cluster_id, desired.generation) == (self._cluster_id, self._generation)
+        return ours and desired.revision >= self._revision
 
     def _obey(self, wants: DesiredStates) -> None:
         for want in wants.containers:
             name = want.container_id
             if isinstance(want, DesiredGone):
-                if name in self._tasks:
-                    self._tasks.pop(name).cancel()
-                self._states.pop(name, None)
-                self._say(AgentReport(gone=[name]))
+                self._remove(name)
             elif name in self._states:
-                if isinstance(want, DesiredStop) and name in self._tasks:
-                    self._tasks[name].cancel()
-            elif isinstance(want, DesiredRun) and want.spec is not None:
+                if isinstance(want, DesiredStop):
+                    # No script is stubborn: each ends by the first signal.
+                    self._end(name, 15 if want.within_s > 0 else 9)
+            elif isinstance(want, DesiredStop):
+                self._report(name, "exited", Exit(reason="stopped before it was started"))
+            elif want.spec is not None:
                 self.started.append(want.spec)
                 self._report(name, "starting")
-                self._tasks[name] = asyncio.create_task(self._play(want.spec))
+                play = asyncio.create_task(self._play(want.spec))
+                self._plays.add(play)
+                play.add_done_callback(self._plays.discard)
             else:
-                self._report(
-                    name, "exited", Exit(reason="nothing is left of it", platform=isinstance(want, DesiredRun))
-                )
+                self._report(name, "exited", Exit(reason="nothing is left of it", platform=True))
+
+    def _end(self, name: str, number: int) -> None:
+        self._signals.setdefault(name, number)
+        if name in self._scripts:
+            self._scripts[name].cancel()
+
+    def _remove(self, name: str) -> None:
+        """Gone is what runs no more."""
+        self._end(name, 9)
+        script = self._scripts.get(name)
+        if script is None or script.done():
+            self._gone(name)
+        else:
+            script.add_done_callback(lambda _: self._gone(name))
+
+    def _gone(self, name: str) -> None:
+        for about in (self._scripts, self._states, self._signals):
+            about.pop(name, None)  # type: ignore[attr-defined]
+        self._say(AgentReport(gone=[name]))
 
     async def _play(self, spec: ContainerSpec) -> None:
-        self._report(spec.container_id, "running")
-        try:
-            ended = Exit(code=await self._script(spec))
-        except asyncio.CancelledError:
-            ended = Exit(signal=9, reason="killed by signal 9")
-        if spec.container_id in self._states:
-            self._report(spec.container_id, "exited", ended)
+        name = spec.container_id
+        script: asyncio.Future[int] | None = None
+        if name in self._states and name not in self._signals:
+            self._report(name, "running")
+            script = self._scripts[name] = asyncio.ensure_future(self._script(spec))
+            await asyncio.wait({script})
+        if name not in self._states:
+            return
+        if script is None or script.cancelled():
+            number = self._signals.get(name, 9)
+            self._report(name, "exited", Exit(signal=number, reason=f"killed by signal {number}, as asked"))
+        else:
+            self._report(name, "exited", Exit(code=script.result()))
 
     def _report(self, name: str, state: ReportedState, ended: Exit | None = None) -> None:
-        cluster_id, generation = self._cluster
-        report = ContainerReport(name, cluster_id, generation, state, pid=1, address="127.0.0.1", exit=ended)
+        known = self._states.get(name)
+        generation = self._generation if known is None else known.generation
+        report = ContainerReport(name, self._cluster_id, generation, state, pid=1, address="127.0.0.1", exit=ended)
         self._states[name] = report
         self._say(AgentReport(containers=[report]))
 
@@ -116,7 +178,7 @@ class PretendAgent:
         self.channel.to_master.put_nowait(_encode(message).decode())
 
 
-class _Pipe:
+class Pipe:
     """Two queues for a websocket."""
 
     def __init__(self) -> None:

@@ -36,11 +36,25 @@ async def add_agent(conn: Connection, agent_id: str = "a1", slots: int = 2, pool
 
 
 async def add_trial(conn: Connection, experiment_id: int, seq: int = 1, hparams: dict[str, float] | None = None) -> int:
-    """A trial as the search makes one."""
+    """A trial as the search makes one, in the place of those that it began with by itself."""
+    await forget_search(conn, experiment_id)
     request = RequestId(str(uuid.UUID(int=seq)))
     sample = Create(request, 7, dict(hparams or {"lr": 0.1}), seq, 0, None)
     (trial,) = await trials.create(conn, experiment_id, {seq: sample}, None)
     return trial
+
+
+async def forget_search(conn: Connection, experiment_id: int) -> None:
+    """The experiment as it was before its search began: without a trial, and without a journal."""
+    if await conn.fetch("delete from search_journal where experiment_id = $1 returning 1", experiment_id):
+        await conn.execute("delete from trials where experiment_id = $1", experiment_id)
+        # Tallies are counted anew when trials go: before others come.
+        await conn.execute("set constraints all immediate")
+        await conn.execute("set constraints all deferred")
+        # Tests name trials by their numbers.
+        await conn.execute(
+            "select setval(pg_get_serial_sequence('trials', 'id'), coalesce(max(id), 0) + 1, false) from trials"
+        )
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,14 @@ PROGRAMS = {
     "spools": "import os; open(os.environ['DET_RUN_DIR'] + '/spool/a.jsonl', 'w').write('{}\\n')",
     "environment": "import os\nfor name, value in sorted(os.environ.items()): print(name + '=' + repr(value))",
     "reads": "import os; print(open('code.txt').read(), open(os.environ['DET_RUN_DIR'] + '/note').read())",
+    "lingers": (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    while not os.path.exists(os.environ['DET_RUN_DIR'] + '/go'): time.sleep(0.005)\n"
+        "    print('last words', flush=True)\n"
+        "    os._exit(0)\n"
+        "print('ready', flush=True)\n"
+    ),
     "daemons": (
         "import os, signal, time\n"
         "if os.fork() == 0:\n"
@@ -381,6 +389,7 @@ class RealRuntimeKit(RuntimeKit):
 
         runtime = await bench.runtime()
         task_spec = spec(bench, "daemons")
+        task_spec.env["DET_LOG_WAIT_TIME"] = "0"
         await runtime.start(task_spec, placement())
         await until_printed(runtime, task_spec.container_id, b"ready")
         assert len(belonging_to(task_spec.container_id)) >= 2

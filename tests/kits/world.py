@@ -213,7 +213,8 @@ async def _people(world: World) -> None:
     world.names["token"] = (await asked(world.owner, "POST", "/api/v1/tokens", {"userId": 2}))["tokenId"]
     hook = {
         "name": "hook",
-        "url": "http://169.254.0.1/s3cr3t-hook-path",
+        "url": "http://hooks.invalid/s3cr3t-hook-path",
+        "mode": "WEBHOOK_MODE_SPECIFIC",
         "webhookType": "WEBHOOK_TYPE_DEFAULT",
         "triggers": [{"triggerType": "TRIGGER_TYPE_CUSTOM"}],
         "workspaceId": world.names["workspace"],

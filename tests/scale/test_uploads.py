@@ -1,4 +1,4 @@
-"""What a master needs while many submit large code at once: memory, and how long others wait meanwhile."""
+"""What a master needs while many send or fetch much at once: memory, and how long others wait meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import base64
 import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 
@@ -41,12 +42,53 @@ def test_sixteen_contexts_arrive_at_once() -> None:
         )
 
 
+def test_sixteen_contexts_leave_at_once() -> None:
+    """Whole, as a tree, and a large file of each: as JSON, which clients hold in memory and the master does not."""
+    content = base64.b64encode(os.urandom(scaled(90 << 20)))
+    with empty_master() as master:
+        asyncio.run(_together(master, lambda http, number: _submit(http, number, content), 1))
+        before = master.peak_mib()
+        for what, fetch in (("whole", _fetch_code), ("as trees", _fetch_tree), ("a file of each", _fetch_file)):
+            answered = asyncio.run(_together(master, fetch))
+            tell(
+                f"an answer while sixteen contexts are fetched, {what}",
+                answered,
+                budget_ms=100,
+                memory_before_mib=round(before),
+                peak_memory_mib=round(master.peak_mib()),
+                memory_budget_mib=_BUDGET_MIB,
+            )
+
+
+def test_sixteen_large_bodies_at_once() -> None:
+    """Reports of metrics as large as are taken, which are held in memory: the peak is reported."""
+    body = b'{"metrics":{"avgMetrics":{"a":"%s"}}}' % (b"x" * scaled(31 << 20, 1 << 19))
+    with empty_master() as master:
+        before = master.peak_mib()
+        answered = asyncio.run(_together(master, lambda http, _: _report(http, body)))
+        tell(
+            "an answer while sixteen large bodies arrive",
+            answered,
+            budget_ms=100,
+            body_mib=round(len(body) / 2**20, 1),
+            memory_before_mib=round(before),
+            peak_memory_mib=round(master.peak_mib()),
+            memory_budget_mib=_BUDGET_MIB,
+        )
+
+
 async def _all(master: Empty, content: bytes) -> list[float]:
-    """Submit, and ask something small meanwhile; how long that took each time, in milliseconds."""
+    return await _together(master, lambda http, number: _submit(http, number, content))
+
+
+async def _together(
+    master: Empty, send: Callable[[aiohttp.ClientSession, int], Awaitable[None]], times: int = _AT_ONCE
+) -> list[float]:
+    """Send, and ask something small meanwhile; how long that took each time, in milliseconds."""
     headers = {"Authorization": f"Bearer {master.token}"}
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(master.url, headers=headers, timeout=timeout) as http:
-        sending = asyncio.gather(*(_submit(http, number, content) for number in range(_AT_ONCE)))
+        sending = asyncio.gather(*(send(http, number) for number in range(times)))
         answered = []
         while not sending.done():
             began = time.perf_counter()
@@ -56,6 +98,30 @@ async def _all(master: Empty, content: bytes) -> list[float]:
             await asyncio.wait([sending], timeout=0.02)
         await sending
         return answered
+
+
+async def _fetch_code(http: aiohttp.ClientSession, _: int) -> None:
+    await _drain(http.get("/api/v1/experiments/1/model_def"))
+
+
+async def _fetch_tree(http: aiohttp.ClientSession, _: int) -> None:
+    await _drain(http.get("/api/v1/experiments/1/file_tree"))
+
+
+async def _fetch_file(http: aiohttp.ClientSession, _: int) -> None:
+    await _drain(http.post("/api/v1/experiments/1/file", json={"path": "a.bin"}))
+
+
+async def _drain(asking: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> None:
+    async with asking as reply:
+        assert reply.status == 200
+        async for _ in reply.content.iter_chunked(_CHUNK):
+            pass
+
+
+async def _report(http: aiohttp.ClientSession, body: bytes) -> None:
+    async with http.post("/api/v1/trials/1/metrics", data=body) as reply:
+        assert reply.status in (400, 404, 503), await reply.text()
 
 
 async def _submit(http: aiohttp.ClientSession, number: int, content: bytes) -> None:

@@ -22,7 +22,8 @@ def main() -> int:
     directory = parser.parse_args().venv.absolute()
     if sys.version_info < (3, 11):
         print(f"Python 3.11 or newer is needed, and {sys.executable} is {sys.version.split()[0]}.", file=sys.stderr)
-        print("Name another: make PYTHON=/path/to/python3.11 ...", file=sys.stderr)
+        print("Name another: make PYTHON=/path/to/python3.11 ... This brings one, for you alone:", file=sys.stderr)
+        print("  pip install uv && uv python install 3.12 && make PYTHON=$(uv python find 3.12) ...", file=sys.stderr)
         return 2
     python = directory / "bin" / "python"
     if not python.exists():

@@ -1,11 +1,13 @@
-"""A script that reports much and keeps its own book: one file per run, a line per thing that it did.
+"""A script that reports and prints much and keeps its own book: one file per container, a line per thing that it did.
 
-    start   {"pid", "run_id", "step"}     the process has begun, and goes on after this step
-    report  {"group", "step", "value"}    a report has returned
-    end     {"step", "preempted"}
+    start    {"pid", "run_id", "step"}     the process has begun, and goes on after this step
+    printed  {"lines"}                     so many lines of output, all in all
+    report   {"group", "step", "value"}    a report has returned
+    end      {"step", "preempted"}
 
 Each line is written after what it tells of, so that a process killed in between has done one thing more than it wrote.
-Per epoch: ``steps`` training reports and one validation, then a checkpoint.
+Per epoch: ``steps`` training reports and one validation, then a checkpoint. Per step: ``lines`` lines of output, each
+of 64 bytes, with the first letters of the container's name and a number. It ends early once there is a file ``until``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import sys
 import time
 
 import tenax
@@ -26,7 +29,8 @@ def main() -> None:
     assert info.trial is not None
     hparams = info.trial.hparams
     run_id = int(os.environ["DET_TRIAL_RUN_ID"])
-    book = pathlib.Path(str(hparams["book"])) / f"{info.trial.trial_id}-{run_id}.jsonl"
+    container = os.environ["DET_CONTAINER_ID"][:8]
+    book = pathlib.Path(str(hparams["book"])) / f"{info.trial.trial_id}-{run_id}-{container}.jsonl"
     with core.init() as context, book.open("a", buffering=1) as lines:
         step = _restore(context, info.latest_checkpoint)
         lines.write(json.dumps({"did": "start", "pid": os.getpid(), "run_id": run_id, "step": step}) + "\n")
@@ -36,8 +40,13 @@ def main() -> None:
 
 def _train(context: core.Context, hparams: dict[str, object], lines: object, step: int) -> bool:
     steps, pause = int(str(hparams["steps"])), float(str(hparams["pause"]))
-    while step < int(str(hparams["epochs"])) * steps:
+    printed, lines_each = 0, int(str(hparams.get("lines", 0)))
+    while step < int(str(hparams["epochs"])) * steps and not _has_come(hparams):
         step += 1
+        if lines_each:
+            _print(printed, lines_each)
+            printed += lines_each
+            lines.write(json.dumps({"did": "printed", "lines": printed}) + "\n")  # type: ignore[attr-defined]
         value = float(str(hparams["x"])) / step
         context.train.report_training_metrics(steps_completed=step, metrics={"loss": value})
         _note(lines, "training", step, value)
@@ -52,6 +61,17 @@ def _train(context: core.Context, hparams: dict[str, object], lines: object, ste
             return True
         time.sleep(pause)
     return False
+
+
+def _has_come(hparams: dict[str, object]) -> bool:
+    return "until" in hparams and pathlib.Path(str(hparams["until"])).exists()
+
+
+def _print(before: int, count: int) -> None:
+    name = os.environ["DET_CONTAINER_ID"][:8]
+    text = "".join(f"{name} {number:07d} ".ljust(63, ".") + "\n" for number in range(before + 1, before + count + 1))
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _note(lines: object, group: str, step: int, value: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -43,6 +44,11 @@ class Terminal:
         while self.read():
             pass
         return self.process.wait(60)
+
+
+def plain(text: str) -> str:
+    """What a terminal shows, without what only tells it how."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
 @contextlib.contextmanager

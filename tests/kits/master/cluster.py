@@ -11,6 +11,7 @@ from functools import partial
 
 from tenax.config.master import MasterSettings
 from tenax.config.resolve import parse_experiment
+from tenax.errors import TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master import loops
@@ -106,9 +107,8 @@ async def running(
     with watched("listener and hub"):
         tasks = [
             asyncio.create_task(listener.run()),
-            asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
+            asyncio.create_task(_connected(hub, agent)),
         ]
-    tasks.append(asyncio.create_task(agent.run()))
     try:
         yield holder[0]
     finally:
@@ -116,6 +116,19 @@ async def running(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _connected(hub: Hub, agent: PretendAgent) -> None:
+    """The agent connects, and again whenever it is cut off, as it is by a database that answers late."""
+    while True:
+        running = asyncio.create_task(agent.run())
+        try:
+            await hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())
+        except TryAgain:
+            await asyncio.sleep(0.1)
+        finally:
+            running.cancel()
+        agent.reconnect()
 
 
 async def submit(database: Database, searcher: JsonObject, *, damage: bool = False, **changes: object) -> int:

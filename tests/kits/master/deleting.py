@@ -10,6 +10,7 @@ from tenax.master.loops.deletion import Deletion
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.logs import rows as logs
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import report, stored_files
@@ -29,7 +30,7 @@ async def make_pass(api: Api, context: PassContext) -> float | None:
 
 
 async def ended(api: Api) -> tuple[Running, Path]:
-    """An experiment that has ended, with a checkpoint and its files."""
+    """An experiment that has ended, with output, and with a checkpoint and its files."""
     run = await running(api)
     await report(run)
     folder = stored_files(api)
@@ -43,4 +44,6 @@ async def ended(api: Api) -> tuple[Running, Path]:
             " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
             run.trial,
         )
+        task = await conn.fetchval("select task_id from trials where id = $1", run.trial)
+        await logs.append_system_line(conn, task, "it has ended", "INFO")
     return run, folder

@@ -1,0 +1,99 @@
+"""What a task reports, or a script that runs elsewhere: small to send, and dear to take in."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tenax.master.api.http.requests import MOST_VALUES
+from tenax.master.telemetry.reports import METRICS_BYTES, MOST_NAMES
+from tests.kits.api import Api
+from tests.kits.master.attempts import Running, running
+
+#: Many more than the smallest bound below, and little enough to be sent in a moment.
+MANY = MOST_VALUES + 1
+ROUTES = ("metrics", "training_metrics", "validation_metrics")
+
+
+def metrics_body(run: Running, route: str, metrics: bytes, batch: bytes = b"null", step: int = 1) -> bytes:
+    values = b'{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":%s,"batchMetrics":%s}}' % (
+        step,
+        metrics,
+        batch,
+    )
+    return b'{"group":"training","metrics":%s}' % values if route == "metrics" else values
+
+
+async def send(run: Running, route: str, metrics: bytes, **more: object) -> tuple[int, str]:
+    body = metrics_body(run, route, metrics, **more)  # type: ignore[arg-type]
+    reply = await run.task.ask("POST", f"/api/v1/trials/{run.trial}/{route}", body)
+    return reply.status_code, reply.text
+
+
+def named(count: int, first: int = 0) -> bytes:
+    return msgspec.json.encode({f"m{number}": number for number in range(first, first + count)})
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        named(MOST_NAMES + 1),
+        b'{"a":[' + b",".join([b"1"] * MANY) + b"]}",
+        b'{"a":[' + b",".join([b"{}"] * MANY) + b"]}",
+        b'{"a":"' + b"x" * METRICS_BYTES + b'"}',
+    ],
+    ids=["names", "numbers", "objects", "text"],
+)
+async def test_a_report_without_end(api: Api, route: str, metrics: bytes) -> None:
+    """It is refused before it is gone through, by whichever route it comes."""
+    status, _ = await send(await running(api), route, metrics)
+    assert status in (400, 413)
+
+
+async def test_names_without_end(api: Api) -> None:
+    """Few in each report, and another few in the next: they are summed up, so all of them are read each time."""
+    run = await running(api)
+    assert (await send(run, "metrics", named(MOST_NAMES - 1)))[0] == 200
+    assert (await send(run, "metrics", named(4, first=MOST_NAMES - 3), step=2))[0] == 400
+    assert (await send(run, "metrics", named(2, first=MOST_NAMES - 2), step=3))[0] == 200
+    assert (await send(run, "metrics", named(MOST_NAMES), step=4))[0] == 200
+    assert (await send(run, "metrics", b'{"one more":1}', step=5))[0] == 400
+    assert (await send(run, "metrics", b'{"m1":1}', step=6))[0] == 200
+
+
+@pytest.mark.parametrize("lists", [(MANY, MANY), (10_001, 10_001)])
+async def test_samples_without_end(api: Api, lists: tuple[int, int]) -> None:
+    """Counted before any of them is made a report."""
+    run = await running(api)
+    values, times = (b",".join([item] * count) for item, count in zip((b"1", b'"x"'), lists, strict=True))
+    labels = b'{"name":"cpu","trialId":%d}' % run.trial
+    body = b'{"batches":[{"labels":%s,"values":[%s],"timestamps":[%s]}]}' % (labels, values, times)
+    reply = await run.task.ask("POST", "/api/v1/trials/profiler/metrics", body)
+    assert (reply.status_code, "at most" in reply.text or "more than" in reply.text) in ((400, True), (413, True))
+
+
+@pytest.mark.parametrize("log", [b"\\n" * 20_000, b"a\\n" * 10_001])
+async def test_one_line_that_is_a_million(api: Api, log: bytes) -> None:
+    """Lines are counted where they end, not where they are sent."""
+    run = await running(api)
+    task = await task_id_of(api, run)
+    reply = await run.task.ask("POST", "/api/v1/task/logs", b'{"logs":[{"taskId":"%s","log":"%s"}]}' % (task, log))
+    assert (reply.status_code, "at most" in reply.text) == (400, True)
+
+
+async def test_a_line_without_end(api: Api) -> None:
+    """It is stored in pieces, as one that a container prints."""
+    run = await running(api)
+    task = await task_id_of(api, run)
+    body = b'{"logs":[{"taskId":"%s","log":"%s"}]}' % (task, b"x" * 1_000_000)
+    assert (await run.task.ask("POST", "/api/v1/task/logs", body)).status_code == 200
+    shown = (await api.user.get(f"/api/v1/tasks/{task.decode()}/logs")).text.splitlines()
+    assert len(shown) > 1
+    assert sum(msgspec.json.decode(line)["result"]["log"].count("x") for line in shown) == 1_000_000
+
+
+async def task_id_of(api: Api, run: Running) -> bytes:
+    async with api.master.db.connection() as conn:
+        task: str = await conn.fetchval("select task_id from trials where id = $1", run.trial)
+    return task.encode()

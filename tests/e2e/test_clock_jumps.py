@@ -1,0 +1,80 @@
+"""Nothing is lost when a clock jumps by an hour, forward or back, at a seeded random instant of a search.
+
+Durations are counted on monotonic clocks, and decisions are made by the database's: what a process's own says of the
+time of day is shown and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.ordeal import SMALL, Work, ordeal
+from tests.kits.faulty_cluster import FaultyCluster, faulty_cluster
+from tests.kits.figures import Figures
+from tests.kits.inside_faults import CACHE_S, ROLES, InsideFaults
+from tests.kits.machine import wait_for
+
+HOUR_S = 3600
+
+
+@dataclass(frozen=True)
+class Clocks:
+    place: FaultyCluster
+    faults: InsideFaults
+
+
+@pytest.fixture(scope="module")
+def clocks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocks]:
+    """A cluster of whose master, agent and tasks each has a clock of its own."""
+    faults = InsideFaults(tmp_path_factory.mktemp("clocks") / "faults", clocks=True)
+    with faulty_cluster(environment=faults.environment) as up:
+        yield Clocks(up, faults)
+
+
+def jump(clocks: Clocks, directory: Path, figures: Figures, role: str, hours: int, seed: int, work: Work) -> None:
+    """There, and after a while back again: the second jump is one in the other direction."""
+    name = f"the clock of the {role} jumps by {hours:+d} h"
+    with ordeal(
+        clocks.place, directory, figures, name, seed, work=work, environment=clocks.faults.environment
+    ) as chance:
+        clocks.faults.jump(role, hours * HOUR_S)
+        if role == "master":
+            wait_for(lambda: abs(_ahead_s(clocks.place) - hours * HOUR_S) < HOUR_S / 2, "the master's clock to jump")
+        time.sleep(CACHE_S + chance.uniform(0.0, 5.0 if work == Work() else 0.5))
+        clocks.faults.jump(role, 0)
+        time.sleep(CACHE_S)
+
+
+def _ahead_s(place: FaultyCluster) -> float:
+    """By how much the master's clock is ahead of ours, as its answers say."""
+    with urllib.request.urlopen(f"{place.machine.url}/health", timeout=60) as reply:
+        return float(parsedate_to_datetime(reply.headers["Date"]).timestamp() - time.time())
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("hours", [1, -1])
+@pytest.mark.parametrize("role", ROLES)
+def test_a_clock_that_jumps_loses_nothing(
+    clocks: Clocks, tmp_path: Path, figures: Figures, role: str, hours: int
+) -> None:
+    """Each once."""
+    jump(clocks, tmp_path, figures, role, hours, 0, SMALL)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize("hours", [1, -1])
+@pytest.mark.parametrize("role", ROLES)
+def test_ten_clocks_that_jump_lose_nothing(
+    clocks: Clocks, tmp_path: Path, figures: Figures, role: str, hours: int, seed: int
+) -> None:
+    """Each ten times, at other instants and for longer."""
+    jump(clocks, tmp_path, figures, role, hours, seed, Work())

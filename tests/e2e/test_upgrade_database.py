@@ -1,0 +1,126 @@
+"""``tenax upgrade-database`` on whole clusters: of an older PostgreSQL, and with migrations that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from tenax.cli.console import exits
+from tenax.local.binaries import CURRENT_MAJOR
+from tenax.local.pgdata import address_of, major_of
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.store.database.migrate import shipped
+from tests.kits.machine import Machine, home, machine, wait_for
+
+OLD_MAJOR = 16
+POST = next(each.name for each in reversed(shipped()) if each.post)
+
+
+@pytest.fixture
+def old() -> Iterator[Machine]:
+    """A cluster that is down, with a database that PostgreSQL 16 has made and nothing in it."""
+    with home() as directory:
+        place = Machine(directory / "cluster", options=("--no-agent",))
+        place.directory.mkdir(mode=0o711)
+        EmbeddedPostgres(place.directory / "postgres", settings={"fsync": "off"}, major=OLD_MAJOR).__enter__().stop()
+        try:
+            yield place
+        finally:
+            place.down()
+
+
+@pytest.fixture
+def current() -> Iterator[Machine]:
+    """A cluster that is up, as it is made today."""
+    with machine(options=("--no-agent",)) as place:
+        yield place
+
+
+def forget(place: Machine, name: str) -> None:
+    """Have a migration of the cluster that is up wait, as if its release were new here."""
+
+    async def delete() -> None:
+        conn = await asyncpg.connect(address_of(place.directory / "postgres"))
+        assert await conn.execute("delete from schema_migrations where name = $1", name) == "DELETE 1"
+        await conn.close()
+
+    asyncio.run(delete())
+
+
+def upgrade(place: Machine, *arguments: str) -> tuple[int, str]:
+    """Exit code and what was printed."""
+    done = place.tenax("upgrade-database", *arguments, check=False, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_cluster_of_an_older_postgresql_is_moved_to_the_newer(old: Machine) -> None:
+    """It works under the older one and says what waits; it is moved while it is stopped, and all is there after."""
+    data = old.directory / "postgres" / "data"
+    old.up()
+    assert major_of(data) == OLD_MAJOR
+    old.tenax("workspace", "create", "kept")
+    assert f"one of PostgreSQL {OLD_MAJOR}" in old.tenax("status").stderr
+    code, text = upgrade(old)
+    assert (code, major_of(data)) == (exits.FAILED, OLD_MAJOR)
+    assert "tenax down" in text
+    assert old.answers()
+    old.down()
+    code, text = upgrade(old)
+    assert code == exits.OK, text
+    assert f"rm -r {old.directory / 'postgres'}/data.{OLD_MAJOR}" in text
+    assert major_of(data) == CURRENT_MAJOR
+    assert upgrade(old)[0] == exits.OK
+    old.up()
+    assert "kept" in old.tenax("workspace", "list", "--csv").stdout
+    assert "PostgreSQL" not in old.tenax("status").stderr
+
+
+def test_migrations_wait_until_they_are_asked_for(current: Machine) -> None:
+    """Beside the master at work, with the cluster stopped, and in a database that settings name."""
+    forget(current, POST)
+    current.kill("master")
+    wait_for(lambda: POST in current.tenax("status", check=False).stderr or None, "a status that says what waits")
+    assert f"Applied: {POST}" in upgrade(current)[1]
+    assert POST not in current.tenax("status").stderr
+    assert "No migration waits" in upgrade(current)[1]
+
+    forget(current, POST)
+    settings = current.directory.parent / "master.yaml"
+    settings.write_text(f"db: {{url: '{address_of(current.directory / 'postgres')}'}}\n")
+    code, text = upgrade(current, "--dir", str(current.directory.parent / "elsewhere"), "--config", str(settings))
+    assert (code, f"Applied: {POST}" in text) == (exits.OK, True)
+
+    forget(current, POST)
+    current.down()
+    assert f"Applied: {POST}" in upgrade(current)[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://nobody@127.0.0.1:1/none", "does not answer: .*Run this again"),
+        ("elsewhere", "is not the address of a PostgreSQL"),
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_told_apart(url: str, reason: str) -> None:
+    """From one that is none; neither is a bug, and nothing is made."""
+    with home() as directory:
+        place = Machine(directory / "cluster", environment={"TENAX_MASTER_DB__URL": url})
+        code, text = upgrade(place)
+        assert code == exits.FAILED
+        assert re.search(reason, text), text
+        assert not place.directory.exists()
+
+
+def test_where_there_is_no_database_that_is_said() -> None:
+    """Nothing is made."""
+    with home() as directory:
+        place = Machine(directory / "cluster")
+        code, text = upgrade(place)
+        assert code == exits.FAILED
+        assert "There is no database in" in text
+        assert not place.directory.exists()
