@@ -160,3 +160,13 @@ async def test_columns_without_end(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     assert sum(column["location"] == "LOCATION_TYPE_CUSTOM_METRIC" for column in columns) == 3 * 4
     ranges = (await api.user.get("/api/v1/projects/1/experiments/metric-ranges")).json()["ranges"]
     assert len(ranges) == 3 * 4
+
+
+async def test_a_search_that_begins_with_all_its_trials_holds_nobody_up(api: Api) -> None:
+    """The first step is part of the submission, and makes as many trials as may run at once."""
+    searcher = {"name": "random", "metric": "loss", "max_concurrent_trials": 10_000, "max_trials": 10_000}
+    config = json.dumps({"entrypoint": "python3 train.py", "searcher": searcher})
+    reply = await api.user.post("/api/v1/experiments", {"config": config, "activate": False})
+    assert reply.status_code == 200, reply.text
+    runs = await api.user.post("/api/v1/runs", {"limit": 1, "sort": "localId=desc"})
+    assert (runs.json()["pagination"]["total"], runs.json()["runs"][0]["localId"]) == (10_000, "UNC-10000")

@@ -161,9 +161,8 @@ async def _tallying(conn: Connection, how: str) -> None:
     for table, trigger in (
         ("experiments", "experiments_count"),
         ("experiments", "experiments_progress"),
-        ("trials", "trials_tally"),
+        ("trials", "trials_made"),
         ("trials", "trials_hparams"),
-        ("trials", "trials_number"),
         ("checkpoints", "checkpoints_tally"),
         ("trial_telemetry", "trial_telemetry_tally_first"),
     ):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import anyio.to_thread
 from asyncpg import Connection
 
 from tenax.config.resolve import stored_experiment
@@ -24,6 +25,9 @@ from tenax.search import searcher, view
 from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop
 from tenax.search.state import State
+
+#: Entries in one statement: what they are as JSON is made in the event loop.
+_AT_ONCE = 1000
 
 
 @dataclass(slots=True)
@@ -46,7 +50,8 @@ async def start(conn: Connection, experiment_id: int) -> None:
 async def begin(conn: Connection, experiment_id: int) -> tuple[Search, list[SearchEntry]]:
     """A search that has not begun, and the entries with which it does."""
     config, warm_start, seed = await configuration(conn, experiment_id)
-    state, decisions = searcher.start(config, seed)
+    # It may draw the hyperparameters of many thousand trials.
+    state, decisions = await anyio.to_thread.run_sync(searcher.start, config, seed)
     return Search(state, 0, warm_start), [Started(seed), *decisions]
 
 
@@ -63,12 +68,15 @@ async def configuration(conn: Connection, experiment_id: int) -> tuple[SearchCon
 
 async def write(conn: Connection, experiment: ExperimentRow, search: Search, entries: Sequence[SearchEntry]) -> None:
     """Append the entries that brought ``search`` where it is, and do what they decided."""
-    await searches.append(conn, experiment.id, search.seq + 1, entries, view.standing(search.state))
-    made = {place: entry for place, entry in enumerate(entries, search.seq + 1) if isinstance(entry, Create)}
-    await trials.create(conn, experiment.id, made, search.warm_start)
-    stops = {entry.request_id: entry.reason for entry in entries if isinstance(entry, Stop)}
-    await trials.stop_by_request(conn, experiment.id, stops)
-    search.seq += len(entries)
+    for begin in range(0, len(entries), _AT_ONCE):
+        some = entries[begin : begin + _AT_ONCE]
+        standing = view.standing(search.state) if begin + _AT_ONCE >= len(entries) else None
+        await searches.append(conn, experiment.id, search.seq + 1, some, standing)
+        made = {place: entry for place, entry in enumerate(some, search.seq + 1) if isinstance(entry, Create)}
+        await trials.create(conn, experiment.id, made, search.warm_start)
+        stops = {entry.request_id: entry.reason for entry in some if isinstance(entry, Stop)}
+        await trials.stop_by_request(conn, experiment.id, stops)
+        search.seq += len(some)
     for entry in entries:
         if isinstance(entry, Shutdown):
             after = await experiments.happen(conn, experiment, _event(entry), entry.reason)
