@@ -23,6 +23,16 @@ else:
 SPECIAL: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
+def as_object(value: Union[Json, Mapping[str, Json]]) -> JsonObject:
+    """The value, an empty object for what is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> List[Json]:
+    """The value, an empty list for what is none."""
+    return value if isinstance(value, list) else []
+
+
 def to_json(value: float) -> Union[float, str]:
     """A number as JSON carries it."""
     if math.isfinite(value):

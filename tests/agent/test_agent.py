@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from tenax import supervision
+from tenax import background
 from tenax.agent.fleet import Fleet
 from tenax.backoff import Backoff
 from tenax.errors import UserError
@@ -39,7 +39,7 @@ async def test_news_of_the_runtime_are_listened_to_again(
     master: MasterDouble, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever ends the listening, it begins again: without it output and exits would be found late."""
-    monkeypatch.setattr(supervision, "PAUSES", Backoff(first=0.001, ceiling=0.001))
+    monkeypatch.setattr(background, "PAUSES", Backoff(first=0.001, ceiling=0.001))
     begun, listen = asyncio.Queue[int](), Fleet.listen
 
     async def break_twice(fleet: Fleet) -> None:

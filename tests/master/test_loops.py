@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tenax import supervision
+from tenax import background
 from tenax.backoff import Backoff
 from tenax.errors import Stale
 from tenax.master.loops import lease_keeper
@@ -201,7 +201,7 @@ async def until_taken(database: Database) -> None:
 
 async def test_what_ends_in_the_background_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """By an error or without one; only who cancels it ends it."""
-    monkeypatch.setattr(supervision, "PAUSES", Backoff(first=0.001, ceiling=0.001))
+    monkeypatch.setattr(background, "PAUSES", Backoff(first=0.001, ceiling=0.001))
     begun = asyncio.Queue[int]()
 
     async def work() -> None:
@@ -209,7 +209,7 @@ async def test_what_ends_in_the_background_begins_again(monkeypatch: pytest.Monk
         if begun.qsize() == 1:
             raise KeyError("nobody thought of this")
 
-    task = asyncio.create_task(supervision.keep_running("work", work))
+    task = asyncio.create_task(background.keep_running("work", work))
     while begun.qsize() < 3:  # noqa: ASYNC110
         await asyncio.sleep(0)
     task.cancel()

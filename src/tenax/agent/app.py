@@ -25,13 +25,13 @@ from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import AgentSession, Face
+from tenax.background import keep_running
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtimes import AUTO, RUNTIMES
 from tenax.storage.private_directory import mark_private
-from tenax.supervision import keep_running
 from tenax.wire.agents import Allowed, SlotInfo
 
 log = structlog.get_logger("tenax.agent")

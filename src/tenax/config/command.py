@@ -19,7 +19,7 @@ from tenax.config.schema.command import COMMAND, GENERIC, CommandConfig, Generic
 from tenax.config.structs import Struct
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, as_object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def parse_command(
     template = _template_layer(layers.template, known, reports)
     slots = _wishes(known, own).slots
     stack = [own, template, *_cluster_layers(layers, known, slots, reports)]
-    document = _object(known.fill(reduce(known.merge, stack)))
+    document = as_object(known.fill(reduce(known.merge, stack)))
     _complete(document, layers, title, rng)
     known.finish(document, (), report)
     problems = [problem for each in reports for problem in each.problems]
@@ -98,7 +98,7 @@ def _own_layer(
         resources = {name: value for name, value in resources.items() if name != "slots_per_trial"}
         document = {**document, "resources": resources}
     report_stars(document, report)
-    return _object(known.check(document, (), report)), report
+    return as_object(known.check(document, (), report)), report
 
 
 def _template_layer(
@@ -111,7 +111,7 @@ def _template_layer(
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
     report = ProblemReport(lines, origin="the template")
     reports.append(report)
-    checked = _object(known.check(for_struct(document, known), (), report))
+    checked = as_object(known.check(for_struct(document, known), (), report))
     resources = checked.get("resources")
     if isinstance(resources, dict):
         # How many slots it takes is said in its own configuration alone.
@@ -143,7 +143,7 @@ def _complete(document: JsonObject, layers: Layers, title: str, rng: random.Rand
     if not document.get("description"):
         named = document.get("name")
         document["description"] = named if isinstance(named, str) and named else f"{title} ({readable_name(rng)})"
-    resources = {**_object(document.get("resources")), "is_single_node": True}
+    resources = {**as_object(document.get("resources")), "is_single_node": True}
     if layers.pool is not None:
         resources["resource_pool"] = layers.pool.name
     document["resources"] = resources
@@ -164,8 +164,8 @@ def _resolved(
 
 
 def _wishes(known: Struct[CommandConfig] | Struct[GenericTaskConfig], document: Json) -> CommandWishes:
-    filled = _object(known.fill(document))
-    resources = _object(filled.get("resources"))
+    filled = as_object(known.fill(document))
+    resources = as_object(filled.get("resources"))
     slots = resources.get("slots")
     return CommandWishes(
         resource_pool=str(resources.get("resource_pool") or ""),
@@ -173,7 +173,3 @@ def _wishes(known: Struct[CommandConfig] | Struct[GenericTaskConfig], document: 
         workspace=str(filled.get("workspace") or ""),
         project=str(filled.get("project") or ""),
     )
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -22,7 +22,7 @@ from tenax.config.schema.searcher import CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.search import config as search
 from tenax.search.config import SearchConfig
 
@@ -109,10 +109,10 @@ def parse_experiment(
     template = _template_layer(layers.template, reports)
     wished = _wishes(EXPERIMENT.merge(own, template))
     stack = [own, template, *_cluster_layers(layers, wished.slots_per_trial, reports)]
-    united = _object(EXPERIMENT.check(reduce(EXPERIMENT.merge, stack), (), report))
+    united = as_object(EXPERIMENT.check(reduce(EXPERIMENT.merge, stack), (), report))
     given = united.get("max_restarts") is not None
     document = modernised(united, report)
-    document = _completed(_object(EXPERIMENT.fill(document)), layers.pool, rng)
+    document = _completed(as_object(EXPERIMENT.fill(document)), layers.pool, rng)
     if managed and document.get("entrypoint") is None:
         report.missing((), "entrypoint", "the command that runs the training, such as 'python3 train.py'")
     EXPERIMENT.finish(document, (), report)
@@ -158,7 +158,7 @@ def _own_layer(config: str | JsonObject) -> tuple[JsonObject, ProblemReport]:
     if isinstance(resources, dict) and resources.get("slots") is not None:
         report.add(("resources", "slots"), "is for notebooks, shells and commands: an experiment has slots_per_trial")
     report_stars(document, report)
-    return _object(EXPERIMENT.check(document, (), report)), report
+    return as_object(EXPERIMENT.check(document, (), report)), report
 
 
 def _template_layer(template: str | JsonObject | None, reports: list[ProblemReport]) -> JsonObject:
@@ -167,7 +167,7 @@ def _template_layer(template: str | JsonObject | None, reports: list[ProblemRepo
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
     report = ProblemReport(lines, origin="the template")
     reports.append(report)
-    return _object(EXPERIMENT.check(for_struct(document, EXPERIMENT), (), report))
+    return as_object(EXPERIMENT.check(for_struct(document, EXPERIMENT), (), report))
 
 
 def _cluster_layers(layers: Layers, slots: int, reports: list[ProblemReport]) -> list[Json]:
@@ -193,11 +193,11 @@ def _completed(document: JsonObject, pool: PoolLayer | None, rng: random.Random)
     """A filled document with a name, a seed and the name of its pool."""
     name = document.get("name")
     document = {**document, "name": name if name is not None else readable_name(rng)}
-    reproducibility = _object(document.get("reproducibility"))
+    reproducibility = as_object(document.get("reproducibility"))
     if reproducibility.get("experiment_seed") is None:
         document["reproducibility"] = {**reproducibility, "experiment_seed": rng.randrange(_DRAWN_SEEDS)}
     if pool is not None:
-        document["resources"] = {**_object(document.get("resources")), "resource_pool": pool.name}
+        document["resources"] = {**as_object(document.get("resources")), "resource_pool": pool.name}
     return document
 
 
@@ -208,8 +208,8 @@ def _built(document: JsonObject, notices: tuple[str, ...]) -> ResolvedExperiment
 
 
 def _wishes(document: Json) -> Wishes:
-    filled = _object(EXPERIMENT.fill(document))
-    resources = _object(filled.get("resources"))
+    filled = as_object(EXPERIMENT.fill(document))
+    resources = as_object(filled.get("resources"))
     slots = resources.get("slots_per_trial")
     return Wishes(
         workspace=str(filled.get("workspace") or ""),
@@ -217,10 +217,6 @@ def _wishes(document: Json) -> Wishes:
         resource_pool=str(resources.get("resource_pool") or ""),
         slots_per_trial=slots if isinstance(slots, int) else 1,
     )
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def search_config(searcher: CommonConfig, hyperparameters: search.Map) -> search.SearchConfig:

@@ -25,6 +25,7 @@ import asyncpg
 import structlog
 import uvicorn
 
+from tenax.background import keep_running
 from tenax.config.master import MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
@@ -42,7 +43,6 @@ from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate, newest, waiting
 from tenax.master.store.database.wakeups import Listener
 from tenax.storage.private_directory import mark_private
-from tenax.supervision import keep_running
 
 log = structlog.get_logger("tenax.master")
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.master.submission.machine_access import devices_of, mounts_of, strings
 from tenax.wire.agents import ContainerSpec, Grants, TaskFile
 from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
@@ -111,8 +111,8 @@ def task_spec(
 def _spec(
     member: MemberSource, tokens: Callable[[str], Tokens], program: str, values: Mapping[str, str]
 ) -> ContainerSpec:
-    environment = _object(member.config.get("environment"))
-    resources = _object(member.config.get("resources"))
+    environment = as_object(member.config.get("environment"))
+    resources = as_object(member.config.get("resources"))
     return ContainerSpec(
         container_id=member.container_id,
         allocation_id=member.allocation_id,
@@ -127,7 +127,7 @@ def _spec(
             **_users_environment(member, environment),
         },
         context_hash=member.context_hash,
-        images={kind: image for kind, image in _object(environment.get("image")).items() if isinstance(image, str)},
+        images={kind: image for kind, image in as_object(environment.get("image")).items() if isinstance(image, str)},
         force_pull=environment.get("force_pull_image") is True,
         mounts=mounts_of(member.config),
         shm_bytes=_integer(resources.get("shm_size")),
@@ -139,7 +139,7 @@ def _spec(
         drop_capabilities=strings(environment.get("drop_capabilities")),
         devices=devices_of(member.config),
         registry_auth={
-            name: value for name, value in _object(environment.get("registry_auth")).items() if isinstance(value, str)
+            name: value for name, value in as_object(environment.get("registry_auth")).items() if isinstance(value, str)
         },
     )
 
@@ -185,10 +185,6 @@ def _users_environment(member: MemberSource, environment: JsonObject) -> dict[st
     lines = variables.get(member.device_kind) if isinstance(variables, dict) else variables
     pairs = (line.partition("=") for line in strings(lines))
     return {name: value for name, _, value in pairs if name}
-
-
-def _object(value: Json | Mapping[str, Json]) -> JsonObject:
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _integer(value: Json) -> int:

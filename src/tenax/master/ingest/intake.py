@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tenax.background import keep_running
 from tenax.config.master import BudgetSettings
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.budget import Budget, Notices, largest_of, usage_of
@@ -13,7 +14,6 @@ from tenax.master.ingest.logs import LogIngest
 from tenax.master.ingest.metrics import MetricIngest, Sealing
 from tenax.master.ingest.spool import SpoolIngest
 from tenax.master.store.database.connection import Database
-from tenax.supervision import keep_running
 
 
 class Intake:

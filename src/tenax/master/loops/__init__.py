@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from tenax.background import keep_running
 from tenax.config.master import MasterSettings
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
@@ -22,7 +23,6 @@ from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.webhooks.sender import Sender
-from tenax.supervision import keep_running
 
 
 class RunningLoops:

@@ -7,7 +7,6 @@ allows nothing is known, and the task may go there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -15,7 +14,7 @@ from asyncpg import Connection
 
 from tenax.config.master import MasterSettings, PoolSettings, container_defaults
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, as_list, as_object
 from tenax.master.store.agents import lists as agents
 from tenax.master.store.agents.lists import AllowedView
 from tenax.master.store.workspaces import rows as workspaces
@@ -36,7 +35,7 @@ async def check_access(
         "", "", "", 0, 1, [], [], {},
         uid=await workspaces.agent_uid(conn, workspace_id, owner_id),
         mounts=_bind_mounts(config),
-        add_capabilities=strings(_object(config.get("environment")).get("add_capabilities")),
+        add_capabilities=strings(as_object(config.get("environment")).get("add_capabilities")),
         devices=devices_of(config),
         granted=granted(container_defaults(settings, pool), settings.checkpoint_storage),
     )  # fmt: skip
@@ -54,14 +53,14 @@ async def check_access(
 
 def granted(task_container_defaults: JsonObject, checkpoint_storage: JsonObject | None) -> Grants:
     """What the master's configuration gives: mounts, capabilities and devices of all tasks, and its own storage."""
-    given = [_object(mount) for mount in _list(task_container_defaults.get("bind_mounts"))]
+    given = [as_object(mount) for mount in as_list(task_container_defaults.get("bind_mounts"))]
     mounts = [f"{mount.get('host_path')}{READ_ONLY if mount.get('read_only') is True else ''}" for mount in given]
     storage = None if checkpoint_storage is None else kind_of(checkpoint_storage)
     mounted = None if storage is None or checkpoint_storage is None else storage.mounted(checkpoint_storage)
     return Grants(
         bind_mounts=[*mounts, *([mounted] if mounted else [])],
         capabilities=strings(task_container_defaults.get("add_capabilities")),
-        devices=[str(_object(device).get("host_path")) for device in _list(task_container_defaults.get("devices"))],
+        devices=[str(as_object(device).get("host_path")) for device in as_list(task_container_defaults.get("devices"))],
     )
 
 
@@ -78,12 +77,12 @@ def _bind_mounts(config: JsonObject) -> list[Mount]:
             bind.get("read_only") is True,
             str(bind.get("propagation") or "rprivate"),
         )
-        for bind in map(_object, _list(config.get("bind_mounts")))
+        for bind in map(as_object, as_list(config.get("bind_mounts")))
     ]
 
 
 def _storage_mounts(config: JsonObject) -> list[Mount]:
-    storage = _object(config.get("checkpoint_storage"))
+    storage = as_object(config.get("checkpoint_storage"))
     kind = kind_of(storage)
     mounted = None if kind is None else kind.mounted(storage)
     if mounted is None:
@@ -94,15 +93,15 @@ def _storage_mounts(config: JsonObject) -> list[Mount]:
 def devices_of(config: JsonObject) -> list[str]:
     """The devices of a configuration, as an engine is told of them."""
     lines = []
-    for entry in _list(_object(config.get("resources")).get("devices")):
-        device = _object(entry)
+    for entry in as_list(as_object(config.get("resources")).get("devices")):
+        device = as_object(entry)
         lines.append(f"{device.get('host_path')}:{device.get('container_path')}:{device.get('mode') or 'mrw'}")
     return lines
 
 
 def strings(value: Json) -> list[str]:
     """What of a list is text."""
-    return [item for item in _list(value) if isinstance(item, str)]
+    return [item for item in as_list(value) if isinstance(item, str)]
 
 
 def _refused(requested: ContainerSpec, stored: ContainerSpec, machine: AllowedView) -> list[NotAllowed]:
@@ -115,11 +114,3 @@ def _refused(requested: ContainerSpec, stored: ContainerSpec, machine: AllowedVi
         refused += refusals(requested, machine.allowed)
         refused += [replace(each, setting="checkpoint_storage") for each in refusals(stored, machine.allowed)]
     return refused
-
-
-def _object(value: Json | Mapping[str, Json]) -> JsonObject:
-    return dict(value) if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

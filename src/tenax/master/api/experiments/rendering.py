@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tenax.config import may_name_secrets, written_secrets
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject, as_object
 from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
 from tenax.master.store.experiments.lists import ExperimentView
@@ -28,11 +28,11 @@ def experiment_message(
     owner = may_see_secrets(caller, view.owner_id)
     own = written_secrets(view.original_config) if owner and not caller.is_admin else None
     config = shown_config(view.config, caller, view.owner_id, own=own)
-    message = outlined(view, _object(config.get("searcher")), _object(config.get("integrations")), trial_ids)
+    message = outlined(view, as_object(config.get("searcher")), as_object(config.get("integrations")), trial_ids)
     message.config = config
     # Its text cannot be masked line by line: where it may name a secret, others see none of it.
     message.original_config = view.original_config if owner or not may_name_secrets(view.original_config) else ""
-    message.hyperparameters = _object(config.get("hyperparameters"))
+    message.hyperparameters = as_object(config.get("hyperparameters"))
     return message
 
 
@@ -80,7 +80,3 @@ def outlined(
         external_trial_id=view.external_trial_id,
         pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
     )
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject, as_object
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments.messages import State
 from tenax.master.api.trials import messages as trials_messages
@@ -79,10 +79,6 @@ def _workload(validation: JsonObject | None) -> trials_messages.MetricsWorkload 
     step, at = validation.get("step"), validation.get("at")
     return trials_messages.MetricsWorkload(
         end_time=at if isinstance(at, str) else None,
-        metrics=trials_messages.Metrics(avg_metrics=_object(validation.get("metrics"))),
+        metrics=trials_messages.Metrics(avg_metrics=as_object(validation.get("metrics"))),
         total_batches=step if isinstance(step, int) else 0,
     )
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
