@@ -166,7 +166,7 @@ def _end_like_ctrl_c() -> None:
 
 
 def _stop(state: StateDir) -> None:
-    from tenax.cli.console.leftover import end_all
+    from tenax.local.running_tasks import end_all
     from tenax.local.supervise.ending import stop
 
     stop(state)

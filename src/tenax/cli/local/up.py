@@ -311,7 +311,7 @@ def _running_containers(state: StateDir, url: str) -> int:
 
 def end_tasks(state: StateDir) -> int:
     """End what the agent of this directory left running; how many there were."""
-    from tenax.cli.console.leftover import end_all
+    from tenax.local.running_tasks import end_all
 
     return end_all(state.agent)
 
