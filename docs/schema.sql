@@ -35,6 +35,7 @@ CREATE TABLE agent_presence (
     foreign_containers jsonb NOT NULL DEFAULT '[]'::jsonb,
     session bigint NOT NULL DEFAULT 0,
     allowed jsonb,
+    tasks_heard_at timestamp with time zone,
     CONSTRAINT agent_presence_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE
 );
@@ -1522,6 +1523,14 @@ begin
     from trials t where t.experiment_id = new.id;
     return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_silent_since(seen timestamp with time zone, tasks_heard timestamp with time zone, wait double precision)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    select greatest(seen, least(coalesce(tasks_heard, seen), seen + make_interval(secs => 3 * wait)))
+$function$;
 
 CREATE OR REPLACE FUNCTION tenax_tally(ids bigint[])
  RETURNS void

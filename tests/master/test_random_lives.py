@@ -111,7 +111,7 @@ class World:
 
     async def _leaves(self, allocation_id: str) -> bool:
         async with self.db.transaction() as conn:
-            asked, _ = await barriers.preemption(conn, allocation_id)
+            asked = (await barriers.signal(conn, allocation_id)).leave
             if asked:
                 await allocations.acknowledge(conn, allocation_id)
         return asked

@@ -114,6 +114,51 @@ async def test_an_agent_that_is_back_since_the_look_keeps_what_it_has(
     assert await place.state() == "RUNNING"
 
 
+async def test_an_agent_whose_tasks_live_is_waited_for_longer(place: Place) -> None:
+    """It has hung, and its machine has not. Four times as long: then nobody could end what runs there."""
+    async with place.db.transaction() as conn:
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '40 seconds'")
+        await agents.tasks_heard(conn, place.attempt.allocation_id)
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.context, NEWS)
+    assert await place.state() == "RUNNING"
+    async with place.db.transaction() as conn:
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '101 seconds'")
+    await place.loop.make_pass(place.context, NEWS)
+    assert await place.state() == "TERMINATED"
+
+
+async def test_an_agent_whose_tasks_are_silent_as_well_is_given_up(place: Place) -> None:
+    """They were heard after it, and not for as long as one waits for an agent."""
+    async with place.db.transaction() as conn:
+        await agents.tasks_heard(conn, place.attempt.allocation_id)
+        await conn.execute(
+            "update agent_presence set last_seen_at = now() - interval '50 seconds',"
+            " tasks_heard_at = now() - interval '26 seconds'"
+        )
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.context, NEWS)
+    assert await place.state() == "TERMINATED"
+
+
+@pytest.mark.parametrize("wish", ["containers set want = 'KILL'", "allocations set state = 'TERMINATING'"])
+async def test_where_somebody_waits_for_an_end_no_task_speaks_for_its_agent(place: Place, wish: str) -> None:
+    """Whoever kills a task does not wait four times as long."""
+    async with place.db.transaction() as conn:
+        await conn.execute(f"update {wish}")
+        await agents.tasks_heard(conn, place.attempt.allocation_id)
+        assert await conn.fetchval("select tasks_heard_at from agent_presence") is None
+
+
+async def test_a_run_on_several_machines_speaks_for_none_of_their_agents(place: Place) -> None:
+    """One credential is that of all its members: who asks may be the other one."""
+    async with place.db.transaction() as conn:
+        await add_agent(conn, "a2")
+        gang = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)), ("a1", "a2"))
+        await agents.tasks_heard(conn, gang.allocation_id)
+        assert await conn.fetchval("select count(*) from agent_presence where tasks_heard_at is not null") == 0
+
+
 async def test_a_database_that_was_away_does_not_look_like_the_death_of_all_agents(place: Place) -> None:
     """Nobody could be heard meanwhile: agents have their time anew."""
     await place.looked_last(seconds_ago=5)

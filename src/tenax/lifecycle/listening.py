@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 #: Observations are seconds apart; when as much as this lies between two, nobody listened meanwhile.
 GAP_S = 15.0
+#: Two heartbeats of an agent: whoever is silent for longer may be gone.
+UNHEARD_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from tenax.master.api.allocations import routes
+from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.tasks import lists as task_lists
@@ -29,6 +31,25 @@ async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:
         await allocations.ask_to_leave(conn, [LeaveRequest(run.attempt.allocation_id, "someone else needs it", 60)])
     assert (await held).json() == {"preempt": True}
     assert (await run.task.get(path, timeout_seconds=60)).json() == {"preempt": True}
+
+
+async def test_a_task_whose_agent_is_not_heard_shows_that_it_lives(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds a poll is answered no, and by asking again speaks for its agent; while that is heard, nobody asks."""
+    monkeypatch.setattr(routes, "_ASKS_AGAIN_S", 0.0)
+    run = await running(api)
+    path = f"{run.path}/signals/preemption"
+    held = asyncio.create_task(run.task.get(path, timeout_seconds=60))
+    done, _ = await asyncio.wait({held}, timeout=0.05)
+    assert not done
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '12 seconds'")
+        await agents.ask_for_life(conn, 10.0)
+    assert (await held).json() == {"preempt": False}
+    heard = "select tasks_heard_at > last_seen_at from agent_presence"
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval(heard) is None
+        assert (await run.task.get(path)).json() == {"preempt": False}
+        assert await conn.fetchval(heard) is True
 
 
 async def test_a_poll_ends_with_503_when_the_master_does(api: Api) -> None:

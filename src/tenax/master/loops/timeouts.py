@@ -2,7 +2,8 @@
 
 Silence counts only while someone could listen: an agent is given up after the wait of its pool (`agent_reconnect_wait`;
 the longest of all where its pool is no more), counted from when this master began to listen, or from when its database
-came back.
+came back. An agent whose tasks are heard has hung, or was stopped, and its machine has not: it is waited for longer,
+since to give it up would end healthy tasks. They are asked, by an answer to what they always ask: whether to leave.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ log = structlog.get_logger("tenax.timeouts")
 _CHECK_S = 5.0
 #: An unmanaged script is given up after this silence; Determined's library sends a heartbeat once a minute.
 UNMANAGED_WAIT_S = 300.0
-#: Two heartbeats: whoever is silent for longer may be gone.
-UNHEARD_S = 10.0
 
 
 class Timeouts:
@@ -54,15 +53,15 @@ class Timeouts:
             self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
             overdue = await allocations.overdue(conn)
-            silent_agents = await agents.silent(conn, min(self._waits_s.values()))
+            await agents.ask_for_life(conn, listening.UNHEARD_S)
+            silent_agents = await agents.silent(conn, self._waits_s)
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
             await self._say_doubts(conn)
         for first in range(0, len(overdue), AT_ONCE):
             await self._end(context, overdue[first : first + AT_ONCE])
-        waits_s = {agent_id: self._wait_s(pool) for agent_id, pool, _ in silent_agents}
-        lost = [name for name, _, silent_s in silent_agents if waits_s[name] <= min(silent_s, self._watch.seconds)]
-        await each(lost, lambda name: self._give_up_agent(context, name, waits_s[name]), loop=self.name)
+        lost = {agent.agent_id: agent.wait_s for agent in silent_agents if agent.wait_s <= self._watch.seconds}
+        await each(list(lost), lambda name: self._give_up_agent(context, name, lost[name]), loop=self.name)
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
         await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
         return _CHECK_S if deadline is None else max(0.05, min(_CHECK_S, deadline))
@@ -77,7 +76,7 @@ class Timeouts:
 
     async def _say_doubts(self, conn: Connection) -> None:
         """Gangs of which a member failed wait for the agents of the others: say so, once each."""
-        doubts = {each.allocation_id: each for each in await allocations.in_doubt(conn, UNHEARD_S, AT_ONCE)}
+        doubts = {each.allocation_id: each for each in await allocations.in_doubt(conn, listening.UNHEARD_S, AT_ONCE)}
         texts = {
             name: doubt(each.rank, each.unheard, max(map(self._wait_s, each.pools))) for name, each in doubts.items()
         }

@@ -48,6 +48,8 @@ routes = Routes("Allocations")
 
 #: The longest that one long poll is held, whatever it asks for.
 LONGEST_POLL_S = 300.0
+#: A task whose agent is not heard is answered after so long, if somebody asks whether it lives.
+_ASKS_AGAIN_S = 2.0
 _MOST_PEERS = 10_000
 _LONGEST_ADDRESS = 255
 _PREFIX = "/api/v1/allocations/{allocation_id}"
@@ -60,11 +62,16 @@ async def preemption_signal(
     """Whether to save and leave; held up to ``timeoutSeconds`` while the answer is no."""
     _check_own(task, allocation_id)
 
+    asked_at = time.monotonic()
+
     async def poll() -> bool | None:
         async with master.db.connection() as conn:
-            requested, ended = await barriers.preemption(conn, allocation_id)
+            signal = await barriers.signal(conn, allocation_id)
+        if signal.leave and not signal.ended:
+            return True
         # An attempt that has ended needs no answer: it is held like any other no, or its client would ask in a loop.
-        return True if requested and not ended else None
+        anew = signal.unheard and not signal.ended and time.monotonic() - asked_at >= _ASKS_AGAIN_S
+        return False if anew else None
 
     async with master.db.transaction() as conn:
         await barriers.listens(conn, allocation_id)

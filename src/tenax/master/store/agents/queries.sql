@@ -95,19 +95,44 @@ from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
 -- name: silent
--- Agents that hold containers and were silent for $1 seconds, or longer.
-select a.agent_id, a.pool, extract(epoch from now() - p.last_seen_at)::float8 as seconds
-from agents a join agent_presence p on p.agent_id = a.agent_id
-where p.last_seen_at < now() - make_interval(secs => $1)
+-- Agents that hold containers and were silent for as long as is waited for those of their pool ($1, $2), of others for $3.
+select a.agent_id, w.wait_s, extract(epoch from now() - tenax_silent_since(p.last_seen_at, p.tasks_heard_at, w.wait_s))::float8 as seconds
+from agents a
+join agent_presence p on p.agent_id = a.agent_id
+cross join lateral (
+    select coalesce((select n.wait_s from unnest($1::text[], $2::float8[]) n (pool, wait_s) where n.pool = a.pool), $3) as wait_s) w
+where p.last_seen_at < now() - make_interval(secs => w.wait_s)
+  and tenax_silent_since(p.last_seen_at, p.tasks_heard_at, w.wait_s) < now() - make_interval(secs => w.wait_s)
   and exists (select 1 from containers c where c.agent_id = a.agent_id and c.state <> 'TERMINATED');
 
 -- name: silent_since
 -- The row is held: a sign of life is noted before this is asked, or after what follows from it. An agent that never came
 -- has always been silent.
-with held as (select last_seen_at from agent_presence where agent_id = $1 for no key update),
-since as (select coalesce((select last_seen_at from held), to_timestamp(0)) as heard)
-select extract(epoch from heard)::float8 from since
-where $2::float8 = 0 or clock_timestamp() > heard + make_interval(secs => $2);
+with held as (select last_seen_at, tasks_heard_at from agent_presence where agent_id = $1 for no key update)
+select extract(epoch from coalesce((select last_seen_at from held), to_timestamp(0)))::float8
+where $2::float8 = 0 or clock_timestamp() > make_interval(secs => $2)
+    + coalesce((select tenax_silent_since(last_seen_at, tasks_heard_at, $2) from held), to_timestamp(0));
+
+-- name: asked_for_life
+-- Attempts that run on one agent alone, which has been silent for $1 seconds, and are to run on.
+select c.allocation_id
+from agent_presence p join containers c on c.agent_id = p.agent_id
+where p.last_seen_at < now() - make_interval(secs => $1) and {{speaks}}
+order by c.allocation_id;
+
+-- name: tasks_heard
+update agent_presence p set tasks_heard_at = clock_timestamp()
+from containers c
+where c.allocation_id = $1 and p.agent_id = c.agent_id and {{speaks}};
+
+-- name: speaks
+-- An attempt speaks for the agent of all its members, unless somebody waits for the end of something there: that is not to
+-- take longer.
+c.state <> 'TERMINATED'
+and not exists (select 1 from containers o where o.allocation_id = c.allocation_id and o.agent_id <> c.agent_id)
+and not exists (
+    select 1 from containers o join allocations oa on oa.allocation_id = o.allocation_id
+    where o.agent_id = p.agent_id and o.state <> 'TERMINATED' and (o.want <> 'RUN' or oa.state = 'TERMINATING'))
 
 -- name: live_containers
 select container_id from containers where agent_id = $1 and state <> 'TERMINATED' order by allocation_id, rank;

@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -123,19 +123,44 @@ async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject
     return [dict(row) for row in await conn.fetch(_DESIRED, agent_id)]
 
 
-async def silent(conn: Connection, least_s: float) -> list[tuple[str, str, float]]:
-    """Agents with live containers that were silent for ``least_s``: each with its pool, and for how many seconds."""
-    return [(row["agent_id"], row["pool"], row["seconds"]) for row in await conn.fetch(Q.silent, least_s)]
+@dataclass(frozen=True, slots=True)
+class SilentAgent:
+    """One that was not heard, nor were its tasks, for as long as is waited for it: seconds."""
+
+    agent_id: str
+    wait_s: float
+    seconds: float
+
+
+async def silent(conn: Connection, waits_s: Mapping[str, float]) -> list[SilentAgent]:
+    """Agents with live containers that were silent for as long as those of their pool are waited for.
+
+    ``waits_s``: seconds, by pool; the longest of them is for the agents of others. Where tasks of an agent are heard,
+    and nobody waits for the end of something there, it is waited for longer: up to four times.
+    """
+    rows = await conn.fetch(Q.silent, list(waits_s), list(waits_s.values()), max(waits_s.values()))
+    return [SilentAgent(**row) for row in rows]
 
 
 async def silent_since(conn: Connection, agent_id: str, wait_s: float) -> float | None:
-    """When it was heard last, in seconds on the database's clock; None: it has not been silent for ``wait_s``.
+    """When it was heard last, in seconds on the database's clock; None: it is not silent, as `silent` says.
 
     It stays so until the transaction ends. Ask once everything is locked that is changed because of it: whoever waits
-    for a lock knows less than before.
+    for a lock knows less than before. ``wait_s`` 0: whenever it was heard.
     """
     since: float | None = await conn.fetchval(Q.silent_since, agent_id, wait_s)
     return since
+
+
+async def ask_for_life(conn: Connection, unheard_s: float) -> None:
+    """Have the tasks of agents that were silent for so long show that they live: they are answered, and ask again."""
+    for row in await conn.fetch(Q.asked_for_life, unheard_s):
+        await notify(conn, "allocation", row["allocation_id"])
+
+
+async def tasks_heard(conn: Connection, allocation_id: str) -> None:
+    """A task of an agent that is not heard itself lives; nothing where it does not speak for its agent."""
+    await conn.execute(Q.tasks_heard, allocation_id)
 
 
 async def live_containers(conn: Connection, agent_id: str) -> list[str]:

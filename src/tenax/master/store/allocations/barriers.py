@@ -12,6 +12,8 @@ from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.listening import UNHEARD_S
+from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
@@ -88,16 +90,34 @@ async def arrived_at_gathering(conn: Connection, allocation_id: str, request_uui
 
 
 async def listens(conn: Connection, allocation_id: str) -> None:
-    """The script wants to be told when it is to leave. In a transaction where it is news."""
-    row = await conn.fetchrow(Q.signal, allocation_id)
+    """The script wants to be told when it is to leave, and it lives. In a transaction."""
+    row = await conn.fetchrow(Q.signal, allocation_id, UNHEARD_S)
     if row is not None and not row["listens"]:
         await conn.execute(Q.listens, allocation_id)
+    if row is not None and row["unheard"]:
+        await agents.tasks_heard(conn, allocation_id)
 
 
-async def preemption(conn: Connection, allocation_id: str) -> tuple[bool, bool]:
-    """Whether the attempt was asked to leave, and whether it has ended; an attempt that is not known has ended."""
-    row = await conn.fetchrow(Q.signal, allocation_id)
-    return (False, True) if row is None else (row["preemption"] != "NONE", row["state"] == "TERMINATED")
+@dataclass(frozen=True, slots=True)
+class PreemptionSignal:
+    """What an attempt's script asks for all the time."""
+
+    #: It was asked to leave.
+    leave: bool
+    #: An attempt that is not known has ended.
+    ended: bool
+    #: Its agent is not heard: who asks again shows that the task lives.
+    unheard: bool
+
+
+async def signal(conn: Connection, allocation_id: str) -> PreemptionSignal:
+    """Whether the attempt was asked to leave, and how it stands."""
+    row = await conn.fetchrow(Q.signal, allocation_id, UNHEARD_S)
+    if row is None:
+        return PreemptionSignal(leave=False, ended=True, unheard=False)
+    return PreemptionSignal(
+        leave=row["preemption"] != "NONE", ended=row["state"] == "TERMINATED", unheard=row["unheard"]
+    )
 
 
 async def put_accelerators(conn: Connection, allocation_id: str, container_id: str, data: JsonObject) -> None:

@@ -304,7 +304,13 @@ on conflict (allocation_id, request_uuid) do nothing;
 select request_uuid, num_peers, data from all_gathers where allocation_id = $1 order by arrived_at, request_uuid;
 
 -- name: signal
-select a.preemption, a.state, a.listens from allocations a where a.allocation_id = $1;
+-- And whether the agent of its chief has been silent for $2 seconds.
+select a.preemption, a.state, a.listens,
+       coalesce(p.last_seen_at < now() - make_interval(secs => $2), false) as unheard
+from allocations a
+left join containers c on c.allocation_id = a.allocation_id and c.rank = 0
+left join agent_presence p on p.agent_id = c.agent_id
+where a.allocation_id = $1;
 
 -- name: listens
 update allocations set listens = true where allocation_id = $1 and not listens;
