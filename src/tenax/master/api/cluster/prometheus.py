@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import anyio.to_thread
 from fastapi import Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
@@ -31,7 +32,7 @@ _EXPORTER_PORTS = (8080, 9400)
 @routes.get("/debug/prom/metrics", "PrometheusMetrics", allow=Allow.USER, response_class=Response)
 async def metrics() -> Response:
     """As ``/metrics``, under the path that Determined's users know."""
-    return Response(counters.exposition(), media_type=_TEXT)
+    return Response(await anyio.to_thread.run_sync(counters.exposition), media_type=_TEXT)
 
 
 @routes.get("/prom/det-state-metrics", "PrometheusState", allow=Allow.USER, response_class=Response)
@@ -41,7 +42,7 @@ async def state(master: MasterDep) -> Response:
         snapshot = await gauges.snapshot(conn)
     registry = CollectorRegistry()
     registry.register(_State(snapshot))
-    return Response(generate_latest(registry), media_type=_TEXT)
+    return Response(await anyio.to_thread.run_sync(generate_latest, registry), media_type=_TEXT)
 
 
 @routes.get("/prom/det-http-sd-config", "PrometheusTargets", allow=Allow.USER, response_class=JSONResponse)

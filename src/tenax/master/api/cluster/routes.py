@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
 
+import anyio.to_thread
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
@@ -82,7 +83,9 @@ async def health(master: MasterDep) -> Response:
 @routes.get("/metrics", "Metrics", allow=Allow.PUBLIC, response_class=Response)
 async def metrics() -> Response:
     """Counters of this process for Prometheus."""
-    return Response(counters.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(
+        await anyio.to_thread.run_sync(counters.exposition), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
 
 
 @routes.get("/api/v1/openapi.json", "OpenApi", allow=Allow.PUBLIC, response_model=Document)
