@@ -1,6 +1,6 @@
 """Nothing is lost: each part is killed at a seeded random instant of a search, which ends as if it had not been.
 
-`make test` kills each part once; `make test-long` ten times.
+`make test` kills each part once, in a search of half the size; `make test-long` ten times.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,27 +22,38 @@ from tests.e2e.stored import count, database_url, stored_rows
 from tests.kits.machine import Machine, machine, outlast, pick, wait_for
 
 SCRIPT = Path(__file__).parent / "faults"
-TRIALS = 8
 
 
-def search(book: Path, *, pause: float = 0.02) -> JsonObject:
-    """Eight trials, each of at least 50 training reports before its first validation."""
+@dataclass(frozen=True)
+class Work:
+    """``steps``: training reports before each validation; ``within_s``: the fault comes that soon after the first."""
+
+    trials: int = 8
+    steps: int = 50
+    within_s: float = 6.0
+
+
+SMALL = Work(trials=4, steps=25, within_s=2.0)
+
+
+def search(book: Path, work: Work) -> JsonObject:
+    """Trials whose scripts keep their books there."""
     return {
         "name": "faults",
         "entrypoint": "python3 train.py",
         "hyperparameters": {
             "x": {"type": "double", "minval": 1, "maxval": 2},
             "book": str(book),
-            "steps": 50,
+            "steps": work.steps,
             "epochs": 4,
-            "pause": pause,
+            "pause": 0.02,
         },
         "searcher": {
             "name": "adaptive_asha",
             "metric": "loss",
             "time_metric": "epochs",
             "max_time": 4,
-            "max_trials": TRIALS,
+            "max_trials": work.trials,
             "max_concurrent_trials": 4,
         },
         "resources": {"slots_per_trial": 1},
@@ -109,7 +121,7 @@ FAULTS: dict[str, tuple[Fault, bool]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_loses_nothing(place: Machine, tmp_path: Path, fault: str) -> None:
     """One kill of each part, in a running search."""
-    suffer(place, tmp_path, fault, seed=0)
+    suffer(place, tmp_path, fault, 0, SMALL)
 
 
 @pytest.mark.long
@@ -118,35 +130,35 @@ def test_a_fault_loses_nothing(place: Machine, tmp_path: Path, fault: str) -> No
 @pytest.mark.parametrize("fault", FAULTS)
 def test_ten_faults_lose_nothing(place: Machine, tmp_path: Path, fault: str, seed: int) -> None:
     """Each part ten times, at other instants."""
-    suffer(place, tmp_path, fault, seed)
+    suffer(place, tmp_path, fault, seed, Work())
 
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_master_that_is_away_for_two_minutes_loses_nothing(place: Machine, tmp_path: Path) -> None:
     """Scripts report, finish and are preempted meanwhile; all of it arrives when the master is back."""
-    away(place, tmp_path, seconds=120.0)
+    away(place, tmp_path, 120.0, Work())
 
 
 @pytest.mark.timeout(200)
 def test_a_master_that_is_away_for_a_while_loses_nothing(place: Machine, tmp_path: Path) -> None:
     """The same for as long as the running trials take to finish."""
-    away(place, tmp_path, seconds=8.0)
+    away(place, tmp_path, 4.0, SMALL)
 
 
-def suffer(place: Machine, directory: Path, fault: str, seed: int) -> None:
+def suffer(place: Machine, directory: Path, fault: str, seed: int, work: Work) -> None:
     """Run a search, let the fault happen at a seeded instant, and hold the end against the books."""
     strike, training_is_spared = FAULTS[fault]
-    number = submit(place, directory)
+    number = submit(place, directory, work)
     wait_for(lambda: books.read(directory), "the first trial")
-    time.sleep(pick(seed * 100 + sorted(FAULTS).index(fault), 0.0, 6.0))
+    time.sleep(pick(seed * 100 + sorted(FAULTS).index(fault), 0.0, work.within_s))
     strike(place)
-    hold_to_account(place, directory, outlast(place, number), one_run_each=training_is_spared)
+    hold_to_account(place, directory, outlast(place, number), work, one_run_each=training_is_spared)
 
 
-def away(place: Machine, directory: Path, seconds: float) -> None:
+def away(place: Machine, directory: Path, seconds: float, work: Work) -> None:
     """The master is stopped (it neither serves nor dies) while two trials run and one search pauses."""
-    number = submit(place, directory)
+    number = submit(place, directory, work)
     wait_for(lambda: len(books.read(directory)) >= 2 or None, "two trials")
     with place.client() as client:
         client.experiment(number).pause()
@@ -164,16 +176,16 @@ def away(place: Machine, directory: Path, seconds: float) -> None:
     wait_for(place.answers, "an answer of the master")
     with place.client() as client:
         client.experiment(number).activate()
-    hold_to_account(place, directory, outlast(place, number), one_run_each=False)
+    hold_to_account(place, directory, outlast(place, number), work, one_run_each=False)
 
 
-def submit(place: Machine, directory: Path) -> int:
+def submit(place: Machine, directory: Path, work: Work) -> int:
     """A search whose scripts keep their books in ``directory``."""
     with place.client() as client:
-        return client.create_experiment(search(directory), SCRIPT).id
+        return client.create_experiment(search(directory, work), SCRIPT).id
 
 
-def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, one_run_each: bool) -> None:
+def hold_to_account(place: Machine, directory: Path, experiment: Experiment, work: Work, *, one_run_each: bool) -> None:
     """Exactly the trials asked for, every report once, nothing left over."""
     assert experiment.state == "COMPLETED", place.logs()
     kept = books.read(directory)
@@ -181,14 +193,14 @@ def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, 
         trials = client.experiment(experiment.id).trials()
         failed = [trial for trial in trials if trial.state != "COMPLETED"]
         said = ["".join(f"{line.message}\n" for line in trial.logs()) for trial in failed]
-    assert len(trials) == TRIALS
+    assert len(trials) == work.trials
     assert all(killed_while_stopping(place, trial) for trial in failed), f"{failed}\n{said}"
     # At most what ran when it happened: on two slots.
     assert len(failed) <= (0 if one_run_each else 2)
     assert {book.trial_id for book in kept} == {trial.id for trial in trials}
     assert all(len(book.starts) == 1 for book in kept), "a run was started twice"
     if one_run_each:
-        assert [book.run_id for book in kept] == [1] * TRIALS, "a training process was started again"
+        assert [book.run_id for book in kept] == [1] * work.trials, "a training process was started again"
         assert {trial.restarts for trial in trials} == {0}
     assert not books.compare(kept, stored_rows(place, [trial.id for trial in trials]))
     wait_for(lambda: not place.containers() or None, f"the end of {place.containers()}")
