@@ -166,7 +166,9 @@ def rm(names: Tuple[str, ...], keep_checkpoints: bool, yes: bool) -> None:
     if unsent:
         output.say(f"No cluster has all of {', '.join(unsent)}: tenax sync sends them.")
     if not yes:
-        output.confirm(f"Remove {len(runs)} local run(s), and {count} checkpoint(s) of them?")
+        what = f"local run {short_id(runs[0])}" if len(runs) == 1 else f"{len(runs)} local runs"
+        also = f", with {count} checkpoint{'s' if count > 1 else ''}" if count else ""
+        output.confirm(f"Remove {what}{also}?")
     for run in runs:
         for directory in saved[run]:
             shutil.rmtree(directory)
@@ -190,7 +192,7 @@ def _checkpoint_directories(run: LocalRun, story: RunStory) -> List[str]:
 
 def _row(run: LocalRun, story: RunStory, as_csv: bool) -> List[str]:
     document = _document(run, story)
-    values = [value for _, value in _points(story, "validation", story.main_metric()[0])]
+    values = [value for _, value in _points(story, "validation", str(document["metric"]))]
     started = document["started"]
     moment = datetime.datetime.fromtimestamp(started).astimezone() if isinstance(started, (int, float)) else None
     return [
@@ -210,13 +212,11 @@ def _row(run: LocalRun, story: RunStory, as_csv: bool) -> List[str]:
 
 def _document(run: LocalRun, story: RunStory) -> JsonObject:
     from tenax.core.local_runs.reading import state_of
-    from tenax.core.local_runs.sending import is_sent, script_name
+    from tenax.core.local_runs.sending import chosen_metric, is_sent, script_name
 
     card = run.card
     state, reason = state_of(run)
-    metric, smaller = story.main_metric()
-    said = card.get("metric")
-    metric = said if isinstance(said, str) and said else metric
+    metric, smaller = chosen_metric(card, story)
     values = [value for _, value in _points(story, "validation", metric) if value is not None]
     first = story.reports[0].at if story.reports else None
     hparams = story.hparams or card.get("hparams")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, List, Tuple
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
 from tenax.errors import NotNow, UserError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tenax.core.local_runs.files import LocalRun
 
 
-@click.command()
+@click.command(cls=StrictCommand)
 @click.argument("names", metavar="[RUN]...", nargs=-1)
 @click.option("--anew", is_flag=True, help="Also those that another cluster has: this one gets all of them.")
 @pass_access

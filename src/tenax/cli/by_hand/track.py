@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
 from tenax.cli.console.overrides import laid_over
 from tenax.errors import InvalidInput, TenaxError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _FIRST_WAIT_S = 5.0
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(cls=StrictCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
 @click.option("--name", metavar="NAME", help="Name of the experiment (default: the script's).")
 @click.option("--project", metavar="WORKSPACE/PROJECT", help="Put it in this project.")
@@ -123,14 +124,14 @@ def _note_end(run: LocalRun, card: JsonObject, end: JsonObject) -> None:
 
 
 def _program(argv: Tuple[str, ...]) -> list[str]:
-    """Raises InvalidInput for what is no program."""
+    """Raises UsageError for what is no program."""
     import shutil
 
     first = argv[0]
     if first.endswith(".py") and os.path.isfile(first) and not os.access(first, os.X_OK):
         return [sys.executable, *argv]
     if shutil.which(first) is None:
-        raise InvalidInput(
+        raise click.UsageError(
             f"There is no program {first!r}: write it as for a shell, such as tenax track python train.py."
         )
     return list(argv)

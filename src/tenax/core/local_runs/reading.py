@@ -33,7 +33,7 @@ class LocalReport:
         self.metrics = metrics
 
 
-class SavedCheckpoint:
+class LocalCheckpoint:
     """A checkpoint as it was reported, and what is left of it."""
 
     __slots__ = ("files", "step", "storage", "uuid")
@@ -50,7 +50,7 @@ class RunStory:
 
     def __init__(self, run: LocalRun) -> None:
         self.reports: List[LocalReport] = []
-        self.checkpoints: Dict[str, SavedCheckpoint] = {}
+        self.checkpoints: Dict[str, LocalCheckpoint] = {}
         self.hparams: JsonObject = {}
         #: When it said something last; seconds since 1970.
         self.last_at: Optional[float] = None
@@ -65,7 +65,7 @@ class RunStory:
         return max(steps, default=0)
 
     @property
-    def kept(self) -> List[SavedCheckpoint]:
+    def kept(self) -> List[LocalCheckpoint]:
         """Checkpoints that have files, by step."""
         return sorted((saved for saved in self.checkpoints.values() if saved.files), key=lambda saved: saved.step)
 
@@ -97,7 +97,7 @@ class RunStory:
             self.hparams = _object(body.get("hparams")) or self.hparams
         elif kind == CHECKPOINT:
             uuid, files = str(body.get("uuid", "")), _object(body.get("resources"))
-            self.checkpoints[uuid] = SavedCheckpoint(
+            self.checkpoints[uuid] = LocalCheckpoint(
                 uuid, _whole(body.get("stepsCompleted")), files, _object(body.get("storage"))
             )
         elif kind == CHECKPOINT_FILES and str(body.get("uuid", "")) in self.checkpoints:

@@ -113,7 +113,7 @@ class RunSender:
         card, story = self._run.card, RunStory(self._run)
         key = str(card.get("trialKey") or f"local-{self._run.name}")
         name = str(card.get("name") or script_name(card) or self._run.name)
-        metric, smaller = _metric(card, story)
+        metric, smaller = chosen_metric(card, story)
         body: JsonObject = {"config": _config(name, card, metric, smaller), "unmanaged": True}
         project = card.get("project")
         if isinstance(project, str) and project:
@@ -296,7 +296,7 @@ def _config(name: str, card: JsonObject, metric: str, smaller: bool) -> str:
     return json.dumps(config)
 
 
-def _metric(card: JsonObject, story: RunStory) -> tuple[str, bool]:
+def chosen_metric(card: JsonObject, story: RunStory) -> tuple[str, bool]:
     """What ranks it: what was said, else what was reported, else what is usual."""
     said = card.get("metric")
     metric, smaller = story.main_metric()
