@@ -118,3 +118,12 @@ async def test_who_may(api: Api) -> None:
     assert (await ann.ask("POST", path.format(number, 1))).status_code == 403
     assert (await ann.ask("POST", f"/api/v1/trials/{number}/runs/1/output?stream=stdout&offset=0")).status_code == 403
     assert (await ship(api.admin, number, metrics(1, 1, score=1.0)))["acked"] == 1
+
+
+async def test_a_reason_is_said_once(api: Api) -> None:
+    """That of its only trial is the experiment's; it is not said a second time."""
+    number = await trial(api)
+    await api.user.patch(f"/api/v1/trials/{number}", {"state": "STATE_ERROR", "reason": "exit code 3: bad luck"})
+    above = (await shown(api, number))["experimentId"]
+    experiment = (await api.user.get(f"/api/v1/experiments/{above}")).json()["experiment"]
+    assert experiment["reason"] == "exit code 3: bad luck"

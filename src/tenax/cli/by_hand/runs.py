@@ -15,6 +15,7 @@ from tenax.cli.by_hand.track import short_id, track_run
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
+from tenax.cli.console.overrides import laid_over
 from tenax.errors import InvalidInput, NotNow
 
 if TYPE_CHECKING:
@@ -110,9 +111,16 @@ def metrics(
 
 @group.command()
 @click.argument("name", metavar="RUN")
+@click.option(
+    "--hparam",
+    "hparams",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change this one; may be given several times.",
+)
 @click.option("--offline", is_flag=True, help="Keep it here; tenax sync sends it later.")
 @pass_access
-def resume(access: Access, name: str, offline: bool) -> int:
+def resume(access: Access, name: str, hparams: Tuple[str, ...], offline: bool) -> int:
     """Start the script of a local run again, from its latest checkpoint and with its hyperparameters.
 
     The script finds them in context.latest_checkpoint and context.hparams. A run that a cluster has is tracked again,
@@ -128,23 +136,31 @@ def resume(access: Access, name: str, offline: bool) -> int:
         raise NotNow(f"Local run {short_id(run)} is still running: it can be resumed when it has ended.")
     if not isinstance(argv, list) or not os.path.isdir(cwd):
         raise InvalidInput(f"Local run {short_id(run)} does not say how it was started, or {cwd or 'where'} is gone.")
-    checkpoint = story.kept[-1].uuid if story.kept else card.get("checkpoint")
-    if not checkpoint:
+    if not story.kept and not card.get("checkpoint"):
         raise InvalidInput(
             f"Local run {short_id(run)} saved no checkpoint, so there is nothing to go on from. "
             f"To run it again: {' '.join(map(str, argv))}"
         )
     if card.get("commit") and commit_of(cwd) != card.get("commit"):
         output.warn(f"the code in {cwd} is at another commit than the run that is resumed.")
-    given = card.get("hparams")
-    more: Dict[str, Json] = {key: card.get(key) for key in ("name", "project", "metric", "smallerIsBetter")}
-    more["hparams"] = {**(given if isinstance(given, dict) else {}), **story.hparams}
-    more.update(trialKey=card.get("trialKey"), resumedFrom=run.name, checkpoint=checkpoint, cwd=cwd)
-    new = new_card([str(part) for part in argv], **more)
+    new = new_card([str(part) for part in argv], **_continued(run, card, story, hparams))
     new["commit"] = commit_of(cwd)
-    new["trialKey"] = card.get("trialKey") or f"local-{run.name}"
-    output.say(f"Going on from checkpoint {checkpoint} (step {story.step}) of local run {short_id(run)}.")
+    at = f" (step {story.kept[-1].step})" if story.kept else ""
+    output.say(f"Going on from checkpoint {new['checkpoint']}{at} of local run {short_id(run)}.")
     return track_run(access, new_run(), new, offline=offline or not run.sent, cwd=cwd)
+
+
+def _continued(run: LocalRun, card: JsonObject, story: RunStory, hparams: Tuple[str, ...]) -> JsonObject:
+    """What the card of a run says that goes on from ``run``. Raises InvalidInput for what is no hyperparameter."""
+    given = card.get("hparams")
+    before: JsonObject = {**(given if isinstance(given, dict) else {}), **story.hparams}
+    return {
+        **{key: card.get(key) for key in ("name", "project", "metric", "smallerIsBetter", "cwd")},
+        "hparams": laid_over(before, hparams, "--hparam"),
+        "trialKey": card.get("trialKey") or f"local-{run.name}",
+        "resumedFrom": run.name,
+        "checkpoint": story.kept[-1].uuid if story.kept else card.get("checkpoint"),
+    }
 
 
 @group.command()
@@ -179,8 +195,8 @@ def rm(names: Tuple[str, ...], keep_checkpoints: bool, yes: bool) -> None:
 def _runs(names: Tuple[str, ...]) -> List[LocalRun]:
     from tenax.core.local_runs.files import find_run
 
-    found = {run.path: run for run in map(find_run, names)}
-    return list(found.values())
+    chosen = {run.path: run for run in map(find_run, names)}
+    return list(chosen.values())
 
 
 def _checkpoint_directories(run: LocalRun, story: RunStory) -> List[str]:
@@ -268,8 +284,8 @@ def _panels(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: O
 
     names: Dict[str, List[str]] = {}
     for story in stories.values():
-        for group, found in story.names().items():
-            names[group] = sorted({*names.get(group, []), *found})
+        for group, of in story.names().items():
+            names[group] = sorted({*names.get(group, []), *of})
     shown = kind or next((group for group in ("validation", "training") if names.get(group)), "validation")
     panels = []
     for metric in (metrics or tuple(names.get(shown, ())))[:_PANELS]:
@@ -284,23 +300,23 @@ def _panels(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: O
 
 
 def _group_with(names: Dict[str, List[str]], metric: str, other: str) -> str:
-    return next((group for group, found in names.items() if metric in found), other)
+    return next((group for group, of in names.items() if metric in of), other)
 
 
 def _table(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: str, as_json: bool, as_csv: bool) -> None:
-    found = [(run, report) for run, story in stories.items() for report in story.reports if report.group == kind]
-    if not found and not as_json and not as_csv:
+    pairs = [(run, report) for run, story in stories.items() for report in story.reports if report.group == kind]
+    if not pairs and not as_json and not as_csv:
         output.say(f"No {kind} metrics were reported.")
         return
-    names = list(metrics) or sorted({name for _, report in found for name in report.metrics})
+    names = list(metrics) or sorted({name for _, report in pairs for name in report.metrics})
     columns = [output.TableColumn("RUN"), output.TableColumn("STEP", right=True)]
     columns += [output.TableColumn(name, right=True) for name in names]
     rows = [
-        [short_id(run), str(report.step), *(_cell(report.metrics.get(name)) for name in names)] for run, report in found
+        [short_id(run), str(report.step), *(_cell(report.metrics.get(name)) for name in names)] for run, report in pairs
     ]
     documents: List[JsonObject] = [
         {"run": run.name, "steps": report.step, "group": report.group, "metrics": report.metrics}
-        for run, report in found
+        for run, report in pairs
     ]
     output.listing(columns, rows, documents, as_json, as_csv)
 

@@ -22,7 +22,7 @@ from tenax.core.local_runs.files import OUTPUTS, LocalRun
 from tenax.errors import InvalidInput
 
 #: How long output is read of processes that the program left behind.
-_LAST_WORDS_S = 2.0
+_LINGER_S = 2.0
 _PIECE = 65536
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
@@ -46,8 +46,8 @@ def run_script(argv: Sequence[str], run: LocalRun, environment: Mapping[str, str
     if not all(terminal):
         # Python keeps back what goes into a pipe.
         settings.setdefault("PYTHONUNBUFFERED", "1")
-    asked: List[int] = []
-    with _signals(asked) as passed_to:
+    received: List[int] = []
+    with _signals(received) as passed_to:
         try:
             process = subprocess.Popen(argv, env=settings, cwd=cwd, stdout=plugs.inner[0], stderr=plugs.inner[1])
         except OSError as error:
@@ -64,17 +64,17 @@ def run_script(argv: Sequence[str], run: LocalRun, environment: Mapping[str, str
             pump.start()
         code = process.wait()
         for pump in pumps:
-            pump.join(_LAST_WORDS_S)
-    return ending_of(code, asked, run)
+            pump.join(_LINGER_S)
+    return ending_of(code, received, run)
 
 
-def ending_of(code: int, asked: Sequence[int], run: LocalRun) -> ScriptEnding:
-    """What an exit status means; ``asked``: the signals that this process was sent meanwhile."""
+def ending_of(code: int, received: Sequence[int], run: LocalRun) -> ScriptEnding:
+    """What an exit status means; ``received``: the signals that this process was sent meanwhile."""
     shown = 128 - code if code < 0 else code
-    if asked and code:
-        return ScriptEnding("CANCELED", f"ended by {signal.Signals(asked[-1]).name}", shown)
-    if asked:
-        return ScriptEnding("CANCELED", f"it was sent {signal.Signals(asked[-1]).name}, and ended by itself", 0)
+    if received and code:
+        return ScriptEnding("CANCELED", f"ended by {signal.Signals(received[-1]).name}", shown)
+    if received:
+        return ScriptEnding("CANCELED", f"it was sent {signal.Signals(received[-1]).name}, and ended by itself", 0)
     if code < 0:
         name = signal.Signals(-code).name
         state = "CANCELED" if -code in (signal.SIGINT, signal.SIGTERM) else "ERROR"
@@ -160,13 +160,13 @@ def _write(target: int, piece: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _signals(asked: List[int]) -> Iterator[List[subprocess.Popen[bytes]]]:
+def _signals(received: List[int]) -> Iterator[List[subprocess.Popen[bytes]]]:
     """Note signals, and pass on to the processes of the list what the terminal does not send them anyway."""
     processes: List[subprocess.Popen[bytes]] = []
     has_terminal = os.isatty(0)
 
     def note(number: int, frame: Optional[FrameType]) -> None:
-        asked.append(number)
+        received.append(number)
         if number != signal.SIGINT or not has_terminal:
             for process in processes:
                 process.send_signal(number)

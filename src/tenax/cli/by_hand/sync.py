@@ -48,6 +48,7 @@ def sync(access: Access, names: Tuple[str, ...], anew: bool) -> int:
 def _send(run: LocalRun, session: Session, anew: bool, by_name: bool) -> str:
     """Send one; a line about it. Raises UserError."""
     from tenax.core.local_runs.files import sending
+    from tenax.core.local_runs.reading import RunStory
     from tenax.core.local_runs.sending import is_sent, send_whole
 
     with sending(run) as alone:
@@ -58,6 +59,9 @@ def _send(run: LocalRun, session: Session, anew: bool, by_name: bool) -> str:
         before = is_sent(run)
         sender = send_whole(run, session, output.say)
     where = f"trial {sender.trial} of experiment {sender.experiment}"
+    count = len(RunStory(run).kept)
+    if count:
+        where += f"; the files of {count} checkpoint{'s' if count > 1 else ''} stay here"
     if run.is_alive():
         return f"{run.name}: {where}; it is still running"
     return f"{run.name}: {where}{' (it was there already)' if before and by_name else ''}"

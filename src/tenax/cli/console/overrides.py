@@ -92,13 +92,13 @@ def _assignment(override: str, option: str) -> Tuple[List[str], Json]:
     return key.split("."), value
 
 
-def _lay(document: JsonObject, keys: List[str], value: Json, said: str) -> None:
+def _lay(document: JsonObject, keys: List[str], value: Json, where: str) -> None:
     place = document
     for key in keys[:-1]:
         inner = place.setdefault(key, {})
         if inner is None:
             inner = place[key] = {}
         if not isinstance(inner, dict):
-            raise InvalidInput(f"{said}: {key!r} is not a map in the configuration.")
+            raise InvalidInput(f"{where}: {key!r} is not a map in the configuration.")
         place = inner
     place[keys[-1]] = value

@@ -220,9 +220,13 @@ class Session:
         self.close()
 
     def _object(self, request: _Request) -> JsonObject:
+        from tenax.client.connection.transport import httpx2
+
         response = self._send(request)
         try:
             value = _json(response.read())
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from None
         finally:
             response.close()
         return value if isinstance(value, dict) else {}

@@ -186,12 +186,14 @@ def find_run(text: str) -> LocalRun:
     if text == "last" and runs:
         return runs[-1]
     exact = [run for run in runs if run.name == text]
-    found = exact or [run for run in runs if text and (run.name.startswith(text) or run.name.endswith("-" + text))]
-    if not found:
+    matching = exact or [run for run in runs if text and (run.name.startswith(text) or run.name.endswith("-" + text))]
+    if not matching:
         raise NotFound(f"There is no local run {text!r} in {runs_directory()}: tenax local list")
-    if len(found) > 1:
-        raise InvalidInput(f"{text!r} may be any of {len(found)} local runs: give more of its name (tenax local list).")
-    return found[0]
+    if len(matching) > 1:
+        raise InvalidInput(
+            f"{text!r} may be any of {len(matching)} local runs: give more of its name (tenax local list)."
+        )
+    return matching[0]
 
 
 def unusable(path: str, error: OSError) -> DataDirectoryUnusable:

@@ -5,6 +5,8 @@ A last line without its end was torn by a crash and does not count; one that can
 
 from __future__ import annotations
 
+import os
+
 from tenax.client.connection import fast_json
 from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES, METRICS, RUN_START
 
@@ -44,6 +46,13 @@ class LocalCheckpoint:
         self.files = files
         self.storage = storage
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it has files, as far as can be seen from here: whoever deletes the trial may have deleted them."""
+        root = self.storage.get("container_path")
+        gone = isinstance(root, str) and os.path.isdir(root) and not os.path.isdir(os.path.join(root, self.uuid))
+        return bool(self.files) and not gone
+
 
 class RunStory:
     """Everything that a run said."""
@@ -67,14 +76,14 @@ class RunStory:
     @property
     def kept(self) -> List[LocalCheckpoint]:
         """Checkpoints that have files, by step."""
-        return sorted((saved for saved in self.checkpoints.values() if saved.files), key=lambda saved: saved.step)
+        return sorted((saved for saved in self.checkpoints.values() if saved.is_there), key=lambda saved: saved.step)
 
     def names(self) -> Dict[str, List[str]]:
         """group -> the names of its metrics, sorted."""
         names: Dict[str, set[str]] = {}
         for report in self.reports:
             names.setdefault(report.group, set()).update(report.metrics)
-        return {group: sorted(found) for group, found in names.items()}
+        return {group: sorted(of) for group, of in names.items()}
 
     def main_metric(self) -> tuple[str, bool]:
         """The validation metric that tells most, as its name lets guess, and whether smaller is better."""

@@ -53,7 +53,7 @@ class RunSender:
         self._output: Dict[str, int] = {}
         self._broken: set[str] = set()
         #: Whether what may be older than this process's knowledge was asked for.
-        self._asked: set[str] = set()
+        self._compared: set[str] = set()
 
     @property
     def trial(self) -> int:
@@ -157,7 +157,7 @@ class RunSender:
         """Send the next lines of a stream; False: there are none."""
         n, offset = self._position(name)
         first, data = _whole_lines(self._run.stream_path(name), offset)
-        asks = name not in self._asked
+        asks = name not in self._compared
         if not data and not asks:
             return False
         if data and first != n + 1:
@@ -166,7 +166,7 @@ class RunSender:
             return False
         target = f"/api/v1/trials/{self._trial}/runs/{self._run_id}/spool"
         answer = self._session.ship(target, {"stream": name}, b"" if asks else data)
-        self._asked.add(name)
+        self._compared.add(name)
         acked = _integer(answer.get("acked"))
         self._say_refusals(answer)
         self._positions[name] = _after(self._run.stream_path(name), acked, (n, offset))
@@ -186,7 +186,7 @@ class RunSender:
         except OSError:
             return False
         offset = self._output.get(name, 0)
-        asks = name not in self._asked
+        asks = name not in self._compared
         if offset >= size and not asks and not final:
             return False
         piece = b"" if asks else _piece(path, offset)
@@ -200,7 +200,7 @@ class RunSender:
         }
         target = f"/api/v1/trials/{self._trial}/runs/{self._run_id}/output"
         answer = self._session.ship(target, query, zlib.compress(piece))
-        self._asked.add(name)
+        self._compared.add(name)
         following = _integer(answer.get("next"))
         self._output[name] = following
         return (asks and following < size) or following != offset
@@ -298,12 +298,12 @@ def _config(name: str, card: JsonObject, metric: str, smaller: bool) -> str:
 
 def chosen_metric(card: JsonObject, story: RunStory) -> tuple[str, bool]:
     """What ranks it: what was said, else what was reported, else what is usual."""
-    said = card.get("metric")
+    given = card.get("metric")
     metric, smaller = story.main_metric()
-    if isinstance(said, str) and said:
-        metric, smaller = said, is_better_when_smaller(said)
-    given = card.get("smallerIsBetter")
-    return metric, given if isinstance(given, bool) else smaller
+    if isinstance(given, str) and given:
+        metric, smaller = given, is_better_when_smaller(given)
+    direction = card.get("smallerIsBetter")
+    return metric, direction if isinstance(direction, bool) else smaller
 
 
 def _metadata(run: LocalRun, card: JsonObject) -> JsonObject:
