@@ -86,6 +86,7 @@ EVERY_NAME = frozenset(name for names, _ in REGISTRIES.values() for name in name
 #: Who else names one, each with the reason.
 NAMED: dict[tuple[str, str], str] = {
     ("cli/console/follow.py", "single"): "the CLI runs on Python 3.9, where the search is not there to be asked",
+    ("core/local_runs/sending.py", "single"): "the same, in a script",
     ("cli/queue.py", "priority"): "a field of a job, not a policy",
     (
         "local/supervise/cluster.py",

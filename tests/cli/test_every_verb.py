@@ -23,6 +23,7 @@ ALSO_LISTS = {
     ("queue", "stats"),
     ("webhook", "deliveries"),
     ("trial", "metrics"),
+    ("local", "metrics"),
     ("usage", "raw"),
     ("usage", "aggregated"),
 }

@@ -278,6 +278,13 @@ def test_stream_that_breaks(master: PretendMaster) -> None:
         next(lines)
 
 
+def test_an_answer_that_breaks_off(master: PretendMaster) -> None:
+    """A master that dies while it answers is away, as one that does not answer."""
+    master.on("GET", "/api/v1/me", Reply(lines=[{"user": {}}], broken=True))
+    with Session(master.url, token="t") as session, pytest.raises(Unreachable):
+        session.get("/api/v1/me")
+
+
 def test_stream_with_an_error(master: PretendMaster) -> None:
     """An error at the end of a stream is told in the master's words."""
     master.on("GET", "/x", Reply(lines=[{"error": {"message": "shutting down"}}]))

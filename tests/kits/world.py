@@ -190,6 +190,8 @@ async def _experiments(world: World) -> None:
     made = await asked(world.owner, "PUT", "/api/v1/trials", body)
     names["unmanaged_trial"] = made["trial"]["id"]  # type: ignore[index]
     names["unmanaged_task"] = made["trial"]["taskId"]  # type: ignore[index]
+    made = await asked(world.owner, "POST", f"/api/v1/trials/{names['unmanaged_trial']}/start", {})
+    names["unmanaged_run"] = made["trialRunId"]
 
 
 async def _tasks(world: World) -> None:

@@ -8,6 +8,7 @@ they are first used, so that a script pays for what it uses.
 from __future__ import annotations
 
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
+from tenax.core.local_runs.by_hand import RunByHand, is_tracked, require_chief_known
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.spool_file import SpoolFile
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tenax.core.searcher import SearcherContext
     from tenax.core.tensorboard import Tensorboard
     from tenax.core.train import TrainContext
-    from tenax.jsonvalue import Json
+    from tenax.jsonvalue import Json, JsonObject
     from tenax.storage.port import Storage
 
 _LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "error": "ERROR"}
@@ -40,21 +41,28 @@ def init(
     checkpoint_storage: Optional[Union[str, Mapping[str, Json]]] = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+    hparams: Optional[Mapping[str, object]] = None,
 ) -> Context:
     """The context of this task; use it as ``with core.init() as context``.
 
     ``distributed``: needed by a task with several slots or containers. ``checkpoint_storage``: a directory, or a
     ``checkpoint_storage`` section, instead of the experiment's. ``preempt_mode``: who asks whether to stop.
-    ``tensorboard_mode``: whether reports become TensorBoard files by themselves. Raises InvalidInput.
+    ``tensorboard_mode``: whether reports become TensorBoard files by themselves. ``hparams``: what a run by hand trains
+    with; on a cluster the search says that. `Context.hparams` has either. Raises InvalidInput.
     """
     info = get_cluster_info()
+    if (info is None or not info.is_trial) and is_tracked():
+        # In a shell of the cluster, too.
+        info = None
+        require_chief_known(distributed is not None)
     if info is not None and distributed is None:
         _require_single_process(info)
     if distributed is None:
         from tenax.core.distributed import DummyDistributedContext
 
         distributed = DummyDistributedContext()
-    return Context(info, distributed, checkpoint_storage, PreemptMode(preempt_mode), TensorboardMode(tensorboard_mode))
+    modes = PreemptMode(preempt_mode), TensorboardMode(tensorboard_mode)
+    return Context(info, distributed, checkpoint_storage, *modes, hparams)
 
 
 class Context:
@@ -67,13 +75,15 @@ class Context:
         checkpoint_storage: Optional[Union[str, Mapping[str, Json]]],
         preempt_mode: PreemptMode,
         tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+        hparams: Optional[Mapping[str, object]] = None,
     ) -> None:
         #: What the cluster says about this task; None off the cluster.
         self.info = info
         self.distributed = distributed
         self._storage = checkpoint_storage
         self._client = _client(info) if info is not None else None
-        self._spool = _spool(info, self._client)
+        self._by_hand = RunByHand(distributed.rank == 0, hparams) if info is None else None
+        self._spool = _spool(info, self._client, self._by_hand)
         self._preempt_mode = preempt_mode
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard: Optional[Tensorboard] = None
@@ -81,11 +91,16 @@ class Context:
         self._checkpoint: Optional[CheckpointContext] = None
         self._preempt: Optional[PreemptContext] = None
         self._profiler: Optional[ProfilerContext] = None
+        self._outcome = "COMPLETED", ""
 
     def __enter__(self) -> Context:
         _print_stacks_on_signal()
         if self.info is not None and self.info.is_trial and self.distributed.rank == 0:
             self._spool.report(RUN_START, _run_start(self.info))
+        elif self._by_hand is not None and self.distributed.rank == 0:
+            start = self._by_hand.start_body()
+            if start is not None:
+                self._spool.report(RUN_START, start)
         return self
 
     def __exit__(
@@ -94,11 +109,31 @@ class Context:
         if isinstance(error, InvalidHP):
             self._leave_invalid(error)
         leaving = isinstance(error, SystemExit) and error.code in (None, 0)
+        if error is not None and not leaving:
+            state = "CANCELED" if isinstance(error, KeyboardInterrupt) else "ERROR"
+            self._outcome = state, f"{type(error).__name__}: {error}".rstrip(": ")
         self._close(failing=error is not None and not leaving)
 
     def close(self) -> None:
         """For a context that was not used by ``with``: wait for the reports, and leave. Raises ReportRefused."""
         self._close(failing=False)
+
+    @property
+    def hparams(self) -> JsonObject:
+        """The hyperparameters: those that the search chose; in a run by hand those that ``core.init`` was given, with
+        what ``tenax track --hparam`` said over them."""
+        if self._by_hand is not None:
+            return dict(self._by_hand.read_hparams())
+        assert self.info is not None
+        return self.info.trial.hparams
+
+    @property
+    def latest_checkpoint(self) -> Optional[str]:
+        """The checkpoint to go on from, on a cluster and in a run by hand that is resumed; None: begin anew."""
+        if self._by_hand is not None:
+            return self._by_hand.latest_checkpoint
+        assert self.info is not None
+        return self.info.latest_checkpoint
 
     @property
     def train(self) -> TrainContext:
@@ -113,7 +148,7 @@ class Context:
             self._train = TrainContext(
                 self._spool, self.distributed.rank, self._client, trial, self._tensorboard, self._tensorboard_mode
             )
-            if self.info is None and self.distributed.rank == 0:
+            if self._by_hand is not None and self.distributed.rank == 0 and not is_tracked():
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
 
@@ -197,6 +232,7 @@ class Context:
         TrainContext(self._spool, self.distributed.rank, self._client, trial).report_early_exit(
             EarlyExitReason.INVALID_HP
         )
+        self._outcome = "ERROR", f"these hyperparameters cannot be trained: {error}"
         self._close(failing=False)
         raise SystemExit(0)
 
@@ -224,6 +260,13 @@ class Context:
             self.distributed.close()
             if self._client is not None:
                 self._client.close()
+            if self._by_hand is not None:
+                self._end_by_hand(self._by_hand)
+
+    def _end_by_hand(self, by_hand: RunByHand) -> None:
+        for name in by_hand.unread() if self.distributed.rank == 0 else ():
+            say(f"warning: this run was given what {name} says, and the script did not read it")
+        by_hand.finish(*self._outcome)
 
 
 def _require_single_process(info: ClusterInfo) -> None:
@@ -247,13 +290,12 @@ def _client(info: ClusterInfo) -> TaskClient:
     )
 
 
-def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient]) -> Spool:
+def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient], by_hand: Optional[RunByHand]) -> Spool:
     import os
 
     if info is None or client is None:
-        from tenax.core.local import report_file
-
-        return Spool(report_file(), None, "", "")
+        assert by_hand is not None
+        return Spool(by_hand.file, None, "", "")
     container = os.environ.get("DET_CONTAINER_ID") or os.environ.get("DET_RESOURCES_ID") or ""
     return Spool(SpoolFile(os.path.join(run_dir(), "spool")), client.twin(), info.allocation_id, container)
 
@@ -279,7 +321,7 @@ def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mappi
     if chosen is not None:
         return from_config(chosen)
     if info is None:
-        from tenax.core.local import checkpoint_directory
+        from tenax.core.local_runs.files import checkpoint_directory
 
         return from_directory(checkpoint_directory())
     section = info.trial._config.get("checkpoint_storage") if info.is_trial else None

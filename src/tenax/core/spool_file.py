@@ -18,6 +18,7 @@ from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path, stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Optional
 
 
@@ -53,8 +54,12 @@ class Batch:
 class SpoolFile:
     """One stream in ``directory``; ``name`` is for tests and for files that are no stream of a container."""
 
-    def __init__(self, directory: str, name: Optional[str] = None) -> None:
+    def __init__(
+        self, directory: str, name: Optional[str] = None, on_open: Optional[Callable[[], None]] = None
+    ) -> None:
         self._directory = directory
+        #: Called before the file is made.
+        self._on_open = on_open
         self._fixed_name = name
         self._fd = -1
         #: Lines in streams before this one, all with the master.
@@ -191,6 +196,8 @@ class SpoolFile:
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        if self._on_open is not None:
+            self._on_open()
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)
             while self._fd < 0:

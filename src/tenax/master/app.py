@@ -44,8 +44,8 @@ from tenax.master.api.runs import routes as runs
 from tenax.master.api.tasks import commands, templates
 from tenax.master.api.tasks import generic as generic_tasks
 from tenax.master.api.tasks import routes as tasks
+from tenax.master.api.trials import by_hand, workloads
 from tenax.master.api.trials import routes as trials
-from tenax.master.api.trials import workloads
 from tenax.master.api.users import access_tokens, groups, login
 from tenax.master.api.users import legacy as legacy_users
 from tenax.master.api.users import routes as users
@@ -61,6 +61,7 @@ ROUTES: tuple[Routes, ...] = (
     agent_sessions.routes,
     agents.routes,
     allocations.routes,
+    by_hand.routes,
     changes.routes,
     checkpoint_lists.routes,
     checkpoints.routes,

@@ -20,6 +20,9 @@ failure, with each new connection of the agent, and when an agent finds a contai
 
 At the end of a stream the agent sends ``final=true``: a last line without newline is a line then.
 
+What runs by hand is shipped with its user's login, in the same way:
+``POST /api/v1/trials/{trial_id}/runs/{run_id}/output?stream=..&offset=N&host=..``; no bytes at all are a question.
+
 Parsing (the master, once, on arrival): ``\\r`` progress is collapsed to its last state, a prefix ``[rank=N] `` gives
 the rank, ``LEVEL:`` the level; bytes that are not UTF-8 are replaced.
 """

@@ -19,10 +19,14 @@ No lines at all is a question: how far it is. An answer below what was acknowled
 restored from a copy: the sender goes back to it.
 503 with ``Retry-After``: ours, send again. The run is that of the token, never of the body.
 
+What runs by hand has no allocation. It is shipped with its user's login, in the same way:
+``POST /api/v1/trials/{trial_id}/runs/{run_id}/spool?stream=..``; the trial is an unmanaged one, and may have ended.
+
 Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"):
 
 ========================  ======================================================================================
-``run_start``             {"checkpointStorage": {...} or null}: the run has begun (idempotent)
+``run_start``             {"checkpointStorage": {...} or null}: the run has begun (idempotent). A run by hand adds
+                          {"hparams": {...}}: what it trains with
 ``metrics``               {"group", "stepsCompleted": int or null, "metrics": {...}, "batchMetrics": [...] or null,
                           "reportTime": RFC 3339 or null}
 ``progress``              {"progress": 0..1}

@@ -115,6 +115,8 @@ POLICIES: dict[str, Allow] = {
     "StartTrial": Allow.USER,
     "PatchTrial": Allow.USER,
     "PostUnmanagedLogs": Allow.USER,
+    "ShipTrialSpool": Allow.USER,
+    "ShipTrialOutput": Allow.USER,
     "ReportTrialSourceInfo": Allow.REPORTER,
     # Metrics.
     "ReportTrialMetrics": Allow.REPORTER,

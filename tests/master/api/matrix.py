@@ -371,6 +371,14 @@ TASKS: dict[str, Row] = {
     "SetCommandPriority": Row(_OWNERS, {"priority": 50}),
     "PostTaskLogs": Row(_TASK, {"logs": [_LINE]}, also=("admin",)),
     "PostUnmanagedLogs": Row(Who.PEOPLE, [_LINE | {"task_id": "$unmanaged_task"}]),
+    "ShipTrialSpool": Row(
+        Who.PEOPLE, query="stream=reports", at={"trial_id": "unmanaged_trial", "run_id": "unmanaged_run"}
+    ),
+    "ShipTrialOutput": Row(
+        Who.PEOPLE,
+        query="stream=stdout&offset=0",
+        at={"trial_id": "unmanaged_trial", "run_id": "unmanaged_run"},
+    ),
     "TaskLogs": Row(_ALL),
     "TrialLogs": Row(_ALL),
     "TaskLogsFields": Row(_ALL),

@@ -34,8 +34,8 @@ def configuration(path: Path, overrides: Sequence[str] = ()) -> str:
 
     document = parsed(text, path)
     for override in overrides:
-        keys, value = _assignment(override)
-        _lay(document, keys, value, override)
+        keys, value = _assignment(override, "--config")
+        _lay(document, keys, value, f"--config {override!r}")
     return yaml12.dump(document)
 
 
@@ -44,11 +44,11 @@ def document_of(path: Optional[Path], overrides: Sequence[str] = ()) -> JsonObje
     return laid_over({} if path is None else parsed(_read(path), path), overrides)
 
 
-def laid_over(document: JsonObject, overrides: Sequence[str]) -> JsonObject:
-    """``document``, changed in place, with the overrides laid over it. Raises InvalidInput."""
+def laid_over(document: JsonObject, overrides: Sequence[str], option: str = "--config") -> JsonObject:
+    """``document``, changed in place, with the overrides of an option laid over it. Raises InvalidInput."""
     for override in overrides:
-        keys, value = _assignment(override)
-        _lay(document, keys, value, override)
+        keys, value = _assignment(override, option)
+        _lay(document, keys, value, f"{option} {override!r}")
     return document
 
 
@@ -76,14 +76,15 @@ def _read(path: Path) -> str:
         raise InvalidInput(f"{path} is not UTF-8 text.") from None
 
 
-def _assignment(override: str) -> Tuple[List[str], Json]:
+def _assignment(override: str, option: str) -> Tuple[List[str], Json]:
     import yaml
 
     from tenax.cli.console import yaml12
 
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
-        raise InvalidInput(f"--config {override!r}: write KEY=VALUE, for example searcher.max_trials=4.")
+        example = "searcher.max_trials=4" if option == "--config" else "lr=0.1"
+        raise InvalidInput(f"{option} {override!r}: write KEY=VALUE, for example {example}.")
     try:
         value = yaml12.load(text)
     except yaml.YAMLError:
@@ -91,13 +92,13 @@ def _assignment(override: str) -> Tuple[List[str], Json]:
     return key.split("."), value
 
 
-def _lay(document: JsonObject, keys: List[str], value: Json, override: str) -> None:
+def _lay(document: JsonObject, keys: List[str], value: Json, where: str) -> None:
     place = document
     for key in keys[:-1]:
         inner = place.setdefault(key, {})
         if inner is None:
             inner = place[key] = {}
         if not isinstance(inner, dict):
-            raise InvalidInput(f"--config {override!r}: {key!r} is not a map in the configuration.")
+            raise InvalidInput(f"{where}: {key!r} is not a map in the configuration.")
         place = inner
     place[keys[-1]] = value

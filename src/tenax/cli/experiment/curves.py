@@ -68,8 +68,8 @@ def plot(
     from tenax.cli.experiment.view import best_first
     from tenax.client.trials import group_with, names_of_experiment
 
-    if file is not None and file.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(f"--save writes {' and '.join(_SUFFIXES)}: {file} ends in neither.")
+    if file is not None:
+        check_picture(file)
     experiment = experiment_of(access, number)
     every = experiment.trials()
     unknown = set(trials) - {trial.id for trial in every}
@@ -84,7 +84,7 @@ def plot(
         for name in dict.fromkeys(metrics or (experiment.metric,))
     ]
     if file is not None:
-        _save(file, f"Experiment {number}  {experiment.name}", panels)
+        save_picture(file, f"Experiment {number}  {experiment.name}", panels)
         print(file)
         return
     show(panels, sys.stdout)
@@ -184,7 +184,14 @@ def sparklines(experiment: Experiment, trials: Sequence[Trial]) -> Dict[int, str
     return {number: sparkline([point.value for point in points]) for number, points in series.items()}
 
 
-def _save(file: Path, title: str, panels: Sequence[Panel]) -> None:
+def check_picture(file: Path) -> None:
+    """Raises UsageError for a file that is no picture by its name."""
+    if file.suffix.lower() not in _SUFFIXES:
+        raise click.UsageError(f"--save writes {' and '.join(_SUFFIXES)}: {file} ends in neither.")
+
+
+def save_picture(file: Path, title: str, panels: Sequence[Panel]) -> None:
+    """Write panels as a picture; its kind is that of the file's name."""
     from tenax.cli.console.plots.picture import lay_out
 
     picture = lay_out(title, panels)

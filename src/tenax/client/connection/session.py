@@ -88,6 +88,8 @@ class _Request:
     once: bool = False
     #: Tells the master that what is sent again is the same request.
     key: str = ""
+    #: Bytes instead of an object.
+    raw: Optional[bytes] = None
 
 
 class Session:
@@ -152,6 +154,10 @@ class Session:
         """One request and its answer, an object. ``once``: never sent a second time."""
         return self._object(_Request(method, path, body=body, query=query, once=once))
 
+    def ship(self, path: str, query: Query, content: bytes) -> JsonObject:
+        """Send bytes, once; the object that comes back."""
+        return self._object(_Request("POST", path, query=query, raw=content, once=True))
+
     def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
         """The results of a streaming answer as they come. Raises BrokenStream when it ends before its time."""
         from tenax.client.connection.transport import httpx2
@@ -214,17 +220,21 @@ class Session:
         self.close()
 
     def _object(self, request: _Request) -> JsonObject:
+        from tenax.client.connection.transport import httpx2
+
         response = self._send(request)
         try:
             value = _json(response.read())
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from None
         finally:
             response.close()
         return value if isinstance(value, dict) else {}
 
     def _send(self, request: _Request) -> httpx2.Response:
         headers = {"Accept": request.accept}
-        if request.body is not None:
-            headers["Content-Type"] = "application/json"
+        if request.body is not None or request.raw is not None:
+            headers["Content-Type"] = "application/json" if request.raw is None else "application/octet-stream"
         if request.key:
             headers["Idempotency-Key"] = request.key
         while True:
@@ -277,7 +287,7 @@ class Session:
         built = client.build_request(
             request.method,
             self.url + request.path,
-            content=json.dumps(request.body).encode() if request.body is not None else None,
+            content=request.raw if request.body is None else json.dumps(request.body).encode(),
             params=_parameters(request.query),
             headers=headers,
             timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=read_s),

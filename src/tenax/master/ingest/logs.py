@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -42,6 +42,9 @@ _RAW_BYTES = 8 * CHUNK_BYTES
 #: Transactions at a time, so that logs never take all connections.
 _AT_ONCE = 4
 _TRIES = 5
+
+#: Whose output it is, as of now. Raises NotFound.
+LoadMember = Callable[[Connection], Awaitable[Member]]
 
 
 class LogIngest:
@@ -74,20 +77,38 @@ class LogIngest:
 
         Raises InvalidInput, NotFound (no such container of this agent), TryAgain (NoRoom among them).
         """
+
+        async def member(conn: Connection) -> Member:
+            return await self._member(conn, agent_id, container_id)
+
+        return await self._output(member, stream, (gone_from, offset), body, final, age_us)
+
+    async def output_elsewhere(
+        self, task_id: str, name: str, host: str, stream: str, offset: int, body: bytes, final: bool, age_us: int
+    ) -> int:
+        """As `output`, of a script that runs outside of the cluster, under a ``name`` of its own."""
+
+        async def member(conn: Connection) -> Member:
+            return await logs.script(conn, task_id, name, host)
+
+        return await self._output(member, stream, (0, offset), body, final, age_us)
+
+    async def _output(
+        self, member: LoadMember, stream: str, gap: tuple[int, int], body: bytes, final: bool, age_us: int
+    ) -> int:
+        """``gap``: from where to where the sender has nothing; the output begins at its end."""
         if stream not in STREAMS:
             raise InvalidInput(f"there is no stream {stream!r}: {' and '.join(STREAMS)} are all")
-        if not 0 <= gone_from <= offset:
+        if not 0 <= gap[0] <= gap[1]:
             raise InvalidInput("an offset is 0 or more, and what is gone lies before it")
         async with self._room(len(body)):
             raw = await self._threads.run(_decompress, body)
             # What says only that something is missing needs no room.
             if raw:
-                await self._check_room(agent_id, container_id)
+                await self._check_room(member)
             for _ in range(_TRIES):
                 try:
-                    following = await self._take(
-                        agent_id, container_id, stream, (gone_from, offset), raw, final, age_us
-                    )
+                    following = await self._take(member, stream, gap, raw, final, age_us)
                     counters.INGESTED.labels("output_bytes").inc(len(raw))
                     return following
                 except Stale:
@@ -138,29 +159,22 @@ class LogIngest:
                 # The last one may grow.
                 await logs.joined(conn, place, groups[-1][0].first_line)
 
-    async def _check_room(self, agent_id: str, container_id: str) -> None:
+    async def _check_room(self, load: LoadMember) -> None:
         """Raises NoRoom, once a line of the log says what will be missing."""
         try:
             await self._budget.check_logs()
         except NoRoom as full:
             async with self._database.connection() as conn:
-                member = await self._member(conn, agent_id, container_id)
+                member = await load(conn)
             await self._notices.once(member.place.task_id, "output waits where it was made", full.message)
             raise
 
     async def _take(
-        self,
-        agent_id: str,
-        container_id: str,
-        stream: str,
-        gap: tuple[int, int],
-        raw: bytes,
-        final: bool,
-        age_us: int,
+        self, load: LoadMember, stream: str, gap: tuple[int, int], raw: bytes, final: bool, age_us: int
     ) -> int:
-        """``gap``: from where to where the agent has nothing; ``raw`` begins at its end."""
         async with self._database.connection() as conn:
-            member = await self._member(conn, agent_id, container_id)
+            member = await load(conn)
+        agent_id, container_id = member.origin.agent_id, member.origin.container_id
         before = member.streams.get(stream, Stream())
         admitted = admit(before.next_offset, *gap, len(raw))
         if admitted is None:

@@ -91,7 +91,7 @@ class SpoolIngest:
         if not stream or len(stream) > 200:
             raise InvalidInput("a spool has a name of 1 to 200 characters: give it as 'stream'")
         key = (container_id, stream)
-        acked = await self._known(key, task.allocation_id)
+        acked = await self._known(key, task)
         lines = await self._read(task, key, body, acked)
         if not lines or lines[0].n != acked + 1:
             # A question, lines sent again, or taken in by another master: what is remembered here may be old.
@@ -115,9 +115,16 @@ class SpoolIngest:
             return read_lines(task, key, body, acked)
         return await self._threads.run(read_lines, task, key, body, acked)
 
-    async def _known(self, key: tuple[str, str], allocation_id: str) -> int:
+    async def _known(self, key: tuple[str, str], task: TaskOf) -> int:
         """The last line that was taken in. Raises NotFound where the container is none of the allocation."""
         container_id, stream = key
+        allocation_id = task.allocation_id
+        if not allocation_id and task.trial_id is not None:
+            # Trained elsewhere: there is no allocation that its spools could hang on.
+            if key in self._acked:
+                return self._acked.pop(key)
+            async with self._database.transaction() as conn:
+                return await spool.begin_of_trial(conn, container_id, stream, task.trial_id)
         if (container_id, allocation_id) in self._members:
             return self._acked.pop(key, 0) or await self._look_up(key)
         async with self._database.connection() as conn:
@@ -278,6 +285,9 @@ async def _change_state(conn: Connection, task: TaskOf, line: SpoolLine) -> None
     values = _object(line.body)
     if line.kind == wire.RUN_START:
         storage = values.get("checkpointStorage")
+        hparams = values.get("hparams")
+        if isinstance(hparams, dict):
+            await states.hparams_declared(conn, task, hparams)
         await states.run_started(conn, task, storage if isinstance(storage, dict) else None)
     elif line.kind == wire.CHECKPOINT_STARTED:
         place = values.get("storage")

@@ -23,6 +23,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.rows import CheckpointRow, Reporter
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import progress as experiment_progress
+from tenax.master.store.experiments import unmanaged
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.sessions import TaskOf
 
@@ -37,6 +38,12 @@ async def run_started(conn: Connection, task: TaskOf, checkpoint_storage: Mappin
         return None
     place: JsonObject = {name: value for name, value in checkpoint_storage.items() if not _NOT_THE_PLACE.search(name)}
     return await checkpoints.storage_backend(conn, place)
+
+
+async def hparams_declared(conn: Connection, task: TaskOf, hparams: JsonObject) -> None:
+    """The hyperparameters that a script outside of the cluster trains with; those of a search are the search's."""
+    if task.trial_id is not None and not task.allocation_id:
+        await unmanaged.set_hparams(conn, task.trial_id, task.run_id, hparams)
 
 
 async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> None:

@@ -16,7 +16,7 @@ def experiment_reason(view: ExperimentView) -> str:
     """Why it waits, or how it ended, and of one that failed the first cause."""
     if view.wait_reason and view.shown_state == "QUEUED":
         return view.wait_reason
-    if not view.first_failure:
+    if view.first_failure in (None, "", view.reason):
         return view.reason
     return f"{view.reason}: {view.first_failure}" if view.trials == 1 else f"{view.reason}; first: {view.first_failure}"
 

@@ -195,6 +195,8 @@ class PatchTrialRequest(Message):
 
     trial_id: int = 0
     state: State = State.UNSPECIFIED
+    #: Why it ended, in words.
+    reason: str = ""
 
 
 class StartTrialRequest(Message):

@@ -393,6 +393,9 @@ set heard_at = case when $2 then unmanaged_trials.heard_at else now() end, lost 
 -- name: begin_run
 update trials set run_id = run_id + 1, version = version + 1 where id = $1 returning run_id;
 
+-- name: set_hparams
+update trials set hparams = $3, version = version + 1 where id = $1 and run_id = $2 and hparams is distinct from $3;
+
 -- name: note_begin
 update unmanaged_trials set begun_at = now(), begun_by = $2 where trial_id = $1;
 

@@ -144,6 +144,11 @@ async def begin(conn: Connection, trial_id: int, by: int) -> int:
     return run_id
 
 
+async def set_hparams(conn: Connection, trial_id: int, run_id: int, hparams: JsonObject) -> None:
+    """What run ``run_id`` trains with; nothing where a newer one has begun."""
+    await conn.execute(Q.set_hparams, trial_id, run_id, hparams)
+
+
 async def say(
     conn: Connection, trial_id: int, report: TrialReport, reason: str = "", *, at: datetime | None = None
 ) -> None:

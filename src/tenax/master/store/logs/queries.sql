@@ -17,6 +17,9 @@ join tasks t on t.task_id = a.task_id
 left join log_streams s on s.container_id = c.container_id
 where c.container_id = $1 and c.agent_id = $2;
 
+-- name: output_of
+select stream, next_offset, carry from log_streams where container_id = $1;
+
 -- name: begin_stream
 -- Where it was begun meanwhile, the row is another one than was looked at.
 insert into log_streams (container_id, stream, task_id, next_offset, carry) values ($1, $2, $3, $4, $5)
@@ -219,6 +222,9 @@ on conflict (name) do update set done_at = greatest(chores.done_at, excluded.don
 select coalesce(s.acked, 0) as acked
 from containers c left join spool_streams s on s.container_id = c.container_id and s.stream = $2
 where c.container_id = $1 and c.allocation_id = $3;
+
+-- name: begin_of_trial
+insert into spool_streams (container_id, stream, trial_id, acked) values ($1, $2, $3, 0) on conflict do nothing;
 
 -- name: acked
 select acked from spool_streams where container_id = $1 and stream = $2;

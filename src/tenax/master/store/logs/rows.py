@@ -92,6 +92,13 @@ async def member(conn: Connection, container_id: str, agent_id: str) -> Member |
     )
 
 
+async def script(conn: Connection, task_id: str, name: str, host: str) -> Member:
+    """What runs outside of the cluster, as if it were a container of this name. Raises NotFound."""
+    place, now_us = await _place_now(conn, task_id)
+    streams = {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in await conn.fetch(Q.output_of, name)}
+    return Member(place, Origin("", name, host), streams, now_us)
+
+
 async def advance(conn: Connection, place: Place, container_id: str, name: str, before: Stream, after: Stream) -> None:
     """Move a stream on. Raises Stale when it is not where ``before`` says."""
     if before == Stream():

@@ -16,6 +16,12 @@ async def acked_of_member(conn: Connection, container_id: str, stream: str, allo
     return n
 
 
+async def begin_of_trial(conn: Connection, container_id: str, stream: str, trial_id: int) -> int:
+    """As `acked`, of a spool that is a trial's, begun where there is none yet."""
+    await conn.execute(Q.begin_of_trial, container_id, stream, trial_id)
+    return await acked(conn, container_id, stream)
+
+
 async def acked(conn: Connection, container_id: str, stream: str) -> int:
     """The last line that was taken in; 0 before the first."""
     n: int | None = await conn.fetchval(Q.acked, container_id, stream)

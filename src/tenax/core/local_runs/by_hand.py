@@ -1,0 +1,150 @@
+"""The run of this process, where no cluster started it. Standard library only, Python 3.9.
+
+- Alone, it has a directory of its own, made with the first thing that it says.
+- Under ``tenax track`` (``TENAX_RUN_DIR``) the directory is there, and belongs to that command: this process adds its
+  reports to it, sends nothing, and knows no login.
+- With ``TENAX_TRACK=1`` it has a directory of its own from the start, and a thread sends what is in it to the cluster
+  that this user uses, with this user's login. A cluster that is away, or is not for us, is said in a line and changes
+  nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tenax.client.connection import fast_json
+from tenax.core.local_runs.files import REPORTS, LocalRun, new_card, new_run
+from tenax.core.spool_file import SpoolFile, own_stream_name
+from tenax.core.values import plain
+from tenax.errors import InvalidInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Optional
+
+    from tenax.core.local_runs.tracking import Tracker
+    from tenax.jsonvalue import JsonObject
+
+#: Set by ``tenax track``: the directory of the run.
+RUN_DIRECTORY = "TENAX_RUN_DIR"
+#: Set by people.
+TRACK = "TENAX_TRACK"
+_YES = ("1", "true", "yes", "on")
+_NO = ("", "0", "false", "no", "off")
+
+
+def is_tracked() -> bool:
+    """Whether a cluster is to hear of this run. Raises InvalidInput for a variable that says neither yes nor no."""
+    if os.environ.get(RUN_DIRECTORY):
+        return True
+    value = os.environ.get(TRACK, "").lower()
+    if value not in _YES + _NO:
+        raise InvalidInput(f"{TRACK} is {value!r}: set it to 1 to report to the cluster that you use, or to 0")
+    return value in _YES
+
+
+def require_chief_known(distributed_given: bool) -> None:
+    """Raises InvalidInput in a process of a distributed job that does not say which one it is."""
+    size = os.environ.get("WORLD_SIZE", "1")
+    if not distributed_given and size.isdigit() and int(size) > 1:
+        raise InvalidInput(
+            f"this is one of {size} processes, of which only the chief may report: pass core.init(distributed=...), "
+            "for example core.DistributedContext.from_torch_distributed()"
+        )
+
+
+class RunByHand:
+    """``chief``: whether this process speaks for the run. ``declared``: the hyperparameters that the script has."""
+
+    def __init__(self, chief: bool, declared: Optional[Mapping[str, object]]) -> None:
+        given = os.environ.get(RUN_DIRECTORY)
+        self._owned = not given
+        self.run = LocalRun(given) if given else new_run()
+        card = self.run.card if given else {}
+        overrides = card.get("hparams")
+        self._overrides: JsonObject = overrides if isinstance(overrides, dict) else {}
+        checkpoint = card.get("checkpoint")
+        self._checkpoint: Optional[str] = checkpoint if isinstance(checkpoint, str) and checkpoint else None
+        own = plain(declared, "hparams") if declared is not None else {}
+        assert isinstance(own, dict)
+        #: What the script declared, and over it what ``tenax track --hparam`` said.
+        self.hparams: JsonObject = {**own, **self._overrides}
+        self._unread = ([] if not self._overrides else ["context.hparams"]) + (
+            ["context.latest_checkpoint"] if self._checkpoint else []
+        )
+        self._lock: Optional[int] = None
+        self._tracker: Optional[Tracker] = None
+        name = self._stream() if given else REPORTS
+        self.file = SpoolFile(self.run.path, name, on_open=self._begin if self._owned else None)
+        if chief and self._owned and is_tracked():
+            self._track()
+
+    @property
+    def latest_checkpoint(self) -> Optional[str]:
+        """Where to go on."""
+        self._read("context.latest_checkpoint")
+        return self._checkpoint
+
+    def read_hparams(self) -> JsonObject:
+        """The hyperparameters, for the script."""
+        self._read("context.hparams")
+        return self.hparams
+
+    def start_body(self) -> Optional[str]:
+        """The body of the first record; None where there is nothing to say."""
+        if not self.hparams and self._tracker is None:
+            return None
+        return fast_json.dumps({"checkpointStorage": None, "hparams": self.hparams})
+
+    def unread(self) -> list[str]:
+        """What the script was given and never asked for."""
+        return self._unread
+
+    def finish(self, state: str, reason: str) -> None:
+        """The script's part is over: note it, and send what is left."""
+        if not self._owned or self._lock is None:
+            return
+        self.run.write_card({**self.run.card, **ending(state, reason)})
+        if self._tracker is not None:
+            self._tracker.finish()
+        os.close(self._lock)
+        self._lock = None
+
+    def _begin(self) -> None:
+        if self._lock is None:
+            self.run.make()
+            self._lock = self.run.hold()
+            self.run.write_card(new_card(_own_argv(), hparams=self.hparams))
+
+    def _track(self) -> None:
+        from tenax.core.local_runs.tracking import Tracker
+
+        self._begin()
+        self._tracker = Tracker(self.run)
+        self._tracker.start()
+
+    def _stream(self) -> str:
+        """A name that no other process of this run has, nor what this one was before it replaced itself."""
+        name = own_stream_name()
+        while os.path.exists(self.run.stream_path(name)):
+            name = own_stream_name()
+        return name
+
+    def _read(self, what: str) -> None:
+        if what in self._unread:
+            self._unread.remove(what)
+
+
+def ending(state: str, reason: str) -> JsonObject:
+    """What ``run.json`` says once it is over."""
+    from time import time
+
+    return {"ended": time(), "state": state, "reason": reason}
+
+
+def _own_argv() -> list[str]:
+    """How to start this program again."""
+    given = getattr(sys, "orig_argv", None)  # Python 3.10
+    return [sys.executable, *(given[1:] if given else sys.argv)]

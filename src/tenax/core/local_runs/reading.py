@@ -1,0 +1,158 @@
+"""What a run by hand said, read from its files. Standard library only, Python 3.9.
+
+A last line without its end was torn by a crash and does not count; one that cannot be read is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tenax.client.connection import fast_json
+from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES, METRICS, RUN_START
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Dict, List, Optional
+
+    from tenax.core.local_runs.files import LocalRun
+    from tenax.jsonvalue import Json, JsonObject
+
+#: Parts of the names of metrics that are better when they are greater.
+_GREATER = ("acc", "auc", "f1", "precision", "recall", "bleu", "rouge", "map", "iou", "dice", "score", "reward", "r2")
+
+
+class LocalReport:
+    """Metrics of one group at one step."""
+
+    __slots__ = ("at", "group", "metrics", "step")
+
+    def __init__(self, group: str, step: int, at: float, metrics: JsonObject) -> None:
+        self.group = group
+        self.step = step
+        #: Seconds since 1970.
+        self.at = at
+        self.metrics = metrics
+
+
+class LocalCheckpoint:
+    """A checkpoint as it was reported, and what is left of it."""
+
+    __slots__ = ("files", "step", "storage", "uuid")
+
+    def __init__(self, uuid: str, step: int, files: JsonObject, storage: JsonObject) -> None:
+        self.uuid = uuid
+        self.step = step
+        self.files = files
+        self.storage = storage
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it has files, as far as can be seen from here: whoever deletes the trial may have deleted them."""
+        root = self.storage.get("container_path")
+        gone = isinstance(root, str) and os.path.isdir(root) and not os.path.isdir(os.path.join(root, self.uuid))
+        return bool(self.files) and not gone
+
+
+class RunStory:
+    """Everything that a run said."""
+
+    def __init__(self, run: LocalRun) -> None:
+        self.reports: List[LocalReport] = []
+        self.checkpoints: Dict[str, LocalCheckpoint] = {}
+        self.hparams: JsonObject = {}
+        #: When it said something last; seconds since 1970.
+        self.last_at: Optional[float] = None
+        for name in run.streams():
+            for record in records(run.stream_path(name)):
+                self._add(record)
+
+    @property
+    def step(self) -> int:
+        """The greatest step that anything was said of."""
+        steps = [report.step for report in self.reports] + [saved.step for saved in self.checkpoints.values()]
+        return max(steps, default=0)
+
+    @property
+    def kept(self) -> List[LocalCheckpoint]:
+        """Checkpoints that have files, by step."""
+        return sorted((saved for saved in self.checkpoints.values() if saved.is_there), key=lambda saved: saved.step)
+
+    def names(self) -> Dict[str, List[str]]:
+        """group -> the names of its metrics, sorted."""
+        names: Dict[str, set[str]] = {}
+        for report in self.reports:
+            names.setdefault(report.group, set()).update(report.metrics)
+        return {group: sorted(of) for group, of in names.items()}
+
+    def main_metric(self) -> tuple[str, bool]:
+        """The validation metric that tells most, as its name lets guess, and whether smaller is better."""
+        names = self.names().get("validation", [])
+        chosen = next((name for name in names if "loss" in name.lower()), names[0] if names else "validation_loss")
+        return chosen, is_better_when_smaller(chosen)
+
+    def _add(self, record: JsonObject) -> None:
+        body, at = record.get("body"), record.get("at")
+        if not isinstance(body, dict):
+            return
+        if isinstance(at, (int, float)):
+            self.last_at = max(self.last_at or 0.0, float(at))
+        kind = record.get("kind")
+        if kind == METRICS:
+            group, step, metrics = body.get("group"), body.get("stepsCompleted"), body.get("metrics")
+            if isinstance(group, str) and isinstance(metrics, dict):
+                self.reports.append(LocalReport(group, _whole(step), _number(at), metrics))
+        elif kind == RUN_START:
+            self.hparams = _object(body.get("hparams")) or self.hparams
+        elif kind == CHECKPOINT:
+            uuid, files = str(body.get("uuid", "")), _object(body.get("resources"))
+            self.checkpoints[uuid] = LocalCheckpoint(
+                uuid, _whole(body.get("stepsCompleted")), files, _object(body.get("storage"))
+            )
+        elif kind == CHECKPOINT_FILES and str(body.get("uuid", "")) in self.checkpoints:
+            self.checkpoints[str(body["uuid"])].files = _object(body.get("resources"))
+
+
+def records(path: str) -> Iterator[JsonObject]:
+    """The lines of a spool that can be read."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    document = fast_json.loads(line.decode("utf-8", "replace"))
+                except ValueError:
+                    continue
+                if isinstance(document, dict):
+                    yield document
+    except OSError:
+        return
+
+
+def is_better_when_smaller(metric: str) -> bool:
+    """What the name of a metric lets guess."""
+    return "loss" in metric.lower() or not any(part in metric.lower() for part in _GREATER)
+
+
+def state_of(run: LocalRun) -> tuple[str, str]:
+    """RUNNING, COMPLETED, CANCELED or ERROR, and why; of one that an older release wrote, nothing is known."""
+    card = run.card
+    state = card.get("state")
+    if isinstance(state, str) and state:
+        return state, str(card.get("reason") or "")
+    if run.is_alive():
+        return "RUNNING", ""
+    return ("ERROR", "it ended without a word: it was killed, or its machine stopped") if card else ("", "")
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _number(value: Json) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0

@@ -1,0 +1,118 @@
+"""``tenax local``: what ran by hand on this machine, from the command line; no master is asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tenax.core.local_runs.files import LocalRun, local_runs, new_card
+from tenax.core.spool_file import SpoolFile
+from tests.kits.cli.command_line import Tenax
+
+UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0077"
+
+
+@pytest.fixture(autouse=True)
+def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TENAX_DATA_DIR", str(home / "data"))
+    return home / "data"
+
+
+def made(data: Path, name: str, losses: list[float], **more: object) -> LocalRun:
+    run = LocalRun(str(data / "runs" / name))
+    run.make()
+    run.write_card({**new_card(["python", "train.py"]), "state": "COMPLETED", **more})  # type: ignore[dict-item]
+    file = SpoolFile(run.path, "reports")
+    file.append("run_start", json.dumps({"checkpointStorage": None, "hparams": {"lr": 0.1}}))
+    for step, loss in enumerate(losses, 1):
+        body = {"group": "validation", "stepsCompleted": step, "metrics": {"loss": loss, "note": "x"}}
+        file.append("metrics", json.dumps(body))
+    saved = {"uuid": UUID, "stepsCompleted": len(losses), "resources": {"a": 1}, "storage": {}, "metadata": {}}
+    file.append("checkpoint", json.dumps(saved))
+    file.close()
+    place = data / "checkpoints" / UUID
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "a").write_text("a")
+    return run
+
+
+def test_none(tenax: Tenax) -> None:
+    """It is said where they would be."""
+    done = tenax("local", "list")
+    assert (done.code, done.out, "There is no local run" in done.err) == (0, "", True)
+    assert tenax("local", "list", "--json").out.strip() == "[]"
+    assert tenax("local", "metrics", "last").code == 6
+
+
+def test_a_list(data: Path, tenax: Tenax) -> None:
+    """The newest first, with the last and the best of what tells most, and where each is."""
+    made(data, "20260101-000000-7-aaa111", [3.0, 1.0, 2.0])
+    made(data, "20260102-000000-8-bbb222", [0.5], state="ERROR").write_sent({"trialId": 4, "done": False})
+    shown = [row.split() for row in tenax("local", "list").out.splitlines()[1:]]
+    assert [row[0] for row in shown] == ["bbb222", "aaa111"]
+    assert shown[0][-4:] == ["1", "trial", "4", "(in", "part)"][-4:]
+    assert {"2", "1", "COMPLETED", "no"} <= set(shown[1])
+    (newest,) = json.loads(tenax("local", "list", "--last", "1", "--json").out)
+    assert (newest["id"], newest["best"], newest["hparams"]) == ("bbb222", 0.5, {"lr": 0.1})
+    assert "20260101-000000-7-aaa111" in tenax("local", "list", "--csv").out
+
+
+def test_metrics(data: Path, tenax: Tenax) -> None:
+    """Of several in one table, one picture, one file."""
+    made(data, "20260101-000000-7-aaa111", [3.0, 1.0, 2.0])
+    made(data, "20260102-000000-8-bbb222", [0.5, 0.25])
+    table = tenax("local", "metrics", "aaa111", "bbb222", "--metric", "loss").out.splitlines()
+    assert [line.split() for line in table[:2]] == [["RUN", "STEP", "loss"], ["aaa111", "1", "3"]]
+    assert len(table) == 6
+    drawn = tenax("local", "metrics", "aaa111", "bbb222", "--plot").out
+    assert "aaa111 lr=0.1: last 2" in drawn
+    assert "bbb222 lr=0.1: last 0.25" in drawn
+    assert tenax("local", "metrics", "last", "--save", "curve.svg").out == "curve.svg\n"
+    assert Path("curve.svg").read_text().startswith("<svg")
+    assert tenax("local", "metrics", "last", "--save", "curve.gif").code == 2
+    assert "No training metrics" in tenax("local", "metrics", "last", "--group", "training", "--table").err
+    assert len(json.loads(tenax("local", "metrics", "last", "--json").out)) == 2
+
+
+def test_removal(data: Path, tenax: Tenax, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked first; with its checkpoints, unless they are to stay; nothing of a run that still runs."""
+    first = made(data, "20260101-000000-7-aaa111", [3.0])
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    refused = tenax("local", "rm", "aaa111")
+    assert (refused.code, "--yes" in refused.err, len(local_runs())) == (2, True, 1)
+    held = first.hold()
+    assert held is not None
+    assert "still running" in tenax("local", "rm", "aaa111", "--yes").err
+    os.close(held)
+    assert tenax("local", "rm", "aaa111", "--yes", "--keep-checkpoints").code == 0
+    assert (local_runs(), (data / "checkpoints" / UUID).exists()) == ([], True)
+    made(data, "20260102-000000-8-bbb222", [0.5])
+    assert tenax("local", "rm", "last", "--yes").code == 0
+    assert not (data / "checkpoints" / UUID).exists()
+
+
+def test_what_cannot_be_resumed(data: Path, tenax: Tenax) -> None:
+    """One that runs, one whose directory is gone, one of an older release: each says why."""
+    run = made(data, "20260101-000000-7-aaa111", [3.0], cwd="/nowhere/at/all")
+    assert "/nowhere/at/all is gone" in tenax("local", "resume", "last").err
+    run.write_card({})
+    assert "does not say how it was started" in tenax("local", "resume", "last").err
+    assert tenax("local", "resume", "zzz").code == 6
+
+
+def test_a_program_that_is_not_there(tenax: Tenax) -> None:
+    """It is said before anything is kept; so is a hyperparameter that is none."""
+    done = tenax("track", "--offline", "no-such-program-here")
+    assert (done.code, "no-such-program-here" in done.err) == (2, True)
+    assert "--hparam 'lr'" in tenax("track", "--hparam", "lr", "true").err
+    assert local_runs() == []
+
+
+def test_nothing_to_send(tenax: Tenax) -> None:
+    """It is said without a master."""
+    done = tenax("sync")
+    assert (done.code, "nothing to send" in done.err) == (0, True)
