@@ -6,7 +6,6 @@ import pytest
 
 from tenax.cli.local.up import how_to_have_more_slots
 from tenax.client.agents import Agent
-from tests.kits.machine import Machine, home
 
 
 def agent(*kinds: str) -> Agent:
@@ -33,19 +32,3 @@ def test_how_to_have_more(kinds: list[str], offered: str, said: str) -> None:
 def test_nobody_is_asked_about_an_agent_that_is_missing() -> None:
     """That it is missing is said already."""
     assert how_to_have_more_slots([], "auto") == []
-
-
-def test_the_line_works() -> None:
-    """A machine without GPUs offers one slot; what the line says to type gives four, where tasks were not disturbed."""
-    with home() as directory:
-        place = Machine(directory / "cluster", environment={"TENAX_AGENT_SLOT_TYPE": "cpu"})
-        try:
-            first = place.tenax("up", "--port", str(place.port))
-            assert "offers 1 cpu slot\n" in first.stderr
-            line = first.stderr.split("for four at once: ")[1].splitlines()[0]
-            for command in line.split(" && "):
-                done = place.tenax(*command.split()[1:])
-            assert "offers 4 cpu slots\n" in done.stderr
-            assert "at once" not in done.stderr
-        finally:
-            place.down()

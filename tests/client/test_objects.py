@@ -108,7 +108,7 @@ def test_create(client: Client, master: PretendMaster, tmp_path: Path) -> None:
 
 
 def test_create_without_its_script(client: Client, master: PretendMaster, tmp_path: Path) -> None:
-    """From Python, too, a script that is not sent is named, and nothing is submitted; of a template nothing is known."""
+    """From Python, too, a script that is not sent is named, and nothing is submitted; a template's is not known."""
     (tmp_path / "other.py").write_text("print(1)")
     config: JsonObject = {"entrypoint": "python3 train.py"}
     with pytest.raises(InvalidInput, match=r"train\.py, which is not among the files"):

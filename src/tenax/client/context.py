@@ -3,9 +3,9 @@
 ``.detignore`` in the directory's root leaves files out, in the syntax of ``.gitignore``. Some are never taken
 (`NEVER`). Links are followed, as a copy would.
 
-Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent. Only what
-is plain is looked at: a command line without anything for the shell, whose script has a relative path. What a startup
-hook or a mount could bring is not judged.
+Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent. Only
+what is plain is looked at: a command line without anything for the shell, whose script has a relative path. What a
+startup hook or a mount could bring is not judged.
 """
 
 from __future__ import annotations

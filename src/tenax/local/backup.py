@@ -8,8 +8,8 @@ Rules:
 - A restored cluster takes a directory without a database, and is made in ``restoring/`` there; as long as that is there
   no cluster starts. Its database is moved to its place last: one that was broken off is begun anew.
 - Checkpoints are files of their own, in whichever storage: they are not in it.
-- Everything in a backup is for its owner alone. The caller keeps every other launcher out, and calls from the main thread.
-  Standard library only.
+- Everything in a backup is for its owner alone. The caller keeps every other launcher out, and calls from the main
+  thread. Standard library only.
 """
 
 from __future__ import annotations
