@@ -9,35 +9,8 @@ import pytest
 from tests.docs.desk import Desk, Hint, desk, walk
 from tests.docs.not_typed import MOST, NOT_TYPED
 from tests.docs.pages import commands
+from tests.docs.stand_ins import with_stand_ins
 from tests.kits.machine import wait_for
-
-#: In the place of the example's: as its configurations have it, without what only `pip install torch` brings.
-TRAIN = """
-import json, time
-from tenax import core
-
-with core.init() as context:
-    info = context.info
-    hparams, epoch = info.trial.hparams, 0
-    if info.latest_checkpoint:
-        with context.checkpoint.restore_path(info.latest_checkpoint) as path:
-            epoch = json.loads((path / "epoch.json").read_text())
-    while epoch < hparams["epochs"]:
-        epoch += 1
-        accuracy = 1 - 1 / (epoch + hparams["lr"])
-        if hparams["epochs"] > 100:
-            time.sleep(0.05)
-        context.train.report_training_metrics(epoch, {"loss": 1 - accuracy, "epochs": epoch})
-        leaves = context.preempt.should_preempt()
-        if leaves or epoch % 4 == 0:
-            with context.checkpoint.store_path({"steps_completed": epoch}) as (path, uuid):
-                (path / "epoch.json").write_text(json.dumps(epoch))
-        context.train.report_validation_metrics(epoch, {"accuracy": accuracy, "epochs": epoch})
-        context.train.report_progress(epoch / hparams["epochs"])
-        if leaves:
-            break
-"""
-EVALUATE = "import pathlib, sys; print((pathlib.Path(sys.argv[1]) / 'epoch.json').read_text())\n"
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +19,6 @@ def newcomer() -> Iterator[Desk]:
     with desk() as made:
         with_stand_ins(made)
         yield made
-
-
-def with_stand_ins(made: Desk) -> None:
-    (made.home / "examples" / "digits" / "train.py").write_text(TRAIN)
-    (made.home / "examples" / "digits" / "evaluate.py").write_text(EVALUATE)
 
 
 def until_it_runs(number: int) -> Hint:

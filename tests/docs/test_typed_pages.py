@@ -19,7 +19,7 @@ from tenax.client.connect import Client
 from tenax.jsonvalue import JsonObject
 from tests.docs.desk import Desk, Hint, desk, walk
 from tests.docs.pages import ShownFile, commands, parts, scripts
-from tests.docs.test_typed_first import with_stand_ins
+from tests.docs.stand_ins import with_stand_ins
 from tests.kits.machine import wait_for
 
 MANY = 17
