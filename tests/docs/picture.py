@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.text import Text
 
 TENAX = Path(sys.executable).with_name("tenax")
-_COLUMNS, _LINES = 100, 34
+_COLUMNS, _LINES = 108, 34
 _LONGEST_S = 900
 #: What the picture begins with, where it leaves out trials, where it goes on, and its last line.
-_FIRST, _TRIALS, _END, _LAST = "Experiment 1 ", "The best ", "were stopped early", "What next:"
+_FIRST, _TRIALS, _END, _LAST = "Experiment 1 ", "The best 10 of", "were stopped early", "What next:"
 #: Lines of the table of trials that are shown: its head, and three for each trial.
 _SHOWN = 2 + 3 * 3
 _FRAME = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {terminal_width} {terminal_height}" role="img"
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -12 SIZE" role="img"
      aria-label="The end of tenax demo in a terminal">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
@@ -32,8 +32,8 @@ _FRAME = """\
 {styles}
 </style>
 <defs>{lines}</defs>
-<rect width="100%" height="100%" rx="8" fill="#16181d"/>
-<g transform="translate(16, 8)">{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g>
+<rect x="-16" y="-12" width="100%" height="100%" rx="8" fill="#16181d"/>
+{backgrounds}<g class="{unique_id}-matrix">{matrix}</g>
 </svg>
 """
 
@@ -72,6 +72,8 @@ def drawn(shown: str) -> str:
     for line in parts:
         console.print(Text.from_ansi(line), soft_wrap=True)
     picture = console.export_svg(title="", code_format=_FRAME, unique_id="demo")
+    # A cell is 12.2 by 24.4, as rich draws it.
+    picture = picture.replace("SIZE", f"{_COLUMNS * 12.2 + 32:.0f} {len(parts) * 24.4 + 24:.0f}")
     return "\n".join(line.rstrip() for line in picture.splitlines()) + "\n"
 
 

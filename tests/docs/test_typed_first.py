@@ -12,6 +12,9 @@ from tests.docs.pages import commands
 from tests.docs.stand_ins import with_stand_ins
 from tests.kits.machine import wait_for
 
+#: A page starts and stops clusters, on a machine that others use as well.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.fixture(scope="module")
 def newcomer() -> Iterator[Desk]:

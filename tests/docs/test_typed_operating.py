@@ -13,6 +13,9 @@ from tests.docs.desk import Desk, Hint, desk, walk
 from tests.docs.pages import commands
 from tests.kits.machine import wait_for
 
+#: A page starts and stops clusters, on a machine that others use as well.
+pytestmark = pytest.mark.timeout(900)
+
 AGENT = "tenax agent --master-url https://FIRST:8080 --join-token-file token --master-cert master.crt"
 LINK = "tenax user link-with-agent-user ann --agent-uid 1001 --agent-user ann --agent-gid 1001 --agent-group ann"
 NOOP = "examples/noop/const.yaml examples/noop -f --config hyperparameters.seconds=0"

@@ -22,6 +22,9 @@ from tests.docs.pages import ShownFile, commands, parts, scripts
 from tests.docs.stand_ins import with_stand_ins
 from tests.kits.machine import wait_for
 
+#: A page starts and stops clusters, on a machine that others use as well.
+pytestmark = pytest.mark.timeout(900)
+
 MANY = 17
 #: A search of nine trials, number 7 to 15; three of them fail.
 SEARCH = 7
