@@ -47,6 +47,7 @@ SENDING = frozenset(
 )
 #: (file, what stands there) that is called like one of those and sends nothing.
 NO_CONNECTION: dict[tuple[str, str], str] = {
+    ("cli/local/backup.py", "state.prepare"): "the directory of a local cluster",
     ("local/supervise/control.py", "state.prepare"): "the directory of a local cluster",
     ("master/api/metrics/profiler.py", "series.fetch"): "a function of the store",
     ("master/api/metrics/routes.py", "series.fetch"): "a function of the store",

@@ -96,6 +96,7 @@ def test_from_start_to_end(example: Path, temporary: Path) -> None:
     assert "Experiment 1 COMPLETED" in output
     assert "BEST loss" in output
     assert "It gives the figure that was reported." in output
+    assert "What next: tenax up, then docs/quickstart.md with a script of your own.\n" in output
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
 

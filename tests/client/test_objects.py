@@ -107,6 +107,20 @@ def test_create(client: Client, master: PretendMaster, tmp_path: Path) -> None:
     assert body["activate"] is True
 
 
+def test_create_without_its_script(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """From Python, too, a script that is not sent is named, and nothing is submitted; a template's is not known."""
+    (tmp_path / "other.py").write_text("print(1)")
+    config: JsonObject = {"entrypoint": "python3 train.py"}
+    with pytest.raises(InvalidInput, match=r"train\.py, which is not among the files"):
+        client.create_experiment(config, tmp_path)
+    with pytest.raises(InvalidInput, match=r"train\.py, and no code is sent"):
+        client.create_experiment(config)
+    assert master.asked == []
+    master.on("POST", "/api/v1/experiments", {"experiment": EXPERIMENT, "config": {}})
+    assert client.create_experiment(config, parent_id=3).id == 7
+    assert client.create_experiment(config, template="code").id == 7
+
+
 def test_create_without_a_file(client: Client) -> None:
     """A configuration that is not there is named."""
     with pytest.raises(InvalidInput, match=r"nowhere\.yaml does not exist"):

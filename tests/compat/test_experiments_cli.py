@@ -251,10 +251,17 @@ def test_move(det: Det, sdk: Sdk, paused: int) -> None:
 
 
 def test_continue(det: Det, sdk: Sdk, config: Path, code: Path, tmp_path: Path) -> None:
-    """The same trial goes on from its checkpoint, with other settings."""
+    """The same trial goes on from its checkpoint, with other settings, and names the task that it had, log and all."""
     made = det("e", "create", config, code, "-f")
     number = int(made.out.split("Created experiment ")[1].split()[0])
     assert ended(sdk, number) == "STATE_COMPLETED"
+    of_trial = (
+        "from determined.common.api import bindings as b\n"
+        "number = client.get_experiment(number).get_trials()[0].id\n"
+        "s = client._determined._session\n"
+        "trial = b.get_GetTrial(s, trialId=number).trial\n"
+    )
+    (task,) = sdk(f"{of_trial}result = trial.taskIds", number=number)
     more = tmp_path / "more.yaml"
     more.write_text("entrypoint: python3 train.py 5\n")
     det("e", "continue", number, "--config-file", more, "--config", "name=continued", "-f")
@@ -265,6 +272,12 @@ def test_continue(det: Det, sdk: Sdk, config: Path, code: Path, tmp_path: Path) 
     assert trial["# of Batches"] == "5"
     output = det("e", "logs", number).out
     assert output.index("done after 3") < output.index("done after 5")
+    task_ids, newest = sdk(f"{of_trial}result = [trial.taskIds, trial.taskId]", number=number)
+    assert task in task_ids
+    assert task_ids[-1] == newest
+    logged = sdk(f"{of_trial}result = [line.log for line in b.get_TaskLogs(s, taskId=task)]", number=number, task=task)
+    assert any("done after 3" in line for line in logged)
+    assert any("done after 5" in line for line in logged)
 
 
 def test_delete(det: Det, sdk: Sdk, config: Path, code: Path) -> None:

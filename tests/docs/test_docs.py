@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -15,37 +16,35 @@ import pytest
 from tenax.cli.console.reference import page
 from tenax.cli.console.servers import ServerGroup
 from tenax.cli.main import cli
+from tests.docs.not_typed import NOT_TYPED
+from tests.docs.pages import PAGES, commands, inline, scripts
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-WRITTEN = [one for one in PAGES if one.name != "cli.md"]
+PICTURE = "docs/images/demo.svg"
 
 
-def commands() -> list[tuple[str, str]]:
-    """(page, command) of every line that a reader would type."""
-    found = []
-    for path in WRITTEN:
-        for line in path.read_text().splitlines():
-            typed = line.split("  #")[0].strip()
-            if line.startswith("    tenax ") or (line.startswith("ExecStart=") and "tenax" in line):
-                found.append((path.name, typed.removeprefix("ExecStart=/opt/tenax/bin/")))
-    return found
+def named() -> list[tuple[str, str]]:
+    """(page, command) of each that nobody types in a test: of sentences, of a unit of systemd, of the list."""
+    units = re.findall(r"^ExecStart=/opt/tenax/bin/(tenax .*)$", PAGES["operations.md"].read_text(), re.MULTILINE)
+    listed = [(command.page, command.bare) for command in commands() if command.bare in NOT_TYPED]
+    return [
+        (page, words.strip())
+        for page, text in [*inline(), *(("operations.md", unit) for unit in units), *listed]
+        for words in text.split("&&")
+        if words.strip().startswith("tenax ")
+    ]
 
 
-def scripts() -> list[tuple[str, str]]:
-    """(page, source) of every Python block that uses the Core API."""
-    found = []
-    for path in WRITTEN:
-        blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-        found += [(path.name, source) for source in blocks]
-    return found
+def python() -> list[tuple[str, str]]:
+    """(page, source) of every Python block."""
+    return [(page, source) for page in PAGES for source in scripts(page)]
 
 
 def resolve(words: list[str]) -> tuple[click.Command, list[str]]:
     """The command that is meant and its own words."""
     command: click.Command = cli
     context = click.Context(cli)
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and words:
         if isinstance(command, ServerGroup) and words and words[0].startswith("-"):
             return command, []
         name, inner, words = command.resolve_command(context, words)
@@ -59,21 +58,35 @@ def test_command_page() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == page()
 
 
-@pytest.mark.parametrize(("where", "typed"), commands())
+def refuse_unknown(words: list[str]) -> None:
+    """Raises click's errors; a sentence may leave arguments out."""
+    command, own = resolve(words)
+    known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+    known |= {"--help"}
+    for word in own:
+        if word.startswith("-") and word.partition("=")[0] not in known:
+            raise click.NoSuchOption(word)
+
+
+@pytest.mark.parametrize(("where", "typed"), named())
 def test_commands_exist(where: str, typed: str) -> None:
-    """Every command in the pages exists with the options that it is given."""
-    command, words = resolve(shlex.split(typed)[1:])
-    command.make_parser(click.Context(command)).parse_args(words)
+    """Every command that a page names exists, with the options that it is given; the others are typed."""
+    words = [word for word in shlex.split(typed)[1:] if word != "..."]
+    if words[0] == "-u":
+        words = words[2:]
+    if words and words != ["--help"]:
+        refuse_unknown(words[: words.index("--")] if "--" in words else words)
 
 
 def test_an_unknown_option_is_found() -> None:
     """The check above refuses what does not exist."""
-    command, words = resolve(["experiment", "list", "--no-such-option"])
     with pytest.raises(click.NoSuchOption):
-        command.make_parser(click.Context(command)).parse_args(words)
+        refuse_unknown(["experiment", "list", "--no-such-option"])
+    with pytest.raises(click.UsageError):
+        refuse_unknown(["experiment", "no-such-verb"])
 
 
-@pytest.mark.parametrize(("where", "source"), [one for one in scripts() if "core.init" in one[1]])
+@pytest.mark.parametrize(("where", "source"), [one for one in python() if "core.init" in one[1]])
 def test_scripts_run_without_a_cluster(where: str, source: str, tmp_path: Path) -> None:
     """Every training script in the pages runs as it stands, off the cluster."""
     (tmp_path / "train.py").write_text(source)
@@ -88,13 +101,10 @@ def test_scripts_run_without_a_cluster(where: str, source: str, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("where", "source"), [one for one in scripts() if "tenax.client" in one[1]])
-def test_sdk_examples_name_what_exists(where: str, source: str) -> None:
-    """SDK examples compile, and import names that exist."""
-    compile(source, where, "exec")
-    for line in source.splitlines():
-        if line.startswith("from "):
-            exec(line, {})
+def test_every_block_of_python_is_run() -> None:
+    """Above, or by tests/docs/test_typed_pages.py: the SDK's on a cluster, that of a webhook's receiver."""
+    others = [page for page, source in python() if "core.init" not in source]
+    assert others == ["access.md", "sdk.md"]
 
 
 def anchors(page: Path) -> set[str]:
@@ -105,7 +115,7 @@ def anchors(page: Path) -> set[str]:
 
 def test_links() -> None:
     """Every link to a file of this project leads to one, and to a heading that is there."""
-    for path in PAGES:
+    for path in PAGES.values():
         for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]+))?\)", path.read_text()):
             leads_to = path.parent / target if target else path
             assert leads_to.exists(), f"{path.name}: {target}"
@@ -115,4 +125,19 @@ def test_links() -> None:
 def test_every_page_is_found_from_the_first() -> None:
     """README.md links to each of them."""
     linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
-    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} | {PICTURE}
+
+
+def test_the_picture_shows_what_the_demo_says() -> None:
+    """Today as well: `python -m tests.docs.picture docs/images/demo.svg` draws it anew, from a real run."""
+    drawn = ElementTree.parse(ROOT / PICTURE)
+    shown = "".join(drawn.getroot().itertext()).replace("\N{NO-BREAK SPACE}", " ")
+    source = (ROOT / "src" / "tenax" / "cli" / "local" / "demo.py").read_text()
+    for words in (
+        "were stopped early by the search.",
+        "It gives the figure that was reported.",
+        "What next: tenax up,",
+    ):
+        assert words in source
+        assert words in shown
+    assert "COMPLETED" in shown

@@ -29,6 +29,7 @@ _GUESSES = {
     "tests/compat": 300.0,
     "tests/test_checks.py": 60.0,
     "tests/e2e": 30.0,
+    "tests/docs/test_typed": 80.0,
     "tests/local": 20.0,
     "tests/cli/test_cluster.py": 20.0,
     "tests/cli/test_demo.py": 20.0,

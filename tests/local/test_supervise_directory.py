@@ -16,9 +16,9 @@ from tenax.errors import UserError
 from tenax.local.binaries import NoPostgres
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
 from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
-from tenax.local.supervise.control import prepare, upgrading
+from tenax.local.supervise.control import occupied, prepare
 from tenax.local.supervise.ending import stop
-from tenax.local.supervise.glance import AlreadyUp, BeingUpgraded, glance
+from tenax.local.supervise.glance import AlreadyUp, Occupied, glance
 from tenax.local.supervise.logs import open_log, rotate, tail
 from tenax.local.supervise.options import Options, load_options, save_options
 
@@ -164,15 +164,15 @@ def test_while_its_database_is_upgraded(state: StateDir) -> None:
     """Neither a start nor a stop nor a second upgrade gets in between; afterwards all is as it was before."""
     state.prepare()
     write_json(state.supervisor, {"url": "http://127.0.0.1:9", "pid": 77, "state": "down"})
-    with upgrading(state):
-        assert glance(state).phase == "upgrading"
-        with pytest.raises(BeingUpgraded, match=rf"upgrade-database \(process {os.getpid()}\)"):
+    with occupied(state, "its database is being upgraded by tenax upgrade-database"):
+        assert glance(state).phase == "occupied"
+        with pytest.raises(Occupied, match=rf"upgrade-database \(process {os.getpid()}\)"):
             prepare(state, {})
-        with pytest.raises(BeingUpgraded):
+        with pytest.raises(Occupied):
             stop(state)
-        with pytest.raises(BeingUpgraded), upgrading(state):
+        with pytest.raises(Occupied), occupied(state, "it is being copied"):
             pass
-        assert glance(state).phase == "upgrading"
+        assert glance(state).phase == "occupied"
     assert read_json(state.supervisor) == {"url": "http://127.0.0.1:9", "pid": 77, "state": "down"}
     assert glance(state).phase == "down"
 

@@ -22,6 +22,8 @@ ENTRIES = {
     "upgrade-database": LazyCommand(
         "tenax.cli.local.upgrade:upgrade_database", "Upgrade the database of the cluster on this machine."
     ),
+    "backup": LazyCommand("tenax.cli.local.backup:backup", "Write a copy of the cluster on this machine."),
+    "restore": LazyCommand("tenax.cli.local.backup:restore", "Make a cluster from such a copy."),
     "demo": LazyCommand("tenax.cli.local.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),

@@ -2,20 +2,26 @@
 
 ``.detignore`` in the directory's root leaves files out, in the syntax of ``.gitignore``. Some are never taken
 (`NEVER`). Links are followed, as a copy would.
+
+Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent. Only
+what is plain is looked at: a command line without anything for the shell, whose script has a relative path. What a
+startup hook or a mount could bring is not judged.
 """
 
 from __future__ import annotations
 
 import base64
 import os
+import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.wire.task_names import OWN_HOOK
 
 IGNORE_FILE = ".detignore"
 #: Sum of the file sizes; the message that carries them is a third larger.
@@ -42,6 +48,9 @@ NEVER = (
 )
 _REGULAR, _DIRECTORY = 48, 53
 _NAMED = 5
+_INTERPRETERS = ("python", "bash", "sh")
+_SCRIPTS = (".py", ".sh")
+_OF_THE_SHELL = frozenset("$`;&|<>(){}*?\n")
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,69 @@ def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[Context
             raise InvalidInput(f"{seen[item.path]} and {item.source} would both be {item.path}: rename one of them.")
         seen[item.path] = item.source
     return items
+
+
+def check_script(text: str, files: Sequence[JsonObject]) -> None:
+    """Raises InvalidInput where the script of a configuration (YAML) is not sent; other faults the master tells of."""
+    config = _plain_document(text)
+    script = script_of(config.get("entrypoint"))
+    mounts = config.get("bind_mounts")
+    relative = any(
+        isinstance(mount, dict) and not str(mount.get("container_path", "/")).startswith("/")
+        for mount in (mounts if isinstance(mounts, list) else [])
+    )
+    names = {os.path.normpath(str(file.get("path", ""))) for file in files}
+    if script is None or relative or OWN_HOOK in names or os.path.normpath(script) in names:
+        return
+    if files:
+        raise InvalidInput(
+            f"The entrypoint runs {script}, which is not among the files that are sent: name the directory that "
+            f"has it, or take it out of {IGNORE_FILE}."
+        )
+    raise InvalidInput(
+        f"The entrypoint runs {script}, and no code is sent: name its directory, as in "
+        "tenax experiment create CONFIG DIRECTORY."
+    )
+
+
+def script_of(entrypoint: Json) -> Optional[str]:
+    """The script of a plain command line, where its path is relative."""
+    if isinstance(entrypoint, str):
+        if _OF_THE_SHELL & set(entrypoint):
+            return None
+        try:
+            parts = shlex.split(entrypoint)
+        except ValueError:
+            return None
+    else:
+        parts = [str(word) for word in entrypoint] if isinstance(entrypoint, list) else []
+    if not parts:
+        return None
+    program, rest = parts[0], parts[1:]
+    if program.startswith("./"):
+        return program
+    name = os.path.basename(program).rstrip("0123456789.")
+    # `-u` and its like may stand before the script; `-m` and `-c` name none.
+    if name not in _INTERPRETERS:
+        return None
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+        rest = rest[1:]
+    script = rest[0] if rest else ""
+    return script if script.endswith(_SCRIPTS) and not os.path.isabs(script) else None
+
+
+def _plain_document(text: str) -> JsonObject:
+    """The configuration with every scalar as text; empty where it is none, or where nothing here reads YAML."""
+    try:
+        import yaml
+    except ImportError:
+        # The Python of a task need not have it.
+        return {}
+    try:
+        document = yaml.load(text, yaml.BaseLoader)
+    except yaml.YAMLError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _ignored(root: Optional[Path]) -> Callable[[str], bool]:

@@ -13,6 +13,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection.session import Query, Session, at
+from tenax.client.context import check_script
 from tenax.client.polling import wait_until
 from tenax.client.reading import LiveAnswer, made, part
 from tenax.client.trials import ENDED as ENDED
@@ -288,7 +289,10 @@ def create_experiment(
     """Submit YAML text and code (see `tenax.client.context`); the experiment and what the master remarks.
 
     ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given.
+    Raises InvalidInput with every problem that was found; for a script that is not sent, before anything is.
     """
+    if template is None and parent_id is None:
+        check_script(config, files)
     body: JsonObject = {
         "config": config,
         "modelDefinition": list(files),

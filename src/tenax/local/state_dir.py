@@ -32,7 +32,7 @@ VARIABLE = "TENAX_DIR"
 #: As root the database runs as another account, which has no way into root's home.
 ROOTS_DEFAULT = Path("/var/lib/tenax")
 #: What a start that was cut off may have left.
-_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints"))
+_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints", "restoring"))
 #: Whoever only looks whether the lock is held holds it for less than this.
 _GLANCE_S = 0.2
 
@@ -90,6 +90,11 @@ class StateDir:
     @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
+
+    @property
+    def restoring(self) -> Path:
+        """What ``tenax restore`` has made so far; there as long as it is at work, or was broken off."""
+        return self.root / "restoring"
 
     def log(self, name: str) -> Path:
         """The log of ``master``, ``agent`` or ``supervisor``."""

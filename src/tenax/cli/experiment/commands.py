@@ -99,7 +99,6 @@ def create(
 
     Files that .detignore in DIRECTORY names are left out. CONFIG may be - for standard input.
     """
-    from tenax.cli.experiment.entrypoint import check_script
     from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
@@ -108,8 +107,6 @@ def create(
     if includes and directory is None:
         raise click.UsageError("--include adds files to the code: name its DIRECTORY as well.")
     files = read_context(directory, includes) if directory is not None else []
-    if template is None:
-        check_script(text, files, directory)
     session = access.session()
     experiment, remarks = create_experiment(
         session,

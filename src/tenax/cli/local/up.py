@@ -113,6 +113,8 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
         _warn_of_missing_agent(state)
     for agent in agents:
         output.say(f"  agent {agent.id} offers {_slots_in_words(agent)}")
+    for line in how_to_have_more_slots(agents, cluster.options.slots):
+        output.say(f"  {line}")
     for notice in notices(cluster):
         output.warn(notice)
     for line in _what_cannot_start(cluster):
@@ -257,6 +259,17 @@ def _slots_in_words(agent: Agent) -> str:
     kinds = sorted({slot.kind for slot in agent.slots})
     count = len(agent.slots)
     return f"{count} {'/'.join(kinds)} slot{'' if count == 1 else 's'}" if count else "no slots"
+
+
+def how_to_have_more_slots(agents: Sequence[Agent], offered: str) -> List[str]:
+    """A sentence where a machine without GPUs offers what nobody chose, or nothing. ``offered``: of ``tenax up``."""
+    kinds = {slot.kind for agent in agents for slot in agent.slots}
+    again = "tenax down && tenax up --slots 4"
+    if agents and not kinds:
+        return [f"what needs a slot waits; to offer some here: {again}"]
+    if kinds == {"cpu"} and offered == "auto":
+        return [f"one slot is one trial at a time, with all cores; for four at once: {again}"]
+    return []
 
 
 @click.command()

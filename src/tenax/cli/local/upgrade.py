@@ -56,7 +56,7 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
     from tenax.local.major_upgrade import MajorUpgrade
     from tenax.local.pgdata import address_of, is_made, older_major
     from tenax.local.postgres import EmbeddedPostgres
-    from tenax.local.supervise.control import upgrading
+    from tenax.local.supervise.control import occupied
     from tenax.local.supervise.glance import glance
 
     if not is_made(state.postgres):
@@ -72,7 +72,7 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
         # Where it is just starting or stopping, connecting says so.
         _migrate(address_of(state.postgres))
         return
-    with upgrading(state):
+    with occupied(state, "its database is being upgraded by tenax upgrade-database"):
         programs = below(old_programs) if old_programs is not None else []
         kept = MajorUpgrade(state.postgres, programs, say=_say).run()
         if kept is not None:

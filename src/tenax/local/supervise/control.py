@@ -73,15 +73,14 @@ def _unwritable(state: StateDir, error: OSError) -> DirectoryUnusable:
 
 
 @contextlib.contextmanager
-def upgrading(state: StateDir) -> Iterator[None]:
-    """Have the directory to ourselves, for its database. Raises AlreadyUp, BeingUpgraded."""
+def occupied(state: StateDir, message: str) -> Iterator[None]:
+    """Have the directory to ourselves, for its database; others are told ``message``. Raises AlreadyUp, Occupied."""
     lock = state.take_lock()
     if lock is None:
         raise already_up(state)
     before = read_json(state.supervisor)
     try:
-        message = "its database is being upgraded"
-        write_json(state.supervisor, {**before, "pid": os.getpid(), "state": "upgrading", "message": message})
+        write_json(state.supervisor, {**before, "pid": os.getpid(), "state": "occupied", "message": message})
         yield
     finally:
         write_json(state.supervisor, before)
@@ -198,6 +197,8 @@ def refuse_without_servers() -> None:
 
 
 def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
+    if state.restoring.exists():
+        raise NotStarted(f"A restore into {state.root} was broken off: begin it again, with tenax restore.")
     end_leftovers(read_json(state.supervisor))
     options = load_options(state).given(**given)  # type: ignore[arg-type]
     cluster = plan(state, options)

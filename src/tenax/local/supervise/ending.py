@@ -35,8 +35,8 @@ class StillStopping(UserError):
 
 
 def stop(state: StateDir, timeout_s: float = _GRACE_S) -> bool:
-    """End the servers; whether there were any. Tasks run on. Raises StillStopping, BeingUpgraded."""
-    if glance(state).phase == "upgrading":
+    """End the servers; whether there were any. Tasks run on. Raises StillStopping, Occupied."""
+    if glance(state).phase == "occupied":
         raise already_up(state)
     before = read_json(state.supervisor)
     there_was = False

@@ -17,8 +17,8 @@ class AlreadyUp(AlreadyExists):
     """A cluster is already up in this directory."""
 
 
-class BeingUpgraded(AlreadyUp):
-    """The database of this directory is being upgraded."""
+class Occupied(AlreadyUp):
+    """Another command has this directory to itself: it upgrades, copies or restores the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Glance:
 
     @property
     def phase(self) -> str:
-        """``starting``, ``up``, ``stopping``, ``upgrading``, ``failed`` or ``down``."""
+        """``starting``, ``up``, ``stopping``, ``occupied``, ``failed`` or ``down``."""
         if self.removed:
             return "stopping"
         state = text_of(self.document, "state")
         if self.alive:
-            return state if state in ("starting", "up", "stopping", "upgrading") else "starting"
+            return state if state in ("starting", "up", "stopping", "occupied") else "starting"
         return "failed" if state == "failed" else "down"
 
     @property
@@ -57,7 +57,7 @@ class Glance:
     @property
     def process(self) -> str:
         """Its supervising process, for people."""
-        if self.phase == "upgrading":
+        if self.phase == "occupied":
             return str(number_of(self.document, "pid"))
         return ", ".join(str(identity.pid) for identity in self.supervisors) or "not there yet"
 
@@ -100,10 +100,10 @@ def preparing(state: StateDir) -> list[Identity]:
 def already_up(state: StateDir) -> UserError:
     """What keeps this directory from being used for another start, in words."""
     seen = glance(state)
-    if seen.phase == "upgrading":
-        return BeingUpgraded(
-            f"The database in {state.root} is being upgraded by tenax upgrade-database (process {seen.process}): wait "
-            "until it has ended. Ctrl-C there breaks it off, and nothing stored is lost by that."
+    if seen.phase == "occupied":
+        return Occupied(
+            f"The cluster in {state.root} is not free: {seen.message} (process {seen.process}). Wait until that has "
+            "ended. Ctrl-C there breaks it off, and nothing stored is lost by that."
         )
     return AlreadyUp(
         f"A cluster is already up in {state.root}: {seen.url or 'it is just starting'} (process {seen.process}). "

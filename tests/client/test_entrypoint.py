@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tenax.cli.experiment.entrypoint import check_script, script_of
+from tenax.client.context import check_script, script_of
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json
 
@@ -39,12 +37,12 @@ def test_the_script_of_a_command_line(entrypoint: Json, script: str | None) -> N
 def test_a_script_that_is_not_sent_is_named() -> None:
     """With what was forgotten; a hook, or a mount into the work directory, could bring it."""
     config = "entrypoint: python3 ./train.py\n"
-    check_script(config, [{"path": "train.py"}], Path("code"))
-    check_script(config, [{"path": "startup-hook.sh"}], Path("code"))
-    check_script(config + "bind_mounts: [{host_path: /c, container_path: code}]\n", [], None)
+    check_script(config, [{"path": "train.py"}])
+    check_script(config, [{"path": "startup-hook.sh"}])
+    check_script(config + "bind_mounts: [{host_path: /c, container_path: code}]\n", [])
     for wrong in ("a: [", "- a", ""):
-        check_script(wrong, [], None)
-    with pytest.raises(InvalidInput, match=r"\./train\.py, and no DIRECTORY"):
-        check_script(config, [], None)
-    with pytest.raises(InvalidInput, match="code has no such file"):
-        check_script(config, [{"path": "other.py"}], Path("code"))
+        check_script(wrong, [])
+    with pytest.raises(InvalidInput, match=r"\./train\.py, and no code is sent"):
+        check_script(config, [])
+    with pytest.raises(InvalidInput, match=r"not among the files .*\.detignore"):
+        check_script(config, [{"path": "other.py"}])
