@@ -7,12 +7,15 @@ they are first used, so that a script pays for what it uses.
 
 from __future__ import annotations
 
+import os
+
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
+from tenax.wire.task_names import LAUNCHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ def init(
     info = get_cluster_info()
     if info is not None and distributed is None:
         _require_single_process(info)
+    if info is not None and distributed is not None and "WORLD_SIZE" in os.environ and _apart(info, distributed):
+        raise InvalidInput(_told_apart(info))
     if distributed is None:
         from tenax.core.distributed import DummyDistributedContext
 
@@ -113,6 +118,9 @@ class Context:
             self._train = TrainContext(
                 self._spool, self.distributed.rank, self._client, trial, self._tensorboard, self._tensorboard_mode
             )
+            if self.info is not None and _apart(self.info, self.distributed) and self.info.container_rank > 0:
+                # The first machine's may be the only one: the others may be there to help it.
+                self._train.refusal = _told_apart(self.info)
             if self.info is None and self.distributed.rank == 0:
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
@@ -227,13 +235,25 @@ class Context:
 
 
 def _require_single_process(info: ClusterInfo) -> None:
-    containers = len(info.container_addrs) if info.is_trial else 1
-    if containers > 1 or len(info.slot_ids) > 1:
+    machines = len(info.container_addrs) if info.is_trial else 1
+    if machines > 1 or len(info.slot_ids) > 1:
+        place = f"on {machines} machines" if machines > 1 else f"with {len(info.slot_ids)} slots"
         raise InvalidInput(
-            f"this task has {len(info.slot_ids)} slots here and {containers} container(s): start one process per slot "
-            "(for example with torchrun), and pass core.init(distributed=...), "
-            "for example core.DistributedContext.from_torch_distributed()"
+            f"this task runs {place}: start its ranks with entrypoint: python3 -m {LAUNCHER} python3 train.py, "
+            "and pass core.init(distributed=core.DistributedContext.from_torch_distributed())"
         )
+
+
+def _apart(info: ClusterInfo, distributed: DistributedContext) -> bool:
+    """Whether the ranks of this job know nothing of the other machines."""
+    return info.is_trial and len(info.container_addrs) > 1 and distributed.cross_size == 1
+
+
+def _told_apart(info: ClusterInfo) -> str:
+    return (
+        f"this trial runs on {len(info.container_addrs)} machines, and these ranks were not told of the others: each "
+        f"machine would train by itself. Write entrypoint: python3 -m {LAUNCHER} python3 train.py"
+    )
 
 
 def _client(info: ClusterInfo) -> TaskClient:
@@ -248,8 +268,6 @@ def _client(info: ClusterInfo) -> TaskClient:
 
 
 def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient]) -> Spool:
-    import os
-
     if info is None or client is None:
         from tenax.core.local import report_file
 
