@@ -154,7 +154,8 @@ def test_a_kill_ends_all_ranks(place: Machine, second: SecondMachine, tmp_path: 
     wait_for(lambda: not place.task_processes() and not second.task_processes(), "no process of it")
 
 
-def test_a_rank_that_is_killed(place: Machine, second: SecondMachine, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_rank_that_is_killed(place: Machine, tmp_path: Path) -> None:
     """As the kernel does when memory runs out: that rank is named, and how it ended."""
     entrypoint, code = counting(tmp_path, "wait")
     number = begun(place, four(entrypoint), code)

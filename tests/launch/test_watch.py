@@ -19,7 +19,7 @@ LAUNCHER = """
 import subprocess, sys, os
 from tenax.launch import watch
 from tenax.launch.failures import LaunchersApart, connect
-watch.YIELD_S, watch.VERDICT_S = 0.2, 20.0
+watch.YIELD_S, watch.NEWS_S = 0.2, 20.0
 member, machines, port = map(int, sys.argv[1:4])
 addresses = ["127.0.0.1"] * machines
 try:

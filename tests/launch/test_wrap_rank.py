@@ -78,12 +78,12 @@ def test_a_rank_that_raises(launcher: Heard, tmp_path: Path, python: str) -> Non
     assert launcher.run(python, str(script), python=python)[0] == 1
     failure = launcher.failures.get(timeout=20)
     assert (failure.rank, failure.code) == (3, 1)
-    assert failure.said == f"ValueError: bad batch (in {tmp_path.name}/train.py, line 5)"
+    assert failure.exception == f"ValueError: bad batch (in {tmp_path.name}/train.py, line 5)"
     marked = (
         '[rank3]: Traceback (most recent call last):\n[rank3]:   File "/a/b/c.py", line 7, in x\n[rank3]: KeyError: 1'
     )
     assert launcher.run("sh", "-c", f"printf '%s' '{marked}' >&2; exit 4", python=python)[0] == 4
-    assert launcher.failures.get(timeout=20).said == "KeyError: 1 (in b/c.py, line 7)"
+    assert launcher.failures.get(timeout=20).exception == "KeyError: 1 (in b/c.py, line 7)"
 
 
 def test_a_rank_that_is_killed(launcher: Heard) -> None:
@@ -136,7 +136,7 @@ def test_failures_travel_as_ages() -> None:
     before = time.monotonic()
     arrived = Failure.decode(Failure(2, 1, before - 5.0, "x", 1).encode())
     assert arrived is not None
-    assert (arrived.rank, arrived.code, arrived.said, arrived.member) == (2, 1, "x", 1)
+    assert (arrived.rank, arrived.code, arrived.exception, arrived.member) == (2, 1, "x", 1)
     assert before - 5.0 <= arrived.at <= time.monotonic() - 5.0
     for line in (b"", b"[]", b"{}", b'{"rank": "1"}', b"\xff"):
         assert Failure.decode(line) is None

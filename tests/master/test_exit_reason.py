@@ -93,6 +93,13 @@ def test_of_several_ranks_the_first_that_failed_is_meant() -> None:
     assert explained("exited with code 1", LAUNCHER[:4]).startswith("your code raised torch.distributed.elastic")
 
 
+def test_launchers_of_two_machines_hide_no_exception() -> None:
+    """Where torchrun speaks on both of them, it is the script's own traceback that counts."""
+    both = [*TRACEBACK, *LAUNCHER, "  exitcode  : 1 (pid: 1)", *LAUNCHER, "  exitcode  : 1 (pid: 2)"]
+    assert explained("exited with code 1", both) == f"your code raised {TRACEBACK[-1]} (exited with code 1)"
+    assert failure_place(both) == "ModuleNotFoundError in train.py, line 3"
+
+
 def test_our_launcher_names_the_rank_that_failed_first() -> None:
     """Whatever others say before and after it; and where it failed is compared between runs."""
     said = "tenax: rank 3 failed first: data.Bad: row 7 (in workdir/train.py, line 12)"

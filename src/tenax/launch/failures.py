@@ -40,23 +40,29 @@ class LaunchersApart(TenaxError):
 class Failure:
     """A rank that failed with ``code``, at ``at`` of this machine's monotonic clock, on a member of the allocation.
 
-    ``said``: its exception, and where it was raised; empty for none.
+    ``exception``: what it raised, and where; empty for none.
     """
 
-    def __init__(self, rank: int, code: int, at: float, said: str = "", member: int = 0) -> None:
+    def __init__(self, rank: int, code: int, at: float, exception: str = "", member: int = 0) -> None:
         self.rank = rank
         self.code = code
         self.at = at
-        self.said = said
+        self.exception = exception
         self.member = member
 
     def __str__(self) -> str:
-        return f"rank {self.rank} failed first{f': {self.said}' if self.said else f', {how(self.code)}'}"
+        return f"rank {self.rank} failed first{f': {self.exception}' if self.exception else f', {how(self.code)}'}"
 
     def encode(self) -> bytes:
         """A line."""
         age = max(0.0, time.monotonic() - self.at)
-        fields: Json = {"rank": self.rank, "code": self.code, "age": age, "said": self.said, "member": self.member}
+        fields: Json = {
+            "rank": self.rank,
+            "code": self.code,
+            "age": age,
+            "exception": self.exception,
+            "member": self.member,
+        }
         return fast_json.dumps(fields).encode()
 
     @classmethod
@@ -68,11 +74,11 @@ class Failure:
             return None
         if not isinstance(read, dict):
             return None
-        rank, code, age, said, member = (read.get(name) for name in ("rank", "code", "age", "said", "member"))
+        rank, code, age, exception, member = (read.get(name) for name in ("rank", "code", "age", "exception", "member"))
         if not (isinstance(rank, int) and isinstance(code, int) and isinstance(member, int)):
             return None
         at = time.monotonic() - (age if isinstance(age, float) else 0.0)
-        return cls(rank, code, at, said if isinstance(said, str) else "", member)
+        return cls(rank, code, at, exception if isinstance(exception, str) else "", member)
 
 
 def how(code: int) -> str:

@@ -31,19 +31,19 @@ def _own_address(address: str) -> str:
 
 
 def _addresses(name: str) -> list[str]:
-    found = []
+    addresses = []
     try:
         import fcntl
 
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-            found.append(socket.inet_ntoa(answer[20:24]))
+            addresses.append(socket.inet_ntoa(answer[20:24]))
     except (ImportError, OSError):  # it has none, or this is not Linux
         pass
     try:
         with open("/proc/net/if_inet6", encoding="ascii") as file:
             fields = [line.split() for line in file]
-        found += [socket.inet_ntop(socket.AF_INET6, bytes.fromhex(line[0])) for line in fields if line[-1] == name]
+        addresses += [socket.inet_ntop(socket.AF_INET6, bytes.fromhex(line[0])) for line in fields if line[-1] == name]
     except OSError:
         pass
-    return found
+    return addresses

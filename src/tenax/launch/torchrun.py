@@ -25,8 +25,8 @@ def main() -> int:
         torchrun(sys.argv[1:])
     except ChildFailedError:
         return 1
-    except SignalException as asked:
-        return 128 + int(asked.sigval)
+    except SignalException as ended:
+        return 128 + int(ended.sigval)
     return 0
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 #: Seconds after a first failure in which others, whose news took longer, may turn out to have been earlier.
 HOLD_S = 1.0
 #: Seconds that a member whose ranks have failed waits to hear whose failure was the first.
-VERDICT_S = 5.0
+NEWS_S = 5.0
 #: Seconds that a member whose ranks were not the first to fail waits to be ended, so that the other one ends before it.
 YIELD_S = 60.0
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
 
 
-class _Verdict:
+class _FirstFailure:
     """The chief's launcher says which failure was the first."""
 
     def __init__(self, failure: Failure) -> None:
@@ -47,18 +47,18 @@ class Watch:
     def __init__(self, addresses: list[str], launchers: Optional[Star]) -> None:
         self._member = launchers.rank if launchers is not None else 0
         self._addresses = addresses
-        self._events: queue.SimpleQueue[Union[Failure, _Verdict, _Ended]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Union[Failure, _FirstFailure, _Ended]] = queue.SimpleQueue()
         self._failures: list[Failure] = []
         self._first: Optional[Failure] = None
         self._ended: Optional[int] = None
         self._told_to_end = False
         #: The signal that asked for an end.
-        self._asked = 0
+        self._signal = 0
         self._stopped = threading.Event()
         self._peers: Optional[Peers] = None
         if launchers is not None:
             decides = self._member == 0
-            take = self._events.put if decides else lambda failure: self._events.put(_Verdict(failure))
+            take = self._events.put if decides else lambda failure: self._events.put(_FirstFailure(failure))
             self._peers = Peers(launchers.detach(), take)
         self._mailbox = Mailbox(self._own_failure)
         #: For the ranks.
@@ -77,7 +77,7 @@ class Watch:
 
         def pass_on(number: int) -> None:
             if number != signal.SIGUSR2:
-                self._asked = number
+                self._signal = number
                 self._stopped.set()
             torchrun.send_signal(number)
 
@@ -90,7 +90,7 @@ class Watch:
                 self._ended_at = time.monotonic()
             elif isinstance(event, Failure):
                 self._failures.append(event)
-            elif isinstance(event, _Verdict):
+            elif isinstance(event, _FirstFailure):
                 self._first = event.failure
             self._decide()
             if self._first is not None and self._first.member != self._member and not self._told_to_end:
@@ -106,11 +106,11 @@ class Watch:
 
     def _undecided(self) -> bool:
         """Whether it may still turn out, soon, whose failure was the first."""
-        if self._peers is None or self._first is not None or self._ended == 0 or self._asked:
+        if self._peers is None or self._first is not None or self._ended == 0 or self._signal:
             return False
-        return time.monotonic() < self._ended_at + VERDICT_S
+        return time.monotonic() < self._ended_at + NEWS_S
 
-    def _next(self) -> Union[Failure, _Verdict, _Ended, None]:
+    def _next(self) -> Union[Failure, _FirstFailure, _Ended, None]:
         """What happens next; None: nothing for a while."""
         wait = HOLD_S / 4 if self._failures or self._ended is not None else None
         try:
@@ -127,8 +127,8 @@ class Watch:
             self._peers.tell(self._first)
 
     def _conclude(self, code: int) -> int:
-        if self._asked:
-            return 128 + self._asked
+        if self._signal:
+            return 128 + self._signal
         if code == 0:
             return 0
         first = self._first or min(self._failures, key=lambda failure: failure.at, default=None)

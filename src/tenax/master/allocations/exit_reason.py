@@ -60,11 +60,8 @@ def failure_place(lines: Sequence[str]) -> str | None:
     blamed = next((match for match in map(_FIRST_FAILED.match, reversed(lines)) if match), None)
     if blamed is not None:
         return f"{blamed['raised']} in {blamed['place']}" if blamed["place"] else None
-    raised = exception_line(lines)
-    if raised is not None and _LAUNCHERS.match(raised):
-        lines = lines[: last_traceback(lines)]
-        raised = exception_line(lines)
-    place = last_frame(lines)
+    lines = _before_launchers(lines)
+    raised, place = exception_line(lines), last_frame(lines)
     return f"{raised.partition(':')[0]} in {place}" if raised is not None and place else None
 
 
@@ -78,12 +75,18 @@ def _first_failure(lines: Sequence[str]) -> str:
     own = exception_line([line for line in lines if of_rank(line)[0] == reported["rank"]])
     if own is not None:
         return f"rank {reported['rank']} raised {own}"
-    launchers = last_traceback(lines)
-    anyones = exception_line(lines[:launchers])
+    anyones = exception_line(_before_launchers(lines))
     if anyones is not None:
         return f"your code raised {anyones}"
     code = int(reported.get("exitcode", 1))
     return f"rank {reported['rank']} {f'was ended by {_signal(-code)}' if code < 0 else f'exited with code {code}'}"
+
+
+def _before_launchers(lines: Sequence[str]) -> Sequence[str]:
+    """Without what launchers say at the end: on several machines there may be several."""
+    while (raised := exception_line(lines)) is not None and _LAUNCHERS.match(raised):
+        lines = lines[: last_traceback(lines)]
+    return lines
 
 
 def _signal(number: int) -> str:
