@@ -169,8 +169,38 @@ def test_several_slots_need_ranks(trial: Path, monkeypatch: pytest.MonkeyPatch) 
     (trial / "info/cluster.json").write_text(
         (trial / "info/cluster.json").read_text().replace('"slot_ids":[0]', '"slot_ids":[0,1]')
     )
-    with pytest.raises(InvalidInput, match=r"2 slots here.*torchrun"):
+    with pytest.raises(InvalidInput, match=r"runs with 2 slots.*tenax\.launch\.torch_distributed.*from_torch"):
         core.init()
+
+
+@pytest.fixture
+def second_of_two(trial: Path) -> Path:
+    """The second machine of a trial on two."""
+    (trial / "info/rendezvous.json").write_text(
+        '{"container_addrs":["10.0.0.1","10.0.0.2"],"container_rank":1,"container_slot_counts":[1,1]}'
+    )
+    return trial
+
+
+def test_a_job_that_was_not_told_of_the_other_machines(second_of_two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not begin: torchrun by itself makes a job of each machine, and each of them would report."""
+    with pytest.raises(InvalidInput, match=r"runs on 2 machines.*tenax\.launch\.torch_distributed"):
+        core.init()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(InvalidInput, match=r"not told of the others.*tenax\.launch\.torch_distributed python3"):
+        core.init(distributed=core.DummyDistributedContext())
+
+
+def test_a_second_chief_reports_nothing(second_of_two: Path, master: TaskMaster) -> None:
+    """Whoever made the only rank by hand hears of it at the first report, which reaches no master."""
+    with core.init(distributed=core.DummyDistributedContext()) as context:
+        for report in (
+            lambda: context.train.report_training_metrics(1, {"loss": 1.0}),
+            lambda: context.train.report_progress(0.5),
+        ):
+            with pytest.raises(NotNow, match="not told of the others"):
+                report()
+    assert master.records("metrics") == []
 
 
 def test_task_that_is_no_trial(trial: Path, master: TaskMaster, monkeypatch: pytest.MonkeyPatch) -> None:

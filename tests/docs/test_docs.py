@@ -88,11 +88,12 @@ def test_an_unknown_option_is_found() -> None:
 
 @pytest.mark.parametrize(("where", "source"), [one for one in python() if "core.init" in one[1]])
 def test_scripts_run_without_a_cluster(where: str, source: str, tmp_path: Path) -> None:
-    """Every training script in the pages runs as it stands, off the cluster."""
+    """Every training script in the pages runs as it stands, off the cluster; one of several ranks by the launcher."""
     (tmp_path / "train.py").write_text(source)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
+    launcher = ["-m", "tenax.launch.torch_distributed"] if "from_torch_distributed" in source else []
     done = subprocess.run(
-        [sys.executable, "train.py"],
+        [sys.executable, *launcher, "train.py"],
         cwd=tmp_path,
         env={**environment, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")},
         capture_output=True,

@@ -105,3 +105,13 @@ def _late(root: Path) -> str:
     source = "import os\nprint(sorted(os.listdir('/run/determined/info')), os.environ['DET_PRIVATE_VIEW'])\n"
     (package / "__init__.py").write_text(source)
     return f"import sys\nsys.path.append({str(package.parent)!r})\nimport determined\n"
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_launcher_under_the_other_name(place: Place, python: str) -> None:
+    """``python -m determined.launch...`` is our own where nobody installed that package."""
+    place.configure(entrypoint="python3 -m determined.launch.wrap_rank 3 sh -c 'echo out; exit 4'")
+    code, out, _ = place.run(python)
+    assert (code, out) == (4, "[rank=3] out\n")
+    place.configure(entrypoint="python3 -m determined.launch.torch_distributed --help")
+    assert "usage: python3 -m tenax.launch.torch_distributed" in place.run(python)[1]

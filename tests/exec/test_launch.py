@@ -63,8 +63,28 @@ def test_launchers_that_need_ssh(launcher: str) -> None:
     line = f"python3 -m determined.launch.{launcher} -- python3 train.py"
     for entrypoint in (line, line.split()):
         with pytest.raises(InvalidInput, match=r"over ssh.*is_single_node.*torch_distributed"):
-            launch.check_reaches_others(entrypoint)  # type: ignore[arg-type]
-    launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py")
+            launch.check_reaches_others(entrypoint, {})  # type: ignore[arg-type]
+    launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py", {})
+
+
+@pytest.mark.parametrize(
+    "entrypoint",
+    [
+        "torchrun --nproc_per_node 2 train.py --lr 0.1",
+        ["/env/bin/torchrun", "--standalone", "train.py", "--lr", "0.1"],
+        "cd x && python3 -m torch.distributed.run train.py --lr 0.1",
+        "sh -c 'torchrun train.py --lr 0.1'",
+    ],
+)
+def test_torchrun_of_one_machine(entrypoint: object) -> None:
+    """Is refused where there are others, with the line to write instead; told of them, it is the user's own affair."""
+    with pytest.raises(
+        InvalidInput, match=r"own machine only.*tenax\.launch\.torch_distributed python3 train\.py --lr"
+    ):
+        launch.check_reaches_others(entrypoint, {})  # type: ignore[arg-type]
+    launch.check_reaches_others(entrypoint, {"PET_NNODES": "2"})  # type: ignore[arg-type]
+    launch.check_reaches_others("torchrun --nnodes 2 --node_rank $RANK train.py", {})
+    launch.check_reaches_others("python3 torchrunner.py", {})
 
 
 def test_a_user_without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tenax.master.allocations.exit_reason import exception_line, explained, failure_place
+from tenax.master.allocations.exit_reason import explained, failure_place
+from tenax.wire.tracebacks import exception_line
 
 TRACEBACK = [
     "Traceback (most recent call last):",
@@ -90,6 +91,25 @@ def test_of_several_ranks_the_first_that_failed_is_meant() -> None:
     killed = [*LAUNCHER, "  exitcode  : -11 (pid: 4895)  (SIGSEGV)"]
     assert explained("exited with code 1", killed) == "rank 1 was ended by SIGSEGV (exited with code 1)"
     assert explained("exited with code 1", LAUNCHER[:4]).startswith("your code raised torch.distributed.elastic")
+
+
+def test_launchers_of_two_machines_hide_no_exception() -> None:
+    """Where torchrun speaks on both of them, it is the script's own traceback that counts."""
+    both = [*TRACEBACK, *LAUNCHER, "  exitcode  : 1 (pid: 1)", *LAUNCHER, "  exitcode  : 1 (pid: 2)"]
+    assert explained("exited with code 1", both) == f"your code raised {TRACEBACK[-1]} (exited with code 1)"
+    assert failure_place(both) == "ModuleNotFoundError in train.py, line 3"
+
+
+def test_our_launcher_names_the_rank_that_failed_first() -> None:
+    """Whatever others say before and after it; and where it failed is compared between runs."""
+    said = "tenax: rank 3 failed first: data.Bad: row 7 (in workdir/train.py, line 12)"
+    lines = [*TRACEBACK, f"{said}, on the machine at 10.0.0.2", said, "W1122 torchrun says more"]
+    expected = "rank 3 failed first: data.Bad: row 7 (in workdir/train.py, line 12)"
+    assert explained("exited with code 1", lines).startswith(expected)
+    assert failure_place(lines) == "data.Bad in workdir/train.py, line 12"
+    silent = [*TRACEBACK, "tenax: rank 1 failed first, with exit code 7"]
+    assert explained("exited with code 7", silent) == "rank 1 failed first, with exit code 7 (exited with code 7)"
+    assert failure_place(silent) is None
 
 
 def test_where_a_script_failed() -> None:

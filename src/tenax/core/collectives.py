@@ -77,6 +77,12 @@ class Star:
         assert isinstance(values, list)
         return values
 
+    def detach(self) -> list[socket.socket]:
+        """The connections themselves, for a talk of another kind; the star is left without."""
+        sockets = [self._sockets[peer] for peer in sorted(self._sockets)]
+        self._sockets = {}
+        return sockets
+
     def close(self) -> None:
         for sock in self._sockets.values():
             with suppress(OSError):

@@ -7,6 +7,8 @@ they are first used, so that a script pays for what it uses.
 
 from __future__ import annotations
 
+import os
+
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
 from tenax.core.local_runs.by_hand import RunByHand, is_tracked, require_chief_known
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
@@ -14,6 +16,7 @@ from tenax.core.spool import Spool, say
 from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
+from tenax.wire.task_names import LAUNCHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +60,8 @@ def init(
         require_chief_known(distributed is not None)
     if info is not None and distributed is None:
         _require_single_process(info)
+    if info is not None and distributed is not None and "WORLD_SIZE" in os.environ and _apart(info, distributed):
+        raise InvalidInput(_told_apart(info))
     if distributed is None:
         from tenax.core.distributed import DummyDistributedContext
 
@@ -148,6 +153,9 @@ class Context:
             self._train = TrainContext(
                 self._spool, self.distributed.rank, self._client, trial, self._tensorboard, self._tensorboard_mode
             )
+            if self.info is not None and _apart(self.info, self.distributed) and self.info.container_rank > 0:
+                # The first machine's may be the only one: the others may be there to help it.
+                self._train.refusal = _told_apart(self.info)
             if self._by_hand is not None and self.distributed.rank == 0 and not is_tracked():
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
@@ -270,13 +278,25 @@ class Context:
 
 
 def _require_single_process(info: ClusterInfo) -> None:
-    containers = len(info.container_addrs) if info.is_trial else 1
-    if containers > 1 or len(info.slot_ids) > 1:
+    machines = len(info.container_addrs) if info.is_trial else 1
+    if machines > 1 or len(info.slot_ids) > 1:
+        place = f"on {machines} machines" if machines > 1 else f"with {len(info.slot_ids)} slots"
         raise InvalidInput(
-            f"this task has {len(info.slot_ids)} slots here and {containers} container(s): start one process per slot "
-            "(for example with torchrun), and pass core.init(distributed=...), "
-            "for example core.DistributedContext.from_torch_distributed()"
+            f"this task runs {place}: start its ranks with entrypoint: python3 -m {LAUNCHER} python3 train.py, "
+            "and pass core.init(distributed=core.DistributedContext.from_torch_distributed())"
         )
+
+
+def _apart(info: ClusterInfo, distributed: DistributedContext) -> bool:
+    """Whether the ranks of this job know nothing of the other machines."""
+    return info.is_trial and len(info.container_addrs) > 1 and distributed.cross_size == 1
+
+
+def _told_apart(info: ClusterInfo) -> str:
+    return (
+        f"this trial runs on {len(info.container_addrs)} machines, and these ranks were not told of the others: each "
+        f"machine would train by itself. Write entrypoint: python3 -m {LAUNCHER} python3 train.py"
+    )
 
 
 def _client(info: ClusterInfo) -> TaskClient:
@@ -291,8 +311,6 @@ def _client(info: ClusterInfo) -> TaskClient:
 
 
 def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient], by_hand: Optional[RunByHand]) -> Spool:
-    import os
-
     if info is None or client is None:
         assert by_hand is not None
         return Spool(by_hand.file, None, "", "")

@@ -55,6 +55,8 @@ class TrainContext:
         #: Where reports become scalars.
         self._scalars = tensorboard if mode is TensorboardMode.AUTO and rank == 0 else None
         self._mode = mode
+        #: Why nothing may be reported here; empty: it may.
+        self.refusal = ""
         self._reported = False
         self._progress = -1.0
         searcher = trial._config.get("searcher") if trial is not None else None
@@ -89,7 +91,7 @@ class TrainContext:
     def _report(
         self, group: str, steps_completed: int, metrics: Metrics, batch_metrics: Optional[Sequence[Metrics]] = None
     ) -> None:
-        if self._rank != 0:
+        if self._rank != 0 or self.refusal:
             self._refuse_rank("report metrics")
         body = metrics_body(group, steps_completed, metrics, batch_metrics)
         # Somebody waits for the first sign of life; a search waits for validations.
@@ -183,6 +185,8 @@ class TrainContext:
     def _refuse_rank(self, what: str) -> None:
         if self._rank != 0:
             raise NotNow(f"only the chief may {what}, and this is rank {self._rank}: ask distributed.rank == 0 first")
+        if self.refusal:
+            raise NotNow(self.refusal)
 
 
 class _Validations:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from tenax.errors import InvalidInput
-from tenax.wire.task_names import CLUSTER_HOOK, DETERMINED_VERSION, OWN_HOOK
+from tenax.wire.task_names import CLUSTER_HOOK, DETERMINED_VERSION, LAUNCHER, OWN_HOOK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
 #: Launchers of Determined's package that take sshd on every member for granted.
 _OVER_SSH = ("determined.launch.deepspeed", "determined.launch.horovod")
+#: What starts ranks on its own machine, unless it is told of the others.
+_TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
+_TOLD_OF_OTHERS = ("--nnodes", "--rdzv")
 
 
 class CannotLaunch(InvalidInput):
@@ -61,15 +64,26 @@ def starting_a_class(entrypoint: Json) -> list[str]:
     return ["python3", "-m", "determined.launch.torch_distributed", "--", "--trial", str(entrypoint).strip()]
 
 
-def check_reaches_others(entrypoint: Json) -> None:
-    """Refuse what would start ranks on the other members by itself, and cannot. Raises InvalidInput."""
+def check_reaches_others(entrypoint: Json, env: Mapping[str, str]) -> None:
+    """Refuse what would not reach the other members: each would train by itself. Raises InvalidInput."""
     command = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
     for launcher in _OVER_SSH:
         if launcher in command:
             raise InvalidInput(
                 f"{launcher} starts ranks on other machines over ssh, and tasks have no keys for that here: ask for no "
                 "more slots than one machine has (resources.is_single_node: true), or start the script with "
-                "determined.launch.torch_distributed"
+                f"{LAUNCHER}"
+            )
+
+    if "PET_NNODES" in env or any(option in command for option in _TOLD_OF_OTHERS):
+        return
+    words = [word.strip("'\"") for word in command.split()]
+    for at, word in enumerate(words):
+        if word in _TORCHRUN or os.path.basename(word) in _TORCHRUN:
+            script = next((" ".join(words[n:]) for n in range(at, len(words)) if words[n].endswith(".py")), "train.py")
+            raise InvalidInput(
+                f"{word} starts ranks on its own machine only, and this trial has several: each would train by itself. "
+                f"Write entrypoint: python3 -m {LAUNCHER} python3 {script}"
             )
 
 

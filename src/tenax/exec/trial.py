@@ -46,7 +46,7 @@ def main() -> int:
         else:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))
         if not alone:
-            launch.check_reaches_others(entrypoint)
+            launch.check_reaches_others(entrypoint, env)
         addresses, rank = prepare.meet(trial)
         if not alone and rank == 0:
             prepare.announce(trial)

@@ -26,3 +26,5 @@ HOST_PATHS = "DET_HOST_PATHS"
 READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
 #: How much shared memory a plain process is to have of its own, in bytes.
 SHM_BYTES = "DET_SHM_BYTES"
+#: What starts one rank per slot, on all machines of a trial.
+LAUNCHER = "tenax.launch.torch_distributed"

@@ -14,22 +14,17 @@ from tenax.lifecycle.container import Ending
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.telemetry.log_lines import NO_RANK, clean
+from tenax.wire.tracebacks import cut, exception_line, last_frame, last_traceback, of_rank
 
 #: Chunks of output that are read, from the end.
 _CHUNKS = 8
-_LONGEST = 300
 #: How messages of `tenax.exec.trial` itself begin.
 _FIRST_PROGRAM = "tenax: "
-_BEGINNING = "Traceback (most recent call last):"
-#: The line that names an exception: ``package.SomeError: text``.
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
-#: How PyTorch, and `_errors`, begin what one of several ranks says.
-_RANK = re.compile(r"\[rank(\d+)\]: ?")
 #: What a launcher raises about the ranks that it started.
 _LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
 _ROOT_CAUSE = "Root Cause (first observed failure):"
-_FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+#: What our own launcher says last (`tenax.launch.watch`).
+_FIRST_FAILED = re.compile(r"tenax: rank \d+ failed first(?:: (?P<raised>[\w.]+)\b.* \(in (?P<place>.+, line \d+)\))?")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
@@ -45,50 +40,29 @@ def explained(reason: str, lines: Sequence[str]) -> str:
 
     A line of one of several ranks begins with ``[rankN]: ``.
     """
-    last = _split(next((line for line in reversed(lines) if line.strip()), ""))[1]
+    last = of_rank(next(filter(_FIRST_FAILED.match, lines), _last(lines)))[1]
     if last.startswith(_FIRST_PROGRAM):
-        return f"{_cut(last[len(_FIRST_PROGRAM) :].rstrip(' .'))} ({reason})"
+        return f"{cut(last[len(_FIRST_PROGRAM) :].rstrip(' .'))} ({reason})"
     raised = exception_line(lines)
     if raised is not None and _LAUNCHERS.match(raised):
         return f"{_first_failure(lines) or f'your code raised {raised}'} ({reason})"
     if raised is not None:
         return f"your code raised {raised} ({reason})"
-    return f"{reason}; its last line of error output: {_cut(last.strip())}" if last else reason
+    return f"{reason}; its last line of error output: {cut(last.strip())}" if last else reason
 
 
-def exception_line(lines: Sequence[str]) -> str | None:
-    """The line that names the exception of the last traceback; None where there is none."""
-    start = _last_traceback(lines)
-    if start is None:
-        return None
-    rank, _ = _split(lines[start])
-    for other, line in map(_split, lines[start + 1 :]):
-        if other == rank and line and not line[0].isspace() and _EXCEPTION.match(line):
-            return _cut(line)
-    return None
+def _last(lines: Sequence[str]) -> str:
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def failure_place(lines: Sequence[str]) -> str | None:
-    """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere.
-
-    The folders before the last one differ from run to run.
-    """
-    raised = exception_line(lines)
-    if raised is not None and _LAUNCHERS.match(raised):
-        lines = lines[: _last_traceback(lines)]
-        raised = exception_line(lines)
-    start = _last_traceback(lines)
-    if raised is None or start is None:
-        return None
-    rank, _ = _split(lines[start])
-    frames = []
-    for other, line in map(_split, lines[start + 1 :]):
-        if other == rank and line and not line[0].isspace():
-            break
-        match = _FRAME.match(line) if other == rank else None
-        if match:
-            frames.append(f"{'/'.join(match[1].split('/')[-2:])}, line {match[2]}")
-    return f"{raised.partition(':')[0]} in {frames[-1]}" if frames else None
+    """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere."""
+    blamed = next((match for match in map(_FIRST_FAILED.match, reversed(lines)) if match), None)
+    if blamed is not None:
+        return f"{blamed['raised']} in {blamed['place']}" if blamed["place"] else None
+    lines = _before_launchers(lines)
+    raised, place = exception_line(lines), last_frame(lines)
+    return f"{raised.partition(':')[0]} in {place}" if raised is not None and place else None
 
 
 def _first_failure(lines: Sequence[str]) -> str:
@@ -98,26 +72,21 @@ def _first_failure(lines: Sequence[str]) -> str:
     reported = {match[1]: match[2] for match in facts if match}
     if "rank" not in reported:
         return ""
-    own = exception_line([line for line in lines if _split(line)[0] == reported["rank"]])
+    own = exception_line([line for line in lines if of_rank(line)[0] == reported["rank"]])
     if own is not None:
         return f"rank {reported['rank']} raised {own}"
-    launchers = _last_traceback(lines)
-    anyones = exception_line(lines[:launchers])
+    anyones = exception_line(_before_launchers(lines))
     if anyones is not None:
         return f"your code raised {anyones}"
     code = int(reported.get("exitcode", 1))
     return f"rank {reported['rank']} {f'was ended by {_signal(-code)}' if code < 0 else f'exited with code {code}'}"
 
 
-def _last_traceback(lines: Sequence[str]) -> int | None:
-    return next((at for at in range(len(lines) - 1, -1, -1) if _split(lines[at])[1].strip() == _BEGINNING), None)
-
-
-def _split(line: str) -> tuple[str, str]:
-    """The rank, empty for none, and the rest of a line."""
-    line = _COLOURS.sub("", line)
-    match = _RANK.match(line)
-    return (match[1], line[match.end() :]) if match else ("", line)
+def _before_launchers(lines: Sequence[str]) -> Sequence[str]:
+    """Without what launchers say at the end: on several machines there may be several."""
+    while (raised := exception_line(lines)) is not None and _LAUNCHERS.match(raised):
+        lines = lines[: last_traceback(lines)]
+    return lines
 
 
 def _signal(number: int) -> str:
@@ -125,10 +94,6 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
 async def last_errors(conn: Connection, task_id: str, container_ids: Collection[str]) -> list[str]:
@@ -152,4 +117,4 @@ async def last_errors(conn: Connection, task_id: str, container_ids: Collection[
 
 
 def _of_rank(rank: int, text: str) -> str:
-    return text if rank == NO_RANK or _RANK.match(text) else f"[rank{rank}]: {text}"
+    return text if rank == NO_RANK or of_rank(text)[0] else f"[rank{rank}]: {text}"

@@ -12,13 +12,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Optional
 
 #: Of ``tenax``, what is offered under the other name. ``determined.<name>`` is ``tenax.<name>``.
@@ -121,6 +121,12 @@ class _Same(Loader):
         module.__spec__ = self._spec
         if self._spec is not None:
             module.__loader__, module.__package__ = self._spec.loader, self._spec.parent
+
+    def get_code(self, _: str) -> Optional[CodeType]:
+        """For ``python -m``: a program of ``tenax`` under the other name."""
+        spec = importlib.util.find_spec(self._name)
+        loader = spec.loader if spec is not None else None
+        return loader.get_code(self._name) if isinstance(loader, InspectLoader) else None
 
 
 def _refusing(module: str, missing: frozenset[str]) -> Callable[[str], object]:

@@ -1,0 +1,69 @@
+"""What the last traceback in some lines of output says. Pure; standard library only, Python 3.9.
+
+A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Optional
+
+BEGINNING = "Traceback (most recent call last):"
+#: The line that names an exception: ``package.SomeError: text``.
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
+_RANK = re.compile(r"\[rank(\d+)\]: ?")
+_FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_LONGEST = 300
+
+
+def exception_line(lines: Sequence[str]) -> Optional[str]:
+    """The line that names the exception of the last traceback; None where there is none."""
+    start = last_traceback(lines)
+    if start is None:
+        return None
+    rank, _ = of_rank(lines[start])
+    for other, line in map(of_rank, lines[start + 1 :]):
+        if other == rank and line and not line[0].isspace() and _EXCEPTION.match(line):
+            return cut(line)
+    return None
+
+
+def last_frame(lines: Sequence[str]) -> str:
+    """Where the last traceback ends: ``code/train.py, line 12``; empty: nowhere.
+
+    The folders before the last one differ from run to run.
+    """
+    start = last_traceback(lines)
+    if start is None:
+        return ""
+    rank, _ = of_rank(lines[start])
+    frame = ""
+    for other, line in map(of_rank, lines[start + 1 :]):
+        if other == rank and line and not line[0].isspace():
+            break
+        match = _FRAME.match(line) if other == rank else None
+        if match:
+            frame = f"{'/'.join(match[1].split('/')[-2:])}, line {match[2]}"
+    return frame
+
+
+def last_traceback(lines: Sequence[str]) -> Optional[int]:
+    """The number of the line that it begins with."""
+    return next((at for at in range(len(lines) - 1, -1, -1) if of_rank(lines[at])[1].strip() == BEGINNING), None)
+
+
+def of_rank(line: str) -> tuple[str, str]:
+    """The rank, empty for none, and the rest of a line."""
+    line = _COLOURS.sub("", line)
+    match = _RANK.match(line)
+    return (match[1], line[match.end() :]) if match else ("", line)
+
+
+def cut(line: str) -> str:
+    """No longer than a reason may be."""
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."

@@ -1,0 +1,79 @@
+"""A second machine of a cluster: an agent of its own with all processes of its tasks, started and lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.kits.machine import Machine, wait_for
+
+
+@dataclass
+class SecondMachine:
+    """An agent of the same cluster in a directory of its own."""
+
+    place: Machine
+    directory: Path
+    slots: int = 1
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        flags = ["--master-url", self.place.url, "--agent-id", "second", "--dir", str(self.directory)]
+        flags += ["--slots", str(self.slots), "--slot-type", "cpu", "--runtime", "process"]
+        flags += ["--join-token-file", str(self.place.directory / "join-token")]
+        with (self.directory.parent / "second.log").open("ab") as log:
+            command = [sys.executable, "-m", "tenax.agent", *flags]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.place.environment)
+
+    def joined(self) -> None:
+        """Wait until the master has both."""
+        with self.place.client() as client:
+            wait_for(lambda: len(client.agents()) == 2 or None, "both machines")
+
+    def task_processes(self) -> list[int]:
+        """Every process of a task of this machine."""
+        return [pid for pid in self._processes() if pid not in self._family()]
+
+    def lose(self) -> None:
+        """Everything of it at once, without a word: stopped first, so that none of them sees another one go."""
+        assert self.process is not None
+        found = self._processes()
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        self.process.wait()
+
+    def _family(self) -> set[int]:
+        assert self.process is not None
+        family = psutil.Process(self.process.pid)
+        return {family.pid, *(child.pid for child in family.children(recursive=True))}
+
+    def _processes(self) -> list[int]:
+        """The agent, its children, and whatever names its directory: the tasks' have sessions of their own."""
+        pids = self._family()
+        for process in psutil.process_iter(["environ", "cwd"]):
+            named = [*(process.info["environ"] or {}).values(), process.info["cwd"] or ""]
+            if any(text.startswith(str(self.directory)) for text in named):
+                pids.add(process.pid)
+        return sorted(pids)
+
+
+@contextlib.contextmanager
+def second_machine(place: Machine, slots: int) -> Iterator[SecondMachine]:
+    """Beside ``place``, lost in the end."""
+    made = SecondMachine(place, place.directory.parent / "second", slots)
+    made.start()
+    try:
+        made.joined()
+        yield made
+    finally:
+        made.lose()

@@ -1,0 +1,115 @@
+"""The command line of the launcher: what it makes of its words and of what the cluster says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from tenax.core.info import ClusterInfo
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+from tenax.launch import torch_distributed
+from tenax.launch.torch_distributed import Job, parse
+from tests.exec.place import SOURCE
+from tests.kits.interpreters import interpreters
+
+CLUSTER: JsonObject = {
+    "master_url": "http://master:8080",
+    "cluster_id": "c",
+    "agent_id": "a",
+    "slot_ids": [0, 1],
+    "task_id": "t",
+    "allocation_id": "t.1",
+    "session_token": "s",
+    "task_type": "TRIAL",
+}
+TRIAL: JsonObject = {
+    "trial_id": 1,
+    "experiment_id": 1,
+    "trial_seed": 1,
+    "hparams": {},
+    "config": {},
+    "steps_completed": 0,
+    "trial_run_id": 1,
+}
+PORTS = {"DTRAIN_SSH_PORT": "12382", "C10D_PORT": "29432"}
+
+
+def uneven(member: int) -> ClusterInfo:
+    """Two machines, three slots and two."""
+    met: JsonObject = {
+        "container_addrs": ["10.0.0.1", "10.0.0.2"],
+        "container_rank": member,
+        "container_slot_counts": [3, 2],
+    }
+    return ClusterInfo(CLUSTER, TRIAL, met)
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "command"),
+    [
+        ("python3 train.py --lr 0.1", "", "python3 train.py --lr 0.1"),
+        ("train.py --lr 0.1", "", f"{sys.executable} train.py --lr 0.1"),
+        ("-m pkg.train -- x", "", f"{sys.executable} -m pkg.train -- x"),
+        ("-- python3 train.py", "", "python3 train.py"),
+        ("--nproc_per_node 2 -- train.py -- x", "--nproc_per_node 2", f"{sys.executable} train.py -- x"),
+        ("bash run.sh -- x", "", "bash run.sh -- x"),
+    ],
+)
+def test_words(words: str, options: str, command: str) -> None:
+    """As Determined's: options of torchrun before a lone ``--``, then the command; a Python file needs no python3."""
+    assert parse(words.split()) == (options.split(), command.split())
+
+
+@pytest.mark.parametrize("words", ["", "--", "--nproc_per_node 2", "--nproc_per_node 2 --", "--trial model:Trial"])
+def test_no_command(words: str) -> None:
+    """What cannot be started is told with the usage, or what it needs."""
+    with pytest.raises(InvalidInput, match=r"no command to start\n\nusage|Determined's own package"):
+        parse(words.split())
+
+
+def test_uneven_machines() -> None:
+    """Every machine starts as many ranks as it has slots, and knows how many machines there are."""
+    first, second = (Job.of(uneven(member), PORTS).torchrun([], ["python3", "x"], 29432) for member in (0, 1))
+    for words, rank, slots in ((first, "0", "3"), (second, "1", "2")):
+        told = dict(pairwise(words))
+        assert (told["--nnodes"], told["--node_rank"], told["--nproc_per_node"]) == ("2", rank, slots)
+        assert (told["--master_addr"], told["--master_port"], told["--max_restarts"]) == ("10.0.0.1", "29432", "0")
+
+
+def test_options_win() -> None:
+    """What a user tells torchrun stands after what we do."""
+    words = Job.of(uneven(0), PORTS).torchrun(["--nproc_per_node", "1"], ["x"], 29432)
+    assert words[words.index("--no_python") - 2 : words.index("--no_python")] == ["--nproc_per_node", "1"]
+
+
+def test_interfaces_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator's counts for gloo and NCCL, else the one that leads to the others for gloo; the user's above all."""
+    asked = []
+    monkeypatch.setattr(torch_distributed, "interface_towards", lambda address: asked.append(address) or "eth7")
+    jobs = [Job.of(uneven(member), PORTS) for member in (0, 1)]
+    assert [job.environment({}).get("GLOO_SOCKET_IFNAME") for job in jobs] == ["eth7", "eth7"]
+    assert asked == ["10.0.0.2", "10.0.0.1"]
+    assert "NCCL_SOCKET_IFNAME" not in jobs[0].environment({})
+    chosen = jobs[0].environment({"DET_INTER_NODE_NETWORK_INTERFACE": "ib0", "NCCL_SOCKET_IFNAME": "mine"})
+    assert (chosen["GLOO_SOCKET_IFNAME"], chosen["NCCL_SOCKET_IFNAME"]) == ("ib0", "mine")
+    alone = Job.of(None, {}).environment({})
+    assert not {name for name in alone if "IFNAME" in name}
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_a_python_without_torch(python: str) -> None:
+    """Says so, with its own path, under every Python that is served."""
+    done = subprocess.run(
+        [python, "-S", "-m", "tenax.launch.torchrun"], env={"PYTHONPATH": SOURCE}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "torch cannot be imported by" in done.stderr
+    assert "Traceback" not in done.stderr
+    helped = subprocess.run(
+        [python, "-m", "tenax.launch.torch_distributed", "-h"], env={"PYTHONPATH": SOURCE}, capture_output=True
+    )
+    assert helped.stdout.startswith(b"usage: python3 -m tenax.launch.torch_distributed")

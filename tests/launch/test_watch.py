@@ -1,0 +1,106 @@
+"""Launchers of several machines, each a process with a pretended torchrun: who failed first, and who ends how."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+
+import pytest
+
+from tests.exec.place import SOURCE
+from tests.kits.ports import free_port
+
+#: A launcher, with a shell script in place of torchrun; waits are short for what never comes.
+LAUNCHER = """
+import subprocess, sys, os
+from tenax.launch import watch
+from tenax.launch.failures import LaunchersApart, connect
+watch.YIELD_S, watch.NEWS_S = 0.2, 20.0
+member, machines, port = map(int, sys.argv[1:4])
+addresses = ["127.0.0.1"] * machines
+try:
+    launchers = connect(member, addresses, port, float(os.environ.get("MEETING", 30))) if machines > 1 else None
+except LaunchersApart as apart:
+    print("tenax:", apart, file=sys.stderr)
+    sys.exit(1)
+with watch.Watch(addresses, launchers) as over:
+    child = subprocess.Popen(["sh", "-c", sys.argv[4]], env={**os.environ, **over.environment})
+    sys.exit(over.over(child))
+"""
+#: A rank that fails, below the wrapper.
+FAILS = f'{sys.executable} -m tenax.launch.wrap_rank {{rank}} sh -c "{{then}}"'
+
+
+def launch(scripts: Sequence[str], machines: int = 0, **env: str) -> list[subprocess.Popen[str]]:
+    port = free_port()
+    return [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(LAUNCHER),
+                str(member),
+                str(machines or len(scripts)),
+                str(port),
+                script,
+            ],
+            env={**os.environ, "PYTHONPATH": SOURCE, "DET_SESSION_TOKEN": "secret", **env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for member, script in enumerate(scripts)
+    ]
+
+
+def ended(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
+    """Exit codes and errors."""
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    return [(process.returncode, error) for process, error in zip(processes, errors, strict=True)]
+
+
+@pytest.mark.parametrize("culprit", [0, 1])
+def test_the_machine_of_the_rank_that_failed_first_is_named_by_all(culprit: int) -> None:
+    """Its peers fail because of it, and say whose failure it was; the exit code is that of the first."""
+    scripts = [f"sleep 60 & trap 'kill $!; {FAILS.format(rank=n, then='exit 3')}; exit 1' TERM; wait" for n in (0, 1)]
+    scripts[culprit] = FAILS.format(rank=culprit, then="exit 7")
+    outcomes = ended(launch(scripts))
+    assert [code for code, _ in outcomes] == [7, 7]
+    first = f"tenax: rank {culprit} failed first, with exit code 7"
+    assert outcomes[culprit][1].splitlines()[-1] == first
+    assert outcomes[1 - culprit][1].splitlines()[-1] == f"{first}, on the machine at 127.0.0.1"
+
+
+def test_all_end_well() -> None:
+    """Nobody waits for anybody."""
+    assert ended(launch(["true", "true", "true"])) == [(0, "")] * 3
+
+
+def test_a_launcher_whose_chief_has_ended() -> None:
+    """Its own ranks' failure is then the first that it knows of."""
+    first, second = launch(["true", f"read line; {FAILS.format(rank=1, then='exit 9')}"])
+    assert first.wait(60) == 0
+    _, error = second.communicate("go on\n", timeout=60)
+    assert (second.returncode, error.splitlines()[-1]) == (9, "tenax: rank 1 failed first, with exit code 9")
+
+
+def test_a_signal_is_passed_on() -> None:
+    """Whoever asked for the end is not told of a failure."""
+    [process] = launch(["trap 'echo asked >&2; exit 1' TERM; echo ready; while :; do sleep 0.05; done"])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert ended([process]) == [(128 + signal.SIGTERM, "asked\n")]
+
+
+def test_machines_that_do_not_reach_each_other() -> None:
+    """Are told soon which, at which address and port, and what to look at; torch waits for many minutes."""
+    [alone] = ended(launch(["true"], machines=2, MEETING="0.2"))
+    assert alone[0] == 1
+    assert "machine 1 did not join machine 0" in alone[1]
+    assert "docs/distributed.md" in alone[1]
