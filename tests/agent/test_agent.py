@@ -8,9 +8,8 @@ import stat
 
 import pytest
 
-from tenax import background
 from tenax.agent.fleet import Fleet
-from tenax.backoff import Backoff
+from tenax.backoff import Backoff, background
 from tenax.errors import UserError
 from tenax.wire.agents import Exit, SessionRefused
 from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec

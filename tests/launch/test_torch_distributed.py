@@ -12,7 +12,7 @@ from tenax.core.info import ClusterInfo
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 from tenax.launch import torch_distributed
-from tenax.launch.torch_distributed import Job, parse
+from tenax.launch.torch_distributed import RanksHere, parse
 from tests.exec.place import SOURCE
 from tests.kits.interpreters import interpreters
 
@@ -73,7 +73,7 @@ def test_no_command(words: str) -> None:
 
 def test_uneven_machines() -> None:
     """Every machine starts as many ranks as it has slots, and knows how many machines there are."""
-    first, second = (Job.of(uneven(member), PORTS).torchrun([], ["python3", "x"], 29432) for member in (0, 1))
+    first, second = (RanksHere.of(uneven(member), PORTS).torchrun([], ["python3", "x"], 29432) for member in (0, 1))
     for words, rank, slots in ((first, "0", "3"), (second, "1", "2")):
         told = dict(pairwise(words))
         assert (told["--nnodes"], told["--node_rank"], told["--nproc_per_node"]) == ("2", rank, slots)
@@ -82,7 +82,7 @@ def test_uneven_machines() -> None:
 
 def test_options_win() -> None:
     """What a user tells torchrun stands after what we do."""
-    words = Job.of(uneven(0), PORTS).torchrun(["--nproc_per_node", "1"], ["x"], 29432)
+    words = RanksHere.of(uneven(0), PORTS).torchrun(["--nproc_per_node", "1"], ["x"], 29432)
     assert words[words.index("--no_python") - 2 : words.index("--no_python")] == ["--nproc_per_node", "1"]
 
 
@@ -90,13 +90,13 @@ def test_interfaces_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator's counts for gloo and NCCL, else the one that leads to the others for gloo; the user's above all."""
     asked = []
     monkeypatch.setattr(torch_distributed, "interface_towards", lambda address: asked.append(address) or "eth7")
-    jobs = [Job.of(uneven(member), PORTS) for member in (0, 1)]
+    jobs = [RanksHere.of(uneven(member), PORTS) for member in (0, 1)]
     assert [job.environment({}).get("GLOO_SOCKET_IFNAME") for job in jobs] == ["eth7", "eth7"]
     assert asked == ["10.0.0.2", "10.0.0.1"]
     assert "NCCL_SOCKET_IFNAME" not in jobs[0].environment({})
     chosen = jobs[0].environment({"DET_INTER_NODE_NETWORK_INTERFACE": "ib0", "NCCL_SOCKET_IFNAME": "mine"})
     assert (chosen["GLOO_SOCKET_IFNAME"], chosen["NCCL_SOCKET_IFNAME"]) == ("ib0", "mine")
-    alone = Job.of(None, {}).environment({})
+    alone = RanksHere.of(None, {}).environment({})
     assert not {name for name in alone if "IFNAME" in name}
 
 

@@ -27,7 +27,7 @@ try:
 except LaunchersApart as apart:
     print("tenax:", apart, file=sys.stderr)
     sys.exit(1)
-with watch.Watch(addresses, launchers) as over:
+with watch.RankWatch(addresses, launchers) as over:
     child = subprocess.Popen(["sh", "-c", sys.argv[4]], env={**os.environ, **over.environment})
     sys.exit(over.over(child))
 """

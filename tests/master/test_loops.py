@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tenax import background
-from tenax.backoff import Backoff
+from tenax.backoff import Backoff, background
 from tenax.errors import Stale
 from tenax.master.loops import lease_keeper
 from tenax.master.loops import loop as loops

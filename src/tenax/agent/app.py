@@ -25,7 +25,7 @@ from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import AgentSession, Face
-from tenax.background import keep_running
+from tenax.backoff.background import keep_running
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind

@@ -23,7 +23,7 @@ from tenax.errors import InvalidInput, TenaxError
 from tenax.launch.failures import connect
 from tenax.launch.interfaces import interface_towards
 from tenax.launch.shared_storage import warn_where_apart
-from tenax.launch.watch import Watch
+from tenax.launch.watch import RankWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ many as torchrun is told to start: python3 -m tenax.launch.torch_distributed --n
 _LAUNCHERS_PORT, _TORCHRUNS_PORT = 12350, 29400
 
 
-class Job:
+class RanksHere:
     """The members of this trial and their ranks, seen from one of them."""
 
     def __init__(self, addresses: Sequence[str], member: int, slots: Sequence[int], env: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ class Job:
         self.torchruns_port = int(env.get("C10D_PORT") or _TORCHRUNS_PORT)
 
     @classmethod
-    def of(cls, info: Optional[ClusterInfo], env: Mapping[str, str]) -> Job:
+    def of(cls, info: Optional[ClusterInfo], env: Mapping[str, str]) -> RanksHere:
         """What the cluster says; off it, this machine."""
         if info is None:
             return cls(["127.0.0.1"], 0, [], env)
@@ -125,11 +125,11 @@ def main() -> int:
     try:
         options, command = parse(words)
         info = get_cluster_info()
-        job = Job.of(info, os.environ)
+        job = RanksHere.of(info, os.environ)
         launchers = None if job.alone else connect(job.member, job.addresses, job.launchers_port)
         if launchers is not None and info is not None:
             warn_where_apart(launchers, job.addresses, _storage(info))
-        with Watch(job.addresses, launchers) as watch:
+        with RankWatch(job.addresses, launchers) as watch:
             port = job.torchruns_port if not job.alone or "C10D_PORT" in os.environ else _free_port()
             env = {**job.environment(os.environ), **watch.environment}
             return watch.over(subprocess.Popen(job.torchrun(options, command, port), env=env))

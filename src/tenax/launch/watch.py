@@ -41,7 +41,7 @@ class _Ended:
         self.code = code
 
 
-class Watch:
+class RankWatch:
     """Over the ranks of one member. ``launchers``: those of all members; None: it is alone."""
 
     def __init__(self, addresses: list[str], launchers: Optional[Star]) -> None:
@@ -64,7 +64,7 @@ class Watch:
         #: For the ranks.
         self.environment = {MAILBOX: self._mailbox.path}
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> RankWatch:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -62,7 +62,7 @@ class Prefixer:
         return self._prefix + rest + b"\n" if rest else b""
 
 
-class Stream:
+class RankOutput:
     """A thread that copies one stream of the command, with the prefix."""
 
     def __init__(self, source: Optional[IO[bytes]], target: int, prefix: bytes) -> None:
@@ -116,7 +116,7 @@ def run(rank: int, command: list[str]) -> int:
         post(Failure(rank, code, time.monotonic()))
         return code
     on_signals(_PASSED_ON, child.send_signal)
-    streams = [Stream(child.stdout, 1, prefix), Stream(child.stderr, 2, prefix)]
+    streams = [RankOutput(child.stdout, 1, prefix), RankOutput(child.stderr, 2, prefix)]
     status = child.wait()
     ended = time.monotonic()
     code = status if status >= 0 else 128 - status
@@ -127,7 +127,7 @@ def run(rank: int, command: list[str]) -> int:
     return code
 
 
-def _failure(rank: int, code: int, ended: float, errors: Stream) -> Failure:
+def _failure(rank: int, code: int, ended: float, errors: RankOutput) -> Failure:
     """When it failed for its peers, who lose it while it ends, and why."""
     printed = errors.traceback_at
     if printed is not None and ended - printed < _RECENT_S:

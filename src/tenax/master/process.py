@@ -25,7 +25,7 @@ import asyncpg
 import structlog
 import uvicorn
 
-from tenax.background import keep_running
+from tenax.backoff.background import keep_running
 from tenax.config.master import MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tenax.background import keep_running
+from tenax.backoff.background import keep_running
 from tenax.config.master import BudgetSettings
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.budget import Budget, Notices, largest_of, usage_of

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from tenax.background import keep_running
+from tenax.backoff.background import keep_running
 from tenax.config.master import MasterSettings
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
