@@ -104,6 +104,11 @@ FREE = {
     ("webhook", "set-url"): {"url"},
     ("queue", "update-batch"): {"operations"},
     ("usage", "aggregated"): {"start_date", "end_date"},
+    # Runs by hand are on this machine.
+    ("local", "metrics"): {"names"},
+    ("local", "resume"): {"name"},
+    ("local", "rm"): {"names"},
+    ("sync",): {"names"},
     ("usage", "raw"): {"after", "before"},
     ("master", "message", "set"): {"text"},
 }

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Iterator, Mapping, Optional
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.local.up import directory_option, state_of
 
 if TYPE_CHECKING:
     from tenax.local.state_dir import StateDir
 
 
-@click.command()
-@click.argument("target", type=click.Path(path_type=Path))
+@click.command(cls=StrictCommand)
+@click.argument("target", type=click.Path())
 @directory_option
-def backup(target: Path, directory: Optional[Path]) -> int:
+def backup(target: str, directory: Optional[Path]) -> int:
     """Write the database of the cluster on this machine, and its passwords and tokens, into the new directory TARGET.
 
     The cluster may be up or down. Checkpoints are not in it: copy their directory as well. It is restored with
@@ -30,7 +31,7 @@ def backup(target: Path, directory: Optional[Path]) -> int:
     refuse_without_servers()
     state = state_of(directory)
     _refuse_database_elsewhere(state)
-    place = target.expanduser().absolute()
+    place = Path(target).expanduser().absolute()
     with _database_of(state) as server:
         size = back_up(state, server, place)
     output.say(f"{place} has the database ({size / 2**20:.1f} MiB), passwords and tokens: it is for your eyes alone.")
@@ -38,7 +39,7 @@ def backup(target: Path, directory: Optional[Path]) -> int:
     return exits.OK
 
 
-@click.command()
+@click.command(cls=StrictCommand)
 @click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @directory_option
 def restore(source: Path, directory: Optional[Path]) -> int:

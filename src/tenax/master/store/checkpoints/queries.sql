@@ -119,13 +119,18 @@ where t.experiment_id = $1 and t.state = 'ACTIVE';
 
 -- name: request_removals
 -- Also where a narrower removal waits: what is requested last is done.
-with requested as (
-    update checkpoints set removal_requested = true, version = version + 1
+with held as (
+    select uuid from checkpoints
     where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
-    returning uuid)
+    order by uuid for no key update),
+requested as (
+    update checkpoints c set removal_requested = true, version = version + 1
+    from held where c.uuid = held.uuid
+    returning c.uuid)
 insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
 from requested d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
+order by d.uuid
 on conflict (uuid) do update
 set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, delegated = false,
     -- A task that it is assigned to may delete less: its report does not count any more.
@@ -292,6 +297,12 @@ cross join lateral (select coalesce(d.config, k.spec -> 'config') as config) x
 where r.delegated and r.task_id is null and r.retry_at <= now()
 order by r.asked_at, r.uuid
 limit $1;
+
+-- name: hold_unassigned
+-- All that is given to tasks in one transaction, in the order in which whoever requests removals holds them.
+select uuid from removals
+where uuid = any($1::text[]) and delegated and task_id is null
+order by uuid for no key update;
 
 -- name: tensorboards
 -- Of experiments that are being deleted: their TensorBoard files go with their last checkpoints.

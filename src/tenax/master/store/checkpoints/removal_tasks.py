@@ -77,8 +77,9 @@ async def any_delegated(conn: Connection) -> bool:
 
 
 async def unassigned(conn: Connection, limit: int) -> list[UnassignedRemoval]:
-    """Those whose time has come, the oldest first."""
+    """Those whose time has come, the oldest first; held."""
     rows = await conn.fetch(Q.unassigned, limit)
+    held = {row["uuid"] for row in await conn.fetch(Q.hold_unassigned, [row["uuid"] for row in rows])}
     return [
         UnassignedRemoval(
             row["uuid"],
@@ -89,6 +90,7 @@ async def unassigned(conn: Connection, limit: int) -> list[UnassignedRemoval]:
             TaskSetup(row["pool"], row["workspace_id"], row["environment"], row["bind_mounts"]),
         )
         for row in rows
+        if row["uuid"] in held
     ]
 
 
