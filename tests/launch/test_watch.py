@@ -28,8 +28,8 @@ except LaunchersApart as apart:
     print("tenax:", apart, file=sys.stderr)
     sys.exit(1)
 with watch.RankWatch(addresses, launchers) as over:
-    child = subprocess.Popen(["sh", "-c", sys.argv[4]], env={**os.environ, **over.environment})
-    sys.exit(over.over(child))
+    env = {**os.environ, **over.environment}
+    sys.exit(over.over(lambda: subprocess.Popen(["sh", "-c", sys.argv[4]], env=env)))
 """
 #: A rank that fails, below the wrapper.
 FAILS = f'{sys.executable} -m tenax.launch.wrap_rank {{rank}} sh -c "{{then}}"'

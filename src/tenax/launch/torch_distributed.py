@@ -132,7 +132,7 @@ def main() -> int:
         with RankWatch(job.addresses, launchers) as watch:
             port = job.torchruns_port if not job.alone or "C10D_PORT" in os.environ else _free_port()
             env = {**job.environment(os.environ), **watch.environment}
-            return watch.over(subprocess.Popen(job.torchrun(options, command, port), env=env))
+            return watch.over(lambda: subprocess.Popen(job.torchrun(options, command, port), env=env))
     except (TenaxError, OSError) as error:
         say(str(error))
         return 1

@@ -14,6 +14,7 @@ from tenax.launch.signals import on_signals
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
     from typing import Optional, Union
 
     from tenax.core.collectives import Star
@@ -72,16 +73,21 @@ class RankWatch:
         if self._peers is not None:
             self._peers.close()
 
-    def over(self, torchrun: subprocess.Popen[bytes]) -> int:
-        """The exit code for this launcher, once ``torchrun`` has ended."""
+    def over(self, start: Callable[[], subprocess.Popen[bytes]]) -> int:
+        """``start`` torchrun; the exit code for this launcher, once it has ended. Raises what ``start`` raises."""
+        started = threading.Event()
 
         def pass_on(number: int) -> None:
             if number != signal.SIGUSR2:
                 self._signal = number
                 self._stopped.set()
+            started.wait()
             torchrun.send_signal(number)
 
+        # Before it runs: a signal that comes as it starts would end this program alone.
         on_signals(_PASSED_ON, pass_on)
+        torchrun = start()
+        started.set()
         threading.Thread(target=lambda: self._events.put(_Ended(torchrun.wait())), daemon=True).start()
         while self._ended is None or self._undecided():
             event = self._next()

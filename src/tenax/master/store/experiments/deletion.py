@@ -83,6 +83,7 @@ async def delete_rows(conn: Connection, experiment_id: int) -> None:
         return
     if await conn.fetchval(Q.lock_deleting, experiment_id) is None:
         return
+    await conn.execute(Q.hold_removals, experiment_id)
     trials = await conn.fetch(Q.deletion_trials, experiment_id)
     # Output first: in which months it is goes with its tasks, and those with the experiment.
     await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])

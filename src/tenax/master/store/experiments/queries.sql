@@ -283,6 +283,17 @@ order by c.uuid;
 -- name: lock_deleting
 select id from experiments where id = $1 and state = 'DELETING' for update;
 
+-- name: hold_removals
+-- In the order in which everyone holds them: what deletes rows because others go has none.
+select r.uuid
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+join trials t on t.id = k.trial_id
+where t.experiment_id = $1
+order by r.uuid for update of r;
+
 -- name: delete_experiment
 delete from experiments where id = $1;
 
