@@ -39,6 +39,18 @@ async def shown(api: Api, number: int) -> dict[str, object]:
     return found
 
 
+async def test_hyperparameters_that_no_script_has_cost_their_line(api: Api) -> None:
+    """So many that the master would be busy with them alone, and text that no database takes: the rest is stored."""
+    number = await trial(api)
+    many = {"hparams": {f"h{place}": place for place in range(20_000)}}
+    answer = await ship(api.user, number, line(1, "run_start", many) + metrics(2, 1, score=3.0))
+    assert answer["acked"] == 2
+    assert "at most" in str(answer["refused"])
+    answer = await ship(api.user, number, line(3, "run_start", {"hparams": {"a\0": "b\0"}}) + metrics(4, 2, score=2.0))
+    assert answer["acked"] == 4
+    assert (await shown(api, number))["bestValidation"] is not None
+
+
 async def test_lines_are_stored_once(api: Api) -> None:
     """What is sent again is nothing new; a gap is answered with where to go on; no lines are a question."""
     number = await trial(api)
