@@ -76,7 +76,11 @@ async def test_an_agent_that_is_turned_off_is_left_at_once(database: Database) -
         again = await hands.started.get()
         assert again.allocation_id == first.allocation_id.removesuffix("1") + "2"
         assert await where.ended(experiment) == "COMPLETED"
-        assert await where.value("select count(*) from slots_in_use") == 0
+
+        async def is_free() -> bool:
+            return await where.value("select count(*) from slots_in_use") == 0
+
+        await where.until(is_free)
 
 
 async def test_an_agent_that_is_drained_ends_its_work_and_takes_none(database: Database) -> None:

@@ -57,9 +57,9 @@ def _values(value: Json) -> int:
     """How many a document has at its ends."""
     waiting, count = [value], 0
     while waiting and count <= MOST_HPARAMS:
-        one = waiting.pop()
+        last = waiting.pop()
         count += 1
-        waiting.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        waiting.extend(last.values() if isinstance(last, dict) else last if isinstance(last, list) else ())
     return count
 
 
