@@ -1,4 +1,8 @@
 # Every target makes what it needs; nothing is expected but Python 3.11 or newer and pip.
+
+# Tests start our programs some hundred times: compiled modules are kept, whatever the environment says of others.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

@@ -3,7 +3,13 @@
     with ordeal(place, tmp_path, figures, "a name", seed) as chance:
         ...  # begin the fault, and end it before the block ends; ``chance`` is seeded by name and seed
 
-The block begins at a seeded instant of the search. What must hold afterwards, whatever the fault was:
+The block begins at a seeded instant of the search. Several faults befall one search, one after another, by
+
+    with ordeals(place, tmp_path, figures) as befalls:
+        with befalls("a name", seed) as chance:
+            ...
+
+What must hold afterwards, whatever the faults were:
 
 - the search completes, with as many trials as were asked for, and its journal has no gap;
 - no healthy task was ended: each trial ran in one container, and none was tried again (but with ``tried_again``);
@@ -16,7 +22,7 @@ Where the database was replaced by an older copy (``restored``) this holds for t
 container that had ended and gone by then cannot say again what the copy lacks: its exit says so, and its trial goes on
 with another. What the copy does not know is left alone.
 
-Told as a figure: the seconds from the fault's end to the next entry of a search's journal.
+Told as a figure: the seconds from each fault's end to the next entry of a search's journal.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -73,6 +79,18 @@ class _Running:
     work: Work
 
 
+#: What befalls a search, from a seeded instant on: its name, and the seed.
+Befalls = Callable[[str, int], AbstractContextManager[random.Random]]
+
+
+@dataclass(frozen=True)
+class _Fault:
+    name: str
+    seed: int
+    lasted_s: float
+    ended_at: datetime
+
+
 @contextmanager
 def ordeal(
     place: FaultyCluster,
@@ -86,23 +104,60 @@ def ordeal(
     tried_again: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[random.Random]:
-    """See above. Raises AssertionError."""
-    chance = random.Random(f"{name} {seed}")
+    """One fault. Raises AssertionError."""
+    within_s = _WITHIN_S if work == Work() else 1.0
+    with _through(
+        place, directory, figures, work, within_s, environment, restored=restored, tried_again=tried_again
+    ) as befalls:
+        with befalls(name, seed) as chance:
+            yield chance
+
+
+@contextmanager
+def ordeals(
+    place: FaultyCluster, directory: Path, figures: Figures, *, environment: Mapping[str, str] | None = None
+) -> Iterator[Befalls]:
+    """Several faults, each within a second after the one before. Raises AssertionError."""
+    with _through(place, directory, figures, Work(), 1.0, environment) as befalls:
+        yield befalls
+
+
+@contextmanager
+def _through(
+    place: FaultyCluster,
+    directory: Path,
+    figures: Figures,
+    work: Work,
+    within_s: float,
+    environment: Mapping[str, str] | None,
+    *,
+    restored: bool = False,
+    tried_again: bool = False,
+) -> Iterator[Befalls]:
     running = _begin(place, directory, work, environment or {})
-    time.sleep(chance.uniform(0.0, _WITHIN_S if work == Work() else 1.0))
-    began = time.monotonic()
-    yield chance
-    lasted = time.monotonic() - began
-    ended_at = place.now()
+    faults: list[_Fault] = []
+
+    @contextmanager
+    def befalls(name: str, seed: int) -> Iterator[random.Random]:
+        chance = random.Random(f"{name} {seed}")
+        time.sleep(chance.uniform(0.0, within_s))
+        going_on = place.value("select ended_at is null from experiments where id = $1", running.search)
+        assert going_on is True, f"the search had ended before {name}"
+        began = time.monotonic()
+        yield chance
+        faults.append(_Fault(name, seed, round(time.monotonic() - began, 2), place.now()))
+
+    yield befalls
     lost = _account(place, running, restored=restored, tried_again=tried_again)
-    figures.tell(
-        "next decision after a fault",
-        fault=name,
-        seed=seed,
-        lasted_s=round(lasted, 2),
-        next_decision_s=next_decision(place, ended_at),
-        **lost,
-    )
+    for fault in faults:
+        figures.tell(
+            "next decision after a fault",
+            fault=fault.name,
+            seed=fault.seed,
+            lasted_s=fault.lasted_s,
+            next_decision_s=next_decision(place, fault.ended_at),
+            **lost,
+        )
 
 
 def next_decision(place: FaultyCluster, since: datetime) -> float | None:

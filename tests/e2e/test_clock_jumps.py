@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.ordeal import SMALL, Work, ordeal
+from tests.e2e.ordeal import ordeal, ordeals
 from tests.kits.faulty_cluster import FaultyCluster, faulty_cluster
 from tests.kits.figures import Figures
 from tests.kits.inside_faults import CACHE_S, ROLES, InsideFaults
@@ -38,18 +38,18 @@ def clocks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocks]:
         yield Clocks(up, faults)
 
 
-def jump(clocks: Clocks, directory: Path, figures: Figures, role: str, hours: int, seed: int, work: Work) -> None:
+def name_of(role: str, hours: int) -> str:
+    return f"the clock of the {role} jumps by {hours:+d} h"
+
+
+def jump(clocks: Clocks, role: str, hours: int, seconds: float) -> None:
     """There, and after a while back again: the second jump is one in the other direction."""
-    name = f"the clock of the {role} jumps by {hours:+d} h"
-    with ordeal(
-        clocks.place, directory, figures, name, seed, work=work, environment=clocks.faults.environment
-    ) as chance:
-        clocks.faults.jump(role, hours * HOUR_S)
-        if role == "master":
-            wait_for(lambda: abs(_ahead_s(clocks.place) - hours * HOUR_S) < HOUR_S / 2, "the master's clock to jump")
-        time.sleep(CACHE_S + chance.uniform(0.0, 5.0 if work == Work() else 0.5))
-        clocks.faults.jump(role, 0)
-        time.sleep(CACHE_S)
+    clocks.faults.jump(role, hours * HOUR_S)
+    if role == "master":
+        wait_for(lambda: abs(_ahead_s(clocks.place) - hours * HOUR_S) < HOUR_S / 2, "the master's clock to jump")
+    time.sleep(CACHE_S + seconds)
+    clocks.faults.jump(role, 0)
+    time.sleep(CACHE_S)
 
 
 def _ahead_s(place: FaultyCluster) -> float:
@@ -58,14 +58,14 @@ def _ahead_s(place: FaultyCluster) -> float:
         return float(parsedate_to_datetime(reply.headers["Date"]).timestamp() - time.time())
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("hours", [1, -1])
-@pytest.mark.parametrize("role", ROLES)
-def test_a_clock_that_jumps_loses_nothing(
-    clocks: Clocks, tmp_path: Path, figures: Figures, role: str, hours: int
-) -> None:
-    """Each once."""
-    jump(clocks, tmp_path, figures, role, hours, 0, SMALL)
+@pytest.mark.timeout(240)
+def test_clocks_that_jump_lose_nothing(clocks: Clocks, tmp_path: Path, figures: Figures) -> None:
+    """Each there and back, one after another, in one search."""
+    with ordeals(clocks.place, tmp_path, figures, environment=clocks.faults.environment) as befalls:
+        for role in ROLES:
+            for hours in (1, -1):
+                with befalls(name_of(role, hours), 0) as chance:
+                    jump(clocks, role, hours, chance.uniform(0.0, 0.5))
 
 
 @pytest.mark.long
@@ -76,5 +76,7 @@ def test_a_clock_that_jumps_loses_nothing(
 def test_ten_clocks_that_jump_lose_nothing(
     clocks: Clocks, tmp_path: Path, figures: Figures, role: str, hours: int, seed: int
 ) -> None:
-    """Each ten times, at other instants and for longer."""
-    jump(clocks, tmp_path, figures, role, hours, seed, Work())
+    """Each ten times, in a search of its own, and for longer."""
+    environment = clocks.faults.environment
+    with ordeal(clocks.place, tmp_path, figures, name_of(role, hours), seed, environment=environment) as chance:
+        jump(clocks, role, hours, chance.uniform(0.0, 5.0))

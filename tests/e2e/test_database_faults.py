@@ -1,6 +1,6 @@
 """Nothing is lost when the database is away in whatever way, at a seeded random instant of a search.
 
-`make test` lets each fault happen once, to a small search; `make test-long` ten times.
+`make test` lets all of them happen to one search; `make test-long` each ten times, to searches of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.ordeal import SMALL, ordeal
+from tests.e2e.ordeal import SMALL, ordeal, ordeals
 from tests.kits.faulty_cluster import FaultyCluster, faulty_cluster
 from tests.kits.figures import Figures
 
@@ -63,15 +63,13 @@ FAULTS: dict[str, tuple[Fault, float, float]] = {
 }
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_database_loses_nothing(
-    place: FaultyCluster, tmp_path: Path, figures: Figures, fault: str
-) -> None:
-    """Each once, for as short as it may be."""
-    strike, least, _ = FAULTS[fault]
-    with ordeal(place, tmp_path, figures, fault, 0, work=SMALL):
-        strike(place, least)
+@pytest.mark.timeout(240)
+def test_faults_of_the_database_lose_nothing(place: FaultyCluster, tmp_path: Path, figures: Figures) -> None:
+    """Each for as short as it may be, one after another, in one search."""
+    with ordeals(place, tmp_path, figures) as befalls:
+        for fault, (strike, least, _) in FAULTS.items():
+            with befalls(fault, 0):
+                strike(place, least)
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """Nothing is lost: each part is killed at a seeded random instant of a search, which ends as if it had not been.
 
-`make test` kills each part once, in a search of half the size; `make test-long` ten times.
+`make test` kills each part once, what training does not notice in one search; `make test-long` ten times, in searches
+of their own.
 """
 
 from __future__ import annotations
@@ -117,10 +118,24 @@ FAULTS: dict[str, tuple[Fault, bool]] = {
 }
 
 
+@pytest.mark.timeout(240)
+def test_faults_that_training_does_not_notice_lose_nothing(place: Machine, tmp_path: Path) -> None:
+    """One kill of each part, one after another, in a running search."""
+    number = begin(place, tmp_path, Work())
+    for fault, (strike, training_is_spared) in FAULTS.items():
+        if training_is_spared:
+            time.sleep(pick(sorted(FAULTS).index(fault), 0.0, 1.0))
+            strike(place)
+            wait_for(place.answers, "an answer of the master")
+    hold_to_account(place, tmp_path, outlast(place, number), Work(), one_run_each=True)
+
+
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault", [fault for fault, (_, training_is_spared) in FAULTS.items() if not training_is_spared]
+)
 def test_a_fault_loses_nothing(place: Machine, tmp_path: Path, fault: str) -> None:
-    """One kill of each part, in a running search."""
+    """One kill, in a running search."""
     suffer(place, tmp_path, fault, 0, SMALL)
 
 
@@ -149,11 +164,17 @@ def test_a_master_that_is_away_for_a_while_loses_nothing(place: Machine, tmp_pat
 def suffer(place: Machine, directory: Path, fault: str, seed: int, work: Work) -> None:
     """Run a search, let the fault happen at a seeded instant, and hold the end against the books."""
     strike, training_is_spared = FAULTS[fault]
-    number = submit(place, directory, work)
-    wait_for(lambda: books.read(directory), "the first trial")
+    number = begin(place, directory, work)
     time.sleep(pick(seed * 100 + sorted(FAULTS).index(fault), 0.0, work.within_s))
     strike(place)
     hold_to_account(place, directory, outlast(place, number), work, one_run_each=training_is_spared)
+
+
+def begin(place: Machine, directory: Path, work: Work) -> int:
+    """Submit the search; once its first trial keeps its book."""
+    number = submit(place, directory, work)
+    wait_for(lambda: books.read(directory), "the first trial")
+    return number
 
 
 def away(place: Machine, directory: Path, seconds: float, work: Work) -> None:

@@ -1,7 +1,7 @@
 """Nothing is lost when a process of the cluster stands still for half a minute, at a seeded random instant of a search.
 
 A stopped process holds what it has: connections, locks, leases. The others cannot tell it from one that is slow.
-`make test` stops each once, for a moment; `make test-long` ten times.
+`make test` stops each for a moment, in one search; `make test-long` ten times, in searches of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.ordeal import SMALL, ordeal
+from tests.e2e.ordeal import ordeal, ordeals
 from tests.kits.faulty_cluster import ROLE, FaultyCluster, faulty_cluster
 from tests.kits.figures import Figures
 from tests.kits.machine import wait_for
@@ -96,14 +96,13 @@ def stand_still(place: FaultyCluster, chance: random.Random, find: Find, seconds
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("process", PROCESSES)
-def test_a_process_that_stands_still_loses_nothing(
-    place: FaultyCluster, tmp_path: Path, figures: Figures, process: str
-) -> None:
-    """Each once, for a moment."""
-    with ordeal(place, tmp_path, figures, f"{process} stopped", 0, work=SMALL) as chance:
-        stand_still(place, chance, PROCESSES[process], 1.0)
+@pytest.mark.timeout(240)
+def test_processes_that_stand_still_lose_nothing(place: FaultyCluster, tmp_path: Path, figures: Figures) -> None:
+    """Each for a moment, one after another, in one search."""
+    with ordeals(place, tmp_path, figures) as befalls:
+        for process, find in PROCESSES.items():
+            with befalls(f"{process} stopped", 0) as chance:
+                stand_still(place, chance, find, 1.0)
 
 
 @pytest.mark.long

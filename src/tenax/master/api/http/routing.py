@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from fastapi.responses import StreamingResponse
@@ -136,6 +137,7 @@ def in_order(nouns: Iterable[Routes]) -> list[Declared]:
     return declared
 
 
+@cache
 def _generality(path: str) -> tuple[int, ...]:
     """Part by part: 0 a literal, 1 a literal with a parameter in it, 2 a parameter, 3 all that follows."""
     return tuple(_openness(part) for part in path.split("/"))
