@@ -19,7 +19,7 @@ LAUNCHER = """
 import subprocess, sys, os
 from tenax.launch import watch
 from tenax.launch.failures import LaunchersApart, connect
-watch.YIELD_S, watch.NEWS_S = 0.2, 20.0
+watch.YIELD_S, watch.NEWS_S = 0.2, float(os.environ.get("NEWS", 20))
 member, machines, port = map(int, sys.argv[1:4])
 addresses = ["127.0.0.1"] * machines
 try:
@@ -83,7 +83,7 @@ def test_all_end_well() -> None:
 
 def test_a_launcher_whose_chief_has_ended() -> None:
     """Its own ranks' failure is then the first that it knows of."""
-    first, second = launch(["true", f"read line; {FAILS.format(rank=1, then='exit 9')}"])
+    first, second = launch(["true", f"read line; {FAILS.format(rank=1, then='exit 9')}"], NEWS="0.5")
     assert first.wait(60) == 0
     _, error = second.communicate("go on\n", timeout=60)
     assert (second.returncode, error.splitlines()[-1]) == (9, "tenax: rank 1 failed first, with exit code 9")

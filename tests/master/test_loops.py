@@ -136,15 +136,17 @@ async def test_a_loop_that_does_not_let_itself_be_cancelled_loses_its_lease(
     """It is given up, whatever the pass does."""
     monkeypatch.setattr(loops, "STEP_S", 0.1)
     monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
-    released = asyncio.Event()
+    began, released = asyncio.Event(), asyncio.Event()
 
     async def hang(number: int, woken: Woken) -> float | None:
+        began.set()
         while not released.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await released.wait()
         return None
 
     async with living(database, hang):
+        await began.wait()
         await until_taken(database)
         released.set()
 
@@ -154,16 +156,18 @@ async def test_a_loop_that_does_not_end_is_told_of(database: Database, monkeypat
     monkeypatch.setattr(loops, "STEP_S", 0.1)
     monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
     monkeypatch.setattr(lease_keeper, "_DEAF_S", 0.1)
-    released = asyncio.Event()
+    began, released = asyncio.Event(), asyncio.Event()
     told: asyncio.Queue[str] = asyncio.Queue()
 
     async def hang(number: int, woken: Woken) -> float | None:
+        began.set()
         while not released.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await released.wait()
         return None
 
     async with living(database, hang, on_deaf=told.put_nowait):
+        await began.wait()
         await until_taken(database)
         assert await told.get() == "the loop counting has hung, and does not end"
         released.set()
