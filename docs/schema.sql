@@ -206,6 +206,8 @@ CREATE TABLE cluster (
     name text NOT NULL DEFAULT ''::text,
     secret bytea NOT NULL,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
+    database_identity text,
+    restored_at timestamp with time zone,
     CONSTRAINT cluster_pkey PRIMARY KEY (only_row),
     CONSTRAINT cluster_only_row_check CHECK (only_row),
     CONSTRAINT cluster_secret_check CHECK (octet_length(secret) = 32)

@@ -20,6 +20,7 @@ from tests.kits.interpreters import interpreters
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
 
 RENDEZVOUS = f"/api/v1/allocations/{ALLOCATION}/resources/container-1/rendezvous"
+RESUME_POINT = f"/api/v1/allocations/{ALLOCATION}/resume_point"
 
 
 @pytest.fixture
@@ -221,6 +222,63 @@ def test_rendezvous(place: Place, master: TaskMaster) -> None:
         "container_rank": 1,
         "container_slot_counts": [1, 1],
     }
+
+
+def in_doubt(place: Place, base: Path, *there: str) -> None:
+    """The trial is to go on from a checkpoint that is not there; ``there`` are others."""
+    storage = {"type": "shared_fs", "host_path": str(base)}
+    place.configure(
+        checkpoint_storage=storage, entrypoint="echo from $DET_LATEST_CHECKPOINT after $DET_STEPS_COMPLETED"
+    )
+    place.env |= {"DET_LATEST_CHECKPOINT": "gone", "DET_STEPS_COMPLETED": "9", "TENAX_CHECKPOINT_IN_DOUBT": "look"}
+    for name in there:
+        (base / name).mkdir(parents=True)
+
+
+@pytest.mark.parametrize(("next_one", "expected"), [("older", "from older after 3"), (None, "from after 0")])
+def test_a_checkpoint_that_went_after_the_database_was_copied(
+    place: Place, master: TaskMaster, tmp_path: Path, next_one: str | None, expected: str
+) -> None:
+    """The trial goes on from the next that is there, or from the beginning, and says so."""
+    in_doubt(place, tmp_path / "storage", "older")
+    answer = {"checkpoint": next_one, "stepsCompleted": 3 if next_one else 0, "inDoubt": True}
+    master.answers[RESUME_POINT] = (200, answer, {})
+    code, out, _ = place.run()
+    said, printed = out.splitlines()
+    assert (code, printed) == (0, expected)
+    assert "checkpoint gone was deleted after the database was copied" in said
+    assert master.bodies[RESUME_POINT] == {"missing": "gone"}
+    assert json.loads((place.run_dir / "info/cluster.json").read_text())["latest_checkpoint"] == next_one
+
+
+def test_a_checkpoint_that_is_there_after_all(place: Place, master: TaskMaster, tmp_path: Path) -> None:
+    """Nobody is asked."""
+    in_doubt(place, tmp_path / "storage", "gone")
+    assert place.run()[:2] == (0, "from gone after 9\n")
+    assert master.requests == []
+
+
+def test_a_storage_that_is_not_mounted_is_not_taken_for_an_empty_one(
+    place: Place, master: TaskMaster, tmp_path: Path
+) -> None:
+    """The trial does not start, and no checkpoint is called gone."""
+    in_doubt(place, tmp_path / "storage")
+    (tmp_path / "storage").mkdir()
+    code, out, err = place.run()
+    assert (code, out, master.requests) == (1, "", [])
+    assert "is it mounted there?" in err
+
+
+def test_members_go_on_from_what_one_of_them_has_found(place: Place, master: TaskMaster, tmp_path: Path) -> None:
+    """They ask once they have met, and do not look for themselves."""
+    in_doubt(place, tmp_path / "storage", "older")
+    place.configure(resources={"slots_per_trial": 2})
+    met = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 1, "slots": [1, 1]}
+    master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
+    master.answers[RESUME_POINT] = (200, {"checkpoint": "older", "stepsCompleted": 3, "inDoubt": True}, {})
+    code, out, _ = place.run(TENAX_CHECKPOINT_IN_DOUBT="ask")
+    assert (code, out.splitlines()[-1]) == (0, "from older after 3")
+    assert [path for _, path, _ in master.requests] == [RENDEZVOUS, RESUME_POINT]
 
 
 def test_a_launcher_that_cannot_reach_the_others(place: Place, master: TaskMaster) -> None:

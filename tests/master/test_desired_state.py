@@ -104,5 +104,7 @@ def test_hyperparameters_reach_the_script_in_alphabetical_order() -> None:
     trial: dict[str, object] = {"trial_id": 1, "experiment_id": 1, "trial_seed": 3}
     trial |= {"warm_start_checkpoint": None, "latest_checkpoint": None}
     hparams = {"z": 1, "aa": {"y": 1, "bb": 2}, "b": 3}
-    sent = spec_sent(task_kind="TRIAL", config={}, hparams=hparams, steps_completed=0, **trial)
+    sent = spec_sent(
+        task_kind="TRIAL", config={}, hparams=hparams, steps_completed=0, checkpoint_in_doubt=False, **trial
+    )
     assert sent.env["DET_HPARAMS"] == '{"aa":{"bb":2,"y":1},"b":3,"z":1}'

@@ -78,6 +78,22 @@ async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not
         await talk.wants()
 
 
+async def test_a_copy_that_is_restored_under_a_connection_is_noticed(place: Place) -> None:
+    """The agent would not obey what is older than it has obeyed: it is welcomed anew, and obeys that from then on."""
+    talk = place.connect("a1")
+    talk.hello(talk.report(place.container, "running"))
+    await talk.wants()
+    async with place.db.transaction() as conn:
+        await conn.execute("update agents set revision = revision - 1 where agent_id = 'a1'")
+        await notify(conn, "agent", "a1")
+    await place.tasks[-1]
+    async with place.db.connection() as conn:
+        assert await conn.fetchval("select generation from cluster") == 2
+    again = place.connect("a1")
+    again.hello(again.report(place.container, "running"), obeyed=(1, 1000))
+    assert isinstance((await again.wants())[place.container], DesiredRun)
+
+
 async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
     """One that shows up in the middle of a connection, of the generation of now."""
     talk = place.connect("a1")

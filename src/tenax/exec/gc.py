@@ -13,7 +13,7 @@ import sys
 from tenax.client.connection import fast_json
 from tenax.client.task import TaskClient
 from tenax.errors import InvalidInput, TenaxError
-from tenax.storage.port import EVERYTHING, CheckpointMissing
+from tenax.storage.port import EVERYTHING, is_there
 from tenax.storage.registry import from_config
 from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY
 
@@ -103,7 +103,7 @@ def _removed(storage: Storage, uuid: str, globs: Json) -> JsonObject:
     """Delete files of one checkpoint; what to tell of it."""
     patterns = [str(glob) for glob in globs] if isinstance(globs, list) else list(EVERYTHING)
     try:
-        _check_there(storage, uuid)
+        is_there(storage, uuid)
         left = storage.delete(uuid, patterns)
         if not left:
             storage.abandon(uuid)
@@ -112,20 +112,6 @@ def _removed(storage: Storage, uuid: str, globs: Json) -> JsonObject:
         return {"uuid": uuid, "failure": str(error)}
     print(f"checkpoint {uuid}: {len(left)} files left")
     return {"uuid": uuid, "resources": dict(left)}
-
-
-def _check_there(storage: Storage, uuid: str) -> None:
-    """A checkpoint that is not there counts as deleted, unless the storage looks as if it were not mounted.
-
-    Raises StorageFailed, CheckpointMissing.
-    """
-    try:
-        storage.direct_path(uuid)
-    except CheckpointMissing as error:
-        base = getattr(storage, "base", "")
-        if base and (not os.path.isdir(base) or not os.listdir(base)):
-            machine = os.uname().nodename
-            raise CheckpointMissing(f"{error}; {base} is empty on {machine}: is it mounted there?") from None
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tenax.client.connection import fast_json
 from tenax.core.info import REQUIRED, cluster_from_environment
 from tenax.errors import InvalidInput
 from tenax.hidden import without_secrets
-from tenax.wire.task_names import RUN_BEGINS, RUN_DIRECTORY
+from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, RUN_BEGINS, RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +106,63 @@ def meet(trial: TrialEnvironment) -> tuple[list[str], int]:
     document = {"container_addrs": addresses, "container_rank": rank, "container_slot_counts": slots}
     _write(trial.run_dir, "rendezvous", fast_json.dumps(document))
     return addresses, rank
+
+
+def find_checkpoint(env: dict[str, str], part: str) -> dict[str, str]:
+    """Where the checkpoint to go on from may be gone: let the trial go on from the newest that is there.
+
+    Of several members one looks before they meet, and the others ask afterwards what it has found: ``part`` is LOOK, or
+    ASK. Returns the environment for what follows. Raises CheckpointMissing for a storage that looks as if it were not
+    mounted, and what the master refuses.
+    """
+    if env.get(CHECKPOINT_IN_DOUBT) != part:
+        return env
+    from tenax.client.task import TaskClient
+
+    trial = TrialEnvironment(env)
+    path = f"/api/v1/allocations/{env['DET_ALLOCATION_ID']}/resume_point"
+    first = uuid = env.get("DET_LATEST_CHECKPOINT", "")
+    client = TaskClient(
+        env["DET_MASTER"],
+        env["DET_SESSION_TOKEN"],
+        cert_file=env.get("DET_MASTER_CERT_FILE", ""),
+        cert_name=env.get("DET_MASTER_CERT_NAME", ""),
+    )
+    try:
+        if part == ASK:
+            uuid, steps, _ = _resume_point(client.call("POST", path, body={"missing": ""}))
+        else:
+            steps, in_doubt = env["DET_STEPS_COMPLETED"], True
+            while uuid and in_doubt and not _is_there(trial, uuid):
+                uuid, steps, in_doubt = _resume_point(client.call("POST", path, body={"missing": uuid}))
+    finally:
+        client.close()
+    if uuid == first:
+        return env
+    env = {**env, "DET_LATEST_CHECKPOINT": uuid, "DET_STEPS_COMPLETED": steps}
+    if not uuid:
+        del env["DET_LATEST_CHECKPOINT"]
+    write_info(TrialEnvironment(env))
+    now = f"from {uuid}, after {steps} steps" if uuid else "from the beginning"
+    print(f"tenax: checkpoint {first} was deleted after the database was copied: this trial goes on {now}", flush=True)
+    return env
+
+
+def _resume_point(answer: Json) -> tuple[str, str, bool]:
+    """Checkpoint, steps, and whether that may be gone, too."""
+    point = answer if isinstance(answer, dict) else {}
+    return str(point.get("checkpoint") or ""), str(point.get("stepsCompleted") or 0), point.get("inDoubt") is True
+
+
+def _is_there(trial: TrialEnvironment, uuid: str) -> bool:
+    section = trial.config.get("checkpoint_storage")
+    if not isinstance(section, dict):
+        return True
+    from tenax.storage.port import is_there
+    from tenax.storage.registry import from_config, is_bound_to_machine
+
+    # What lies on one machine alone may lie on another.
+    return is_bound_to_machine(section) or is_there(from_config(section), uuid)
 
 
 def needs_standard_library_only(trial: TrialEnvironment) -> bool:

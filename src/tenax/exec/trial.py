@@ -2,10 +2,10 @@
 
 In order: a line that says what begins (of several members, the first says it, once they have met); info files; a
 private view of the file system where one is needed; the startup hooks (the cluster's, then ``startup-hook.sh`` of the
-model code), sourced by a shell that comes back here; the other members; the checkpoint storage is tried; then the
-entrypoint replaces this process. The work directory is the model code already: the agent unpacked it. What goes wrong
-on the way is said on standard error and ends with exit code 1 (126, 127 as a shell's: the entrypoint cannot be
-executed, is not there).
+model code), sourced by a shell that comes back here; the checkpoint to go on from, where it may be gone; the other
+members; the checkpoint storage is tried; then the entrypoint replaces this process. The work directory is the model
+code already: the agent unpacked it. What goes wrong on the way is said on standard error and ends with exit code 1
+(126, 127 as a shell's: the entrypoint cannot be executed, is not there).
 
 Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
 """
@@ -17,6 +17,7 @@ import sys
 
 from tenax.errors import TenaxError
 from tenax.exec import launch, needs, prepare, private_view
+from tenax.wire.task_names import ASK, LOOK
 
 
 def main() -> int:
@@ -47,7 +48,9 @@ def main() -> int:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))
         if not alone:
             launch.check_reaches_others(entrypoint, env)
+        env = prepare.find_checkpoint(env, LOOK)
         addresses, rank = prepare.meet(trial)
+        env = prepare.find_checkpoint(env, ASK)
         if not alone and rank == 0:
             prepare.announce(trial)
         if len(addresses) > 1:

@@ -77,7 +77,7 @@ async def serve(settings: MasterSettings) -> None:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
-                    with Pulse():
+                    with Pulse(), _ends_with(db.replaced):
                         await serve_until_shutdown(master, listening, cut_off, end_process)
             finally:
                 await db.close()
@@ -92,6 +92,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     _make_directories(settings)
     left = await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
+    await _until_reachable(db.adopt, shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     listener = Listener(db)
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
@@ -232,6 +233,21 @@ def _make_directories(settings: MasterSettings) -> None:
         settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         settings.uploads.mkdir(exist_ok=True, mode=0o700)
         mark_private(str(settings.dir))
+
+
+@contextmanager
+def _ends_with(replaced: asyncio.Event) -> Iterator[None]:
+    """Inside, this process ends itself once its database is another: all that it remembers is of the one before."""
+
+    async def end() -> None:
+        await replaced.wait()
+        end_process("the database is another than before, such as a restored copy")
+
+    ending = asyncio.create_task(end(), name="replaced")
+    try:
+        yield
+    finally:
+        ending.cancel()
 
 
 async def _migrate(db: Database) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ there raises CheckpointMissing. One kit of tests (``tests/kits/storage_kit.py``)
 
 from __future__ import annotations
 
+import os
+
 from tenax.errors import NotFound, UserError
 
 TYPE_CHECKING = False
@@ -91,6 +93,19 @@ class Storage(Protocol):
 
         What is gone already is no error. Without a file left the checkpoint is gone.
         """
+
+
+def is_there(storage: Storage, storage_id: str) -> bool:
+    """Whether a checkpoint is in its storage. Raises CheckpointMissing where that looks as if it were not mounted."""
+    try:
+        storage.direct_path(storage_id)
+        return True
+    except CheckpointMissing as error:
+        base = getattr(storage, "base", "")
+        if base and (not os.path.isdir(base) or not os.listdir(base)):
+            machine = os.uname().nodename
+            raise CheckpointMissing(f"{error}; {base} is empty on {machine}: is it mounted there?") from None
+        return False
 
 
 def checked_id(storage_id: str) -> str:

@@ -20,6 +20,9 @@ ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 REMOVALS_FILE = "removals.json"
 #: How the output of a run begins; the configuration follows.
 RUN_BEGINS = "New trial runner in (container "
+#: Set where the checkpoint to go on from may be gone: whether this member is to look, or to ask what another has found.
+CHECKPOINT_IN_DOUBT = "TENAX_CHECKPOINT_IN_DOUBT"
+LOOK, ASK = "look", "ask"
 #: Absolute mounts that a plain process does not have, as JSON: the path it knows -> the one of this machine; and those
 #: that are not to be written, a list.
 HOST_PATHS = "DET_HOST_PATHS"

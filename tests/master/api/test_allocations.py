@@ -15,7 +15,7 @@ from tests.kits.api import Api
 from tests.kits.cases import answers
 from tests.kits.master.attempts import running
 from tests.kits.master.refusals import refusal
-from tests.kits.rows import end_member
+from tests.kits.rows import add_experiment, add_trial, end_member, run_attempt
 
 
 @answers("task_services/preemption", "watch before preemption", "preempt", "watch after preemption")
@@ -312,3 +312,55 @@ async def test_every_rank_gets_the_same_storage(api: Api) -> None:
     assert numbers[0] == numbers[1] is not None
     assert numbers[2] is None
     assert (await run.task.post("/api/v1/runs/start", {"runId": 77})).status_code == 403
+
+
+async def test_a_trial_goes_on_from_what_is_left_after_an_older_copy_was_restored(api: Api) -> None:
+    """What was deleted after the copy was taken is known again: who finds that out is told of the next, and nobody is
+    sent there any more. Of a database that was never put back this is not taken."""
+    run = await running(api)
+    uuids = [f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2)]
+    for steps, uuid in enumerate(uuids, 10):
+        saved = {
+            "uuid": uuid,
+            "state": "STATE_COMPLETED",
+            "resources": {"w": 4},
+            "metadata": {"steps_completed": steps},
+        }
+        assert (await run.task.post("/api/v1/checkpoints", saved)).status_code == 200
+    path = f"{run.path}/resume_point"
+    refused = await run.task.post(path, {"missing": uuids[1]})
+    assert (refused.status_code, "this very database" in refused.text) == (400, True)
+    newest = {"checkpoint": uuids[1], "stepsCompleted": 11, "inDoubt": False}
+    assert (await run.task.post(path, {})).json() == newest
+    assert await _told_of_doubt(api) is False
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update cluster set restored_at = clock_timestamp()")
+    assert await _told_of_doubt(api) is True
+    assert (await run.task.post(path, {})).json() == {**newest, "inDoubt": True}
+    for _ in range(2):
+        answer = (await run.task.post(path, {"missing": uuids[1]})).json()
+        assert answer == {"checkpoint": uuids[0], "stepsCompleted": 10, "inDoubt": True}
+    assert (await run.task.post(path, {"missing": uuids[0]})).json()["checkpoint"] is None
+    shown = [(await api.user.get(f"/api/v1/checkpoints/{uuid}")).json()["checkpoint"] for uuid in uuids]
+    assert [one["state"] for one in shown] == ["STATE_DELETED"] * 2
+
+
+async def test_nobody_says_that_anothers_checkpoint_is_gone(api: Api) -> None:
+    """Of its own trial only."""
+    run = await running(api)
+    uuid = "00000000-0000-4000-8000-000000000003"
+    saved = {"uuid": uuid, "state": "STATE_COMPLETED", "resources": {"w": 4}, "metadata": {"steps_completed": 1}}
+    assert (await run.task.post("/api/v1/checkpoints", saved)).status_code == 200
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update cluster set restored_at = clock_timestamp()")
+        stranger = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)), ("a1",))
+    task = await api.task(stranger.allocation_id)
+    answer = await task.post(f"/api/v1/allocations/{stranger.allocation_id}/resume_point", {"missing": uuid})
+    assert answer.status_code == 403
+    assert (await api.user.get(f"/api/v1/checkpoints/{uuid}")).json()["checkpoint"]["state"] == "STATE_COMPLETED"
+
+
+async def _told_of_doubt(api: Api) -> bool:
+    async with api.master.db.connection() as conn:
+        (row,) = await agents.desired_containers(conn, "a1")
+    return row["checkpoint_in_doubt"] is True

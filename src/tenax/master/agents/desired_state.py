@@ -79,6 +79,7 @@ def _trial(row: JsonObject) -> specs.TrialSource:
         trial_seed=_int(row["trial_seed"]),
         checkpoint=str(own) if own is not None else str(warm) if warm is not None else None,
         steps_completed=_int(row["steps_completed"]),
+        checkpoint_in_doubt=row["checkpoint_in_doubt"] is True,
     )
 
 

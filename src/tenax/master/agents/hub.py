@@ -6,8 +6,9 @@ Rules:
 - A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
 - A container of this cluster and generation that the database does not know as one of this agent is to be removed, by
   name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
-- An agent that has obeyed what the database does not hold yet proves that this is a restored copy: the generation is
-  raised, all agents are welcomed anew, and obey the copy from then on.
+- An agent that has obeyed what the database does not hold yet, before this connection or over it, proves that this is
+  a restored copy: the generation is raised, all agents are welcomed anew, and obey the copy from then on. The master
+  ends for it: what it remembers may be of the database before.
 - A report that cannot be applied is tried again with every sign of life of its agent.
 - What an agent says is taken off its connection at once, and waits, by container, while what came before is applied;
   its signs of life are noted by themselves, and never wait for what its reports have to wait for.
@@ -113,7 +114,10 @@ class _Session:
     gone: dict[str, None] = field(default_factory=dict)
     #: Reports that failed, to be tried again.
     failed: dict[str, ContainerReport] = field(default_factory=dict)
+    #: Of the desired states sent last; lowered, to send them again.
     revision: int = -1
+    #: The highest that was sent.
+    sent: int = -1
     #: Set by each message; and by each that brings something to be applied.
     alive: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -212,7 +216,7 @@ class Hub:
 
     async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
         async with self._db.transaction() as conn:
-            generation = await self._generation_after(conn, agent_id, hello)
+            generation, is_older = await self._generation_after(conn, agent_id, hello)
             ours = [report for report in hello.containers if report.cluster_id == self._cluster_id]
             known = await agents.known_containers(conn, agent_id, [report.container_id for report in ours])
             kept = {report.container_id for report in ours if report.generation == generation} | known
@@ -222,21 +226,26 @@ class Hub:
                 if report.container_id not in kept
             ]
             number = (await agents.open_session(conn, agent_id, hello, address, shown)).session
+        if is_older:
+            self._db.replaced.set()
         session = _Session(agent_id, number, generation, channel)
         await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
         await self._apply_reports(session, hello.containers)
         return session
 
-    async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> int:
+    async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> tuple[int, bool]:
         """The cluster's generation, raised if this agent has obeyed what the database does not have (yet)."""
         standing = await agents.standing(conn, agent_id)
         if hello.generation != standing.generation or hello.revision <= standing.revision:
-            return standing.generation
+            return standing.generation, False
+        return await self._older_copy(conn, agent_id, standing, hello.revision), True
+
+    async def _older_copy(self, conn: Connection, agent_id: str, standing: agents.AgentStanding, obeyed: int) -> int:
         log.error(
             "the database is an older copy: an agent has obeyed more than it holds; what it does not know is kept",
             agent=agent_id,
             revision=standing.revision,
-            obeyed=hello.revision,
+            obeyed=obeyed,
         )
         return await cluster_rows.raise_generation(conn, standing.generation)
 
@@ -282,6 +291,10 @@ class Hub:
             standing = await agents.standing(conn, session.agent_id)
             if standing.session != session.number or standing.generation != session.generation:
                 raise Replaced
+            if standing.revision < session.sent:
+                await self._older_copy(conn, session.agent_id, standing, session.sent)
+                self._db.replaced.set()
+                raise Replaced
             if standing.revision == session.revision and not session.unknown:
                 return
             # Read after the revision they are sent with: they may be newer than that, and are sent again then.
@@ -296,7 +309,7 @@ class Hub:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("the desired state of a container cannot be sent", container=row["container_id"])
         await _send(session.channel, DesiredStates(self._cluster_id, session.generation, standing.revision, wants))
-        session.revision = standing.revision
+        session.revision = session.sent = standing.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
         return specs.Tokens(

@@ -15,7 +15,7 @@ import msgspec
 from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.master.submission.machine_access import devices_of, mounts_of, strings
 from tenax.wire.agents import ContainerSpec, Grants, TaskFile
-from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
+from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, CLUSTER_HOOK, ENTRYPOINT, LOOK, PYTHON
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class TrialSource:
     #: The checkpoint to go on from, or to start warm from (with 0 steps); None for neither.
     checkpoint: str | None
     steps_completed: int
+    #: Its files may be gone: the database was put back to a copy.
+    checkpoint_in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,9 @@ def _trial_environment(member: MemberSource, trial: TrialSource) -> dict[str, st
     }
     if trial.checkpoint is not None:
         values["DET_LATEST_CHECKPOINT"] = trial.checkpoint
+    if trial.checkpoint_in_doubt:
+        # One member looks, before they meet; what it has found is asked for by the others afterwards.
+        values[CHECKPOINT_IN_DOUBT] = LOOK if member.rank == 0 else ASK
     return values
 
 

@@ -137,3 +137,18 @@ async def exited_early(conn: Connection, task: TaskOf, reason: str) -> None:
         raise NotNow("only a trial has hyperparameters to give up")
     if await trials.set_invalid_hp(conn, task.trial_id, task.run_id):
         await notify(conn, "experiment", task.experiment_id or "")
+
+
+async def checkpoint_missing(conn: Connection, task: TaskOf, uuid: str) -> None:
+    """A trial was to go on from a checkpoint of its own that has no files any more; nothing if that is known.
+
+    Raises NotFound, Forbidden (another trial's), NotNow (no older copy of the database explains it), InvalidInput (it
+    is registered).
+    """
+    checkpoint = await checkpoints.get(conn, uuid)
+    if checkpoint.trial_id != task.trial_id:
+        raise Forbidden(f"checkpoint {uuid} is another trial's")
+    if not await checkpoints.is_in_doubt(conn, uuid):
+        raise NotNow(f"checkpoint {uuid} was saved to this very database: look for its files where they should be")
+    if checkpoint.state == "COMPLETED":
+        await checkpoint_files_left(conn, uuid, {})

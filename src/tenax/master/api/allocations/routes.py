@@ -31,6 +31,8 @@ from tenax.master.api.tasks.messages import (
     ProxyAddressRequest,
     RendezvousInfo,
     RendezvousResponse,
+    ResumePointRequest,
+    ResumePointResponse,
 )
 from tenax.master.api.tasks.routes import allocation_message
 from tenax.master.context import Master
@@ -39,6 +41,7 @@ from tenax.master.store.allocations import barriers
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.barriers import BarrierMember
 from tenax.master.store.allocations.rows import LeaveRequest
+from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Subscription
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.users.sessions import TaskOf
@@ -126,6 +129,26 @@ async def rendezvous(
     addresses = [member.address or "127.0.0.1" for member in met]
     info = RendezvousInfo(addresses=addresses, rank=rank, slots=[member.slots for member in met])
     return RendezvousResponse(rendezvous_info=info)
+
+
+@routes.post(f"{_PREFIX}/resume_point", "AllocationResumePoint", allow=Allow.TASK)
+async def resume_point(
+    master: MasterDep, task: TaskDep, allocation_id: str, body: ResumePointRequest
+) -> ResumePointResponse:
+    """Where the trial goes on from, when what it was told of has no files any more."""
+    _check_own(task, allocation_id)
+    if task.trial_id is None:
+        raise InvalidInput("only trials go on from checkpoints")
+    async with master.db.transaction() as conn:
+        if body.missing:
+            await states.checkpoint_missing(conn, task, body.missing)
+        latest = await checkpoints.latest(conn, task.trial_id)
+        in_doubt = latest is not None and await checkpoints.is_in_doubt(conn, latest.uuid)
+    return ResumePointResponse(
+        checkpoint=None if latest is None else latest.uuid,
+        steps_completed=0 if latest is None else latest.steps_completed,
+        in_doubt=in_doubt,
+    )
 
 
 @routes.post(f"{_PREFIX}/all_gather", "AllocationAllGather", allow=Allow.TASK)

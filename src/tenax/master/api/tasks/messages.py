@@ -124,6 +124,23 @@ class PreemptionResponse(Message):
     preempt: bool
 
 
+class ResumePointRequest(Message):
+    """What the task has found out about the checkpoint that it was to go on from."""
+
+    #: A checkpoint of this trial that has no files any more; empty for none.
+    missing: str = ""
+
+
+class ResumePointResponse(Message):
+    """Where the trial goes on from."""
+
+    #: Null: from the beginning.
+    checkpoint: str | None = None
+    steps_completed: int
+    #: Its files may be gone: the database was put back to a copy.
+    in_doubt: bool
+
+
 class RendezvousInfo(Message):
     """The members of an attempt, in the order of their ranks."""
 

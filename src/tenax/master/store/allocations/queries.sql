@@ -258,7 +258,8 @@ select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
        coalesce(w.agent_uid, u.agent_uid) as agent_uid, coalesce(w.agent_gid, u.agent_gid) as agent_gid,
        coalesce(w.agent_user, u.agent_user) as agent_user, coalesce(w.agent_group, u.agent_group) as agent_group,
        coalesce((select s.kind from agent_slots s where s.agent_id = c.agent_id and s.slot_id = c.slots[1]), 'cpu') as device_kind,
-       ck.uuid as latest_checkpoint, coalesce(ck.steps_completed, 0) as steps_completed
+       ck.uuid as latest_checkpoint, coalesce(ck.steps_completed, 0) as steps_completed,
+       coalesce(ck.reported_at < (select restored_at from cluster), false) as checkpoint_in_doubt
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
@@ -271,7 +272,7 @@ left join projects p on p.id = e.project_id
 left join workspaces w on w.id = coalesce(p.workspace_id, (t.spec ->> 'as_in_workspace')::bigint, l.workspace_id)
 left join users u on u.id = j.owner_id
 left join lateral (
-    select uuid, steps_completed from checkpoints k
+    select uuid, steps_completed, reported_at from checkpoints k
     where k.trial_id = tr.id and k.state = 'COMPLETED' and not k.superseded and not k.removal_requested
     order by steps_completed desc, reported_at desc limit 1) ck on true
 where c.agent_id = $1 and c.gone_at is null

@@ -21,6 +21,10 @@ select * from checkpoints where uuid = $1;
 -- name: lock
 select * from checkpoints where uuid = $1 for no key update;
 
+-- name: is_in_doubt
+-- It was reported before the database was put back to a copy.
+select coalesce(c.reported_at < (select restored_at from cluster), false) from checkpoints c where c.uuid = $1;
+
 -- name: latest
 select * from checkpoints
 where trial_id = $1 and state = 'COMPLETED' and not superseded and not removal_requested

@@ -98,6 +98,11 @@ async def latest(conn: Connection, trial_id: int) -> CheckpointRow | None:
     return None if row is None else row_as(CheckpointRow, row)
 
 
+async def is_in_doubt(conn: Connection, uuid: str) -> bool:
+    """Whether its files may be gone: the database was put back to a copy that knows nothing of their deletion."""
+    return await conn.fetchval(Q.is_in_doubt, uuid) is True
+
+
 async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound.
 

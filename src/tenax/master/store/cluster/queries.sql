@@ -8,7 +8,9 @@ update cluster set name = $1 where name <> $1 and $1 <> '';
 select cluster_id::text as cluster_id, generation, name, secret from cluster;
 
 -- name: raise_generation
-update cluster set generation = generation + (generation = $1)::int returning generation;
+update cluster set generation = generation + (generation = $1)::int,
+    restored_at = case when generation = $1 then now() else restored_at end
+returning generation;
 
 -- name: message_get
 select message, starts_at, ends_at, created_at, starts_at <= now() as begun

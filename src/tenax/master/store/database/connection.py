@@ -29,6 +29,7 @@ from tenax.errors import Impossible, InvalidInput, UserError
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.database import stalls
 from tenax.master.store.database.faults import committing, translated
+from tenax.master.store.database.identity import DatabaseIdentity
 from tenax.master.store.database.lanes import REQUESTS, Lane, connections
 from tenax.master.store.database.queries import load
 
@@ -169,8 +170,11 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
 class Database:
     """The connections to one database, as one kind of work uses them. For one event loop."""
 
-    def __init__(self, pools: Mapping[Lane, asyncpg.Pool], dsn: str, name: str, lane: Lane = REQUESTS) -> None:
+    def __init__(
+        self, pools: Mapping[Lane, asyncpg.Pool], identity: DatabaseIdentity, dsn: str, name: str, lane: Lane = REQUESTS
+    ) -> None:
         self._pools = pools
+        self._identity = identity
         #: Of tasks whose transactions are all one.
         self._whole: dict[asyncio.Task[object] | None, _WholeTransaction] = {}
         self._pool = pools[lane]
@@ -185,20 +189,31 @@ class Database:
         Raises TryAgain while the server cannot be reached, DatabaseTooOld.
         """
         pools: dict[Lane, asyncpg.Pool] = {}
+        identity = DatabaseIdentity()
         try:
             with translated():
                 for lane, count in connections(max_connections).items():
                     # One of them finds out whether anybody is there; the others connect when they are needed.
-                    pools[lane] = await _open_pool(dsn, lane, 1 if lane is REQUESTS else 0, count, name)
+                    pools[lane] = await _open_pool(dsn, lane, 1 if lane is REQUESTS else 0, count, name, identity)
         except BaseException:
             for pool in pools.values():
                 pool.terminate()
             raise
-        return cls(pools, dsn, name)
+        return cls(pools, identity, dsn, name)
 
     def on(self, lane: Lane) -> Database:
         """The same database, with the connections of another kind of work."""
-        return Database(self._pools, self._dsn, self._name, lane)
+        return Database(self._pools, self._identity, self._dsn, self._name, lane)
+
+    async def adopt(self) -> None:
+        """Take the database for the cluster's, and from then on use no other in its place. Raises TryAgain."""
+        async with self.transaction() as conn:
+            await self._identity.adopt(conn)
+
+    @property
+    def replaced(self) -> asyncio.Event:
+        """Set when the database is not the one any more that this process began with: what it remembers is void."""
+        return self._identity.replaced
 
     async def close(self) -> None:
         """Wait for the transactions under way, then disconnect; cut off what takes longer than ten seconds."""
@@ -327,13 +342,19 @@ class _WholeTransaction:
                 yield self.conn
 
 
-async def _open_pool(dsn: str, lane: Lane, least: int, most: int, name: str) -> asyncpg.Pool:
+async def _open_pool(
+    dsn: str, lane: Lane, least: int, most: int, name: str, identity: DatabaseIdentity
+) -> asyncpg.Pool:
+    async def prepare_pooled(conn: NotifyingConnection) -> None:
+        await prepare(conn)
+        conn.backend_pid = await identity.look(conn)
+
     return await asyncpg.create_pool(
         dsn,
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300.0,
-        init=_prepare_pooled,
+        init=prepare_pooled,
         connection_class=NotifyingConnection,
         statement_cache_size=_PREPARED,
         reset=_nothing_to_reset,
@@ -381,12 +402,6 @@ async def prepare(conn: Connection) -> None:
     _keep_alive(conn)
     await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
     await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
-
-
-async def _prepare_pooled(conn: NotifyingConnection) -> None:
-    await prepare(conn)
-    # Asked for: what stands between, such as a pool of connections, says another one at the beginning.
-    conn.backend_pid = await conn.fetchval(Q.backend_pid)
 
 
 async def _nothing_to_reset(conn: Connection) -> None:

@@ -128,8 +128,20 @@ select pid from pg_stat_activity
 where pid = any ($1::int[])
     and (state is null or state not like 'idle%' or state_change > clock_timestamp() - make_interval(secs => $2));
 
--- name: backend_pid
-select pg_backend_pid();
+-- name: opened
+-- Asked for: what stands between, such as a pool of connections, says another process at the beginning.
+select pg_backend_pid() as pid,
+       format('%s/%s/%s', (select system_identifier from pg_control_system()),
+              (select timeline_id from pg_control_checkpoint()),
+              (select oid from pg_database where datname = current_database())) as identity;
+
+-- name: adopt_another
+-- Of several masters that begin, one raises the generation.
+update cluster set generation = generation + 1, database_identity = $1, restored_at = now() where database_identity <> $1
+returning generation;
+
+-- name: adopt_first
+update cluster set database_identity = $1 where database_identity is null;
 
 -- name: answer_of
 select digest, answer from idempotency_keys where user_id = $1 and key = $2;
