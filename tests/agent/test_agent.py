@@ -34,6 +34,23 @@ async def test_a_container_runs_from_want_to_gone(master: MasterDouble, host: Ho
     assert not (host.directory / "containers" / name).exists()
 
 
+async def test_what_is_gone_is_not_started_again(master: MasterDouble, host: Host) -> None:
+    """A master whose database was put back to an older copy desires again what ran, ended and was removed."""
+    host.start()
+    task_spec = spec("print('hello')")
+    name = task_spec.container_id
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(name))
+    await master.remove(name)
+    await master.until(lambda: name in master.gone)
+    del master.reports[name]
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(name))
+    assert master.reports[name].exit == Exit(reason="nothing is left of it on the agent's machine", platform=True)
+    assert master.text(name) == "hello\n"
+
+
 async def test_news_of_the_runtime_are_listened_to_again(
     master: MasterDouble, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

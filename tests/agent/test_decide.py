@@ -26,6 +26,7 @@ from tenax.wire.agents import ContainerSpec, DesiredGone, DesiredRun, DesiredSta
 
 SPEC = ContainerSpec("c", "a.1", "a", 0, 1, [], ["true"], {})
 DONE = Exit(code=0)
+NOTHING_LEFT = "nothing is left of it on the agent's machine"
 
 
 def container(state: str, *, stopping_since: float | None = None, spec: ContainerSpec | None = SPEC) -> ContainerStatus:
@@ -41,8 +42,10 @@ def act(
     settled: Exit | None = None,
     killed_at: float | None = None,
     now: float = 100.0,
+    gone_before: bool = False,
 ) -> KeeperAction:
-    return decide(ContainerSituation(want, there, ours and there is not None, settled, killed_at, now))
+    ours = ours and there is not None
+    return decide(ContainerSituation(want, there, ours, settled, killed_at, now, gone_before))
 
 
 RUN, RUN_KNOWN, GONE = DesiredRun("c", SPEC), DesiredRun("c"), DesiredGone("c")
@@ -53,6 +56,7 @@ STOP = DesiredStop("c", 10.0)
     ("action", "expected"),
     [
         (act(RUN, None), Start(SPEC)),
+        (act(RUN, None, gone_before=True), NeverRan(Exit(reason=NOTHING_LEFT, platform=True))),
         (act(RUN_KNOWN, container("starting")), Start(SPEC)),
         (act(RUN_KNOWN, container("running")), Rest()),
         (act(RUN_KNOWN, container("exited")), Settle(DONE)),

@@ -33,6 +33,8 @@ class ContainerSituation:
     settled: Exit | None
     killed_at: float | None
     now: float
+    #: It was here, and nothing of it was left: whoever desires it again does not know that, as a restored master.
+    gone_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def _run(now: ContainerSituation, desired: DesiredRun, container: ContainerStatu
     if container is None:
         if now.settled is not None:
             return Rest()
-        if desired.spec is None:
+        if desired.spec is None or now.gone_before:
             return NeverRan(Exit(reason="nothing is left of it on the agent's machine", platform=True))
         return Start(desired.spec)
     if container.state == "starting":

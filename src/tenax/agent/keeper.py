@@ -10,7 +10,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,6 +54,8 @@ Result = TypeVar("Result")
 _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
 _RETRY_BEFORE_REMOVAL_S = 30.0
+#: Of which it is remembered that they were here.
+_MOST_GONE = 10_000
 _CERTIFICATE = "etc/ssl/master.crt"
 
 
@@ -80,6 +82,13 @@ class Tools:
     uploads: asyncio.Semaphore
     #: Ports given to containers that are not gone, by container.
     ports: dict[str, set[int]]
+    #: The last containers of which nothing was left, in that order. None of them is started again.
+    gone: dict[str, None] = field(default_factory=dict)
+
+    def remember_gone(self, container_id: str) -> None:
+        self.gone[container_id] = None
+        if len(self.gone) > _MOST_GONE:
+            del self.gone[next(iter(self.gone))]
 
 
 class Keeper:
@@ -166,7 +175,15 @@ class Keeper:
             self.note(container)
         elif self._settled is not None:
             self._report("exited", exit=self._settled)
-        situation = ContainerSituation(self._desired, container, ours, self._settled, self._killed_at, time.monotonic())
+        situation = ContainerSituation(
+            self._desired,
+            container,
+            ours,
+            self._settled,
+            self._killed_at,
+            time.monotonic(),
+            gone_before=self.container_id in self._tools.gone,
+        )
         await self._apply(decide(situation), container)
 
     async def _apply(self, action: KeeperAction, container: ContainerStatus | None) -> None:
@@ -188,6 +205,7 @@ class Keeper:
                 await self._tools.runtime.remove(self.container_id)
             case Gone():
                 self._tools.ports.pop(self.container_id, None)
+                self._tools.remember_gone(self.container_id)
                 self._tools.reports.gone(self.container_id)
                 self._gone = True
 

@@ -225,6 +225,7 @@ POLICIES: dict[str, Allow] = {
     "AckAllocationPreemptionSignal": Allow.TASK,
     "AllocationPendingPreemptionSignal": Allow.TASK,
     "AllocationRendezvousInfo": Allow.TASK,
+    "AllocationResumePoint": Allow.TASK,
     "AllocationAllGather": Allow.TASK,
     "AllocationReady": Allow.TASK,
     "AllocationWaiting": Allow.TASK,

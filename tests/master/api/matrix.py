@@ -388,6 +388,7 @@ TASKS: dict[str, Row] = {
     "AckAllocationPreemptionSignal": Row(_TASK),
     "AllocationPendingPreemptionSignal": Row(_TASK),
     "AllocationRendezvousInfo": Row(_TASK),
+    "AllocationResumePoint": Row(_TASK, {}),
     "AllocationAllGather": Row(_TASK, {"requestUuid": "$new_uuid", "numPeers": 1, "data": {}}),
     "NotifyContainerRunning": Row(
         _TASK, {"requestUuid": "$new_uuid", "numPeers": 1, "rank": 0, "nodeName": "n", "data": {}}
