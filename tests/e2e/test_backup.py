@@ -47,7 +47,7 @@ def contents(place: Machine) -> dict[str, object]:
             kept = [table for table in tables if not any(word in table for word in MOVING)]
             return {
                 table: await conn.fetchval(
-                    f"select array_agg(row::text order by 1) from (select to_jsonb(t) - $1::text[] as row from {table} t) t",
+                    f"select array_agg((to_jsonb(t) - $1::text[])::text order by 1) from {table} t",
                     OF_THE_RESTORE,
                 )
                 for table in kept
