@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,7 +141,7 @@ def test_state_of_a_server_is_never_served(tmp_path: Path) -> None:
     secret_in(agent / "containers")
     (tmp_path / "alias").symlink_to(agent)
     settings = settings_in(tmp_path).model_copy(update={"checkpoint_roots": (str(tmp_path / "srv"), str(agent))})
-    reached = checkpoint_roots(settings).place_of({"type": "shared_fs", "host_path": str(agent)}, None)
+    reached = checkpoint_roots(settings).place_of({"type": "shared_fs", "host_path": str(agent)}, None, frozenset())
     for place in (
         reached,
         CheckpointPlace(str(agent)),
@@ -173,7 +175,7 @@ def test_a_storage_inside_of_a_checkpoint_is_none(tmp_path: Path) -> None:
     roots = checkpoint_roots(settings_in(tmp_path))
     inside = {"type": "shared_fs", "host_path": str(tmp_path / "checkpoints"), "storage_path": f"{VICTIM}/sub"}
     with pytest.raises(NotNow, match="checkpoint_roots"):
-        roots.place_of(inside, inside)
+        roots.place_of(inside, inside, frozenset())
 
 
 async def test_what_tensorboard_wrote_for_all_is_no_checkpoint(api: Api) -> None:
@@ -207,4 +209,48 @@ async def test_nobody_announces_an_upload_of_what_is_there(api: Api, context: Pa
         await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
         await conn.execute("update containers set gone_at = now()")
     await CheckpointGc(api.master.settings).make_pass(context, Woken(frozenset(), full=True))
+    assert folder.exists()
+
+
+async def test_an_upload_of_another_is_not_taken_over(api: Api) -> None:
+    """Its UUID is no secret to whoever can list the storage: only the task that announced it reports it."""
+    owner = await running(api)
+    place = {"type": "shared_fs", "host_path": str(stored_files(api).parent)}
+    line = {"n": 1, "kind": "checkpoint_started", "at": 1790000000.0, "body": {"uuid": UUID, "storage": place}}
+    query = {"container_id": owner.attempt.containers[0], "stream": "s"}
+    reply = await owner.task.ask("POST", f"{owner.path}/spool", json.dumps(line).encode() + b"\n", params=query)
+    assert reply.json() == {"acked": 1, "refused": []}, reply.text
+    async with api.master.db.transaction() as conn:
+        attempt = await run_attempt(conn, await add_trial(conn, 1, 2), ("a1",))
+    thief = await api.task(attempt.allocation_id)
+    body = {"uuid": UUID, "state": "STATE_COMPLETED", "metadata": {"steps_completed": 1}, "resources": {}}
+    reply = await thief.post("/api/v1/checkpoints", {**body, "training": {}})
+    assert (reply.status_code, "another task" in reply.text) == (403, True)
+    await report(owner)
+    found = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert found["training"]["trialId"] == owner.trial
+
+
+@pytest.mark.parametrize("name", [UUID, f".{UUID}.partial"])
+async def test_files_of_another_user_of_the_system_are_left_alone(api: Api, context: PassContext, name: str) -> None:
+    """A task reports any UUID: of what the database does not know, the file system alone says whose it is."""
+    await ended(api)
+    folder = stored_files(api, VICTIM)
+    if name != UUID:
+        shutil.rmtree(folder.parent / UUID)
+    else:
+        shutil.rmtree(folder)
+        folder = folder.parent / UUID
+    folder = folder.rename(folder.parent / name)
+    async with api.master.db.transaction() as conn:
+        # Whose files these are is an administrator now, as far as the operating system knows.
+        await conn.execute("update users set agent_uid = $1 where username = 'admin'", os.getuid())
+    refused = await api.user.get(f"/checkpoints/{UUID}")
+    assert refused.status_code == (400 if name == UUID else 404), refused.text
+    assert name != UUID or f"belongs to uid {os.getuid()}" in refused.text
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 200
+    await CheckpointGc(api.master.settings).make_pass(context, Woken(frozenset(), full=True))
+    assert folder.exists()
+    assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
+    await make_pass(api, context)
     assert folder.exists()

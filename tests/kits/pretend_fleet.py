@@ -80,6 +80,9 @@ async def _connected(agent: PretendAgent, socket: aiohttp.ClientWebSocketRespons
 
     async def hear() -> None:
         async for message in socket:
+            if message.type is not aiohttp.WSMsgType.TEXT:
+                # Its data is the error with which the connection ended, such as a heartbeat that nobody answered.
+                return
             channel.to_agent.put_nowait(str(message.data))
 
     async def say() -> None:

@@ -354,10 +354,11 @@ async def test_uploads_that_were_never_reported_are_collected(api: Api, context:
     assert not list(base(api).glob(".*"))
     async with api.master.db.connection() as conn:
         left = await conn.fetch("select uuid, collected_at is not null as gone from checkpoint_uploads")
+        task = await conn.fetchval("select task_id from trials where id = $1", run.trial)
     assert [(row["uuid"], row["gone"]) for row in left] == [(uuid(1), True)]
     with pytest.raises(NotNow, match="without reporting it"):
         async with api.master.db.transaction() as conn:
-            await gc.upload_ends(conn, uuid(1))
+            await gc.upload_ends(conn, uuid(1), task)
 
 
 async def test_what_becomes_needed_before_its_files_go_is_kept(api: Api, context: PassContext) -> None:

@@ -7,6 +7,8 @@ Users say where their checkpoints are, and the master may read and delete more t
 - there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
 - below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
   directory to the next; a link inside a checkpoint is deleted or packed as a link;
+- a directory is left alone that belongs to a user of the operating system as whom another user's tasks run: a UUID is
+  no secret to whoever can list the storage, and a task reports any;
 - a checkpoint is renamed before it is deleted: nobody finds half of one;
 - what is nested deeper than `DEEPEST`, or has more than `MOST_ENTRIES`, is left to a task on an agent: here it would
   take the files and the memory of everybody.
@@ -47,6 +49,8 @@ class CheckpointPlace:
 
     root: str
     below: tuple[str, ...] = ()
+    #: Users of the operating system whose files there are somebody else's than the checkpoint's owner.
+    strangers: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return os.path.join(self.root, *self.below)
@@ -76,6 +80,8 @@ class CheckpointPlace:
                     raise NotNow(f"{name} in {self} is no directory: it leads elsewhere and is left alone") from None
                 if is_private(way[-1]):
                     raise _private(f"{name} in {self}")
+                if (uid := os.fstat(way[-1]).st_uid) in self.strangers:
+                    raise NotNow(f"{name} in {self} belongs to uid {uid}, whose tasks are another user's: left alone")
             yield way[-1]
         finally:
             for descriptor in reversed(way):
@@ -90,9 +96,11 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be deleted"), place.opened() as base:
         if tuple(globs) == EVERYTHING:
-            with suppress(NotFound), place.opened(name):
-                pass  # Refused where it is a link, or private.
-            deleted = [_delete_folder(folder, base) for folder in (name, *_traces_of(name))]
+            folders = (name, *_traces_of(name))
+            for each in folders:
+                with suppress(NotFound), place.opened(each):
+                    pass  # Refused where it is a link, private, or a stranger's.
+            deleted = [_delete_folder(each, base) for each in folders]
             return {} if any(deleted) else None
         try:
             with place.opened(name) as folder:

@@ -32,10 +32,13 @@ class CheckpointRoots:
     listed: tuple[CheckpointPlace, ...]
     clusters: JsonObject | None = None
 
-    def place_of(self, reported: JsonObject | None, configured: JsonObject | None) -> CheckpointPlace:
+    def place_of(
+        self, reported: JsonObject | None, configured: JsonObject | None, strangers: frozenset[int]
+    ) -> CheckpointPlace:
         """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
 
-        ``reported``: by its task; None: where it was ``configured`` for its experiment.
+        ``reported``: by its task; None: where it was ``configured`` for its experiment. ``strangers``: whose files are
+        none of its owner's (`tenax.master.store.users.rows.uids_of_others`).
         """
         storage = reported or configured or self.clusters
         if not storage:
@@ -44,7 +47,7 @@ class CheckpointRoots:
         for root in self.listed:
             below = _below(str(root), str(place))
             if below is not None and not any(map(_is_uuid, below)):
-                return CheckpointPlace(root.root, (*root.below, *below))
+                return CheckpointPlace(root.root, (*root.below, *below), strangers)
         raise NotNow(
             f"the files are in {place}, which the master does not touch: an administrator may list that directory, "
             f"or one above it, under {SETTING} in the master's configuration"

@@ -80,9 +80,9 @@ async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> N
 
 
 async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.CheckpointReport) -> None:
-    """A checkpoint is complete. Raises InvalidInput, NotNow (the uuid is another task's, or was deleted)."""
+    """A checkpoint is complete. Raises InvalidInput, Forbidden (another uploads it), NotNow (another's, or deleted)."""
     reporter = Reporter(task.task_id, task.allocation_id or None, task.trial_id, task.run_id if task.trial_id else None)
-    await gc.upload_ends(conn, report.uuid)
+    await gc.upload_ends(conn, report.uuid, task.task_id)
     await checkpoints.upsert(conn, reporter, report)
     if task.experiment_id is not None:
         await gc.mark(conn, task.experiment_id)

@@ -118,7 +118,9 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
     own, roots = configured_place(config), master.checkpoint_roots
     cluster_id = str(master.cluster.cluster_id)
     try:
-        await anyio.to_thread.run_sync(lambda: delete_tensorboard(roots.place_of(None, own), cluster_id, experiment_id))
+        await anyio.to_thread.run_sync(
+            lambda: delete_tensorboard(roots.place_of(None, own, frozenset()), cluster_id, experiment_id)
+        )
     except (NotNow, StorageFailed):
         if own is None or not is_reachable_by_agents(own):
             raise

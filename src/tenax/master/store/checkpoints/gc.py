@@ -16,7 +16,7 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import InvalidInput, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.garbage import Judgement, OwningTrial, RetentionPolicy, SavedCheckpoint, judge
 from tenax.master.store.checkpoints import rows as checkpoints
@@ -195,11 +195,13 @@ async def withdraw(conn: Connection, uuid: str, task_id: str) -> None:
     await conn.execute(Q.withdraw, uuid, task_id)
 
 
-async def upload_ends(conn: Connection, uuid: str) -> None:
-    """An upload is reported as a checkpoint. Raises NotNow if its files were given up."""
+async def upload_ends(conn: Connection, uuid: str, task_id: str) -> None:
+    """A task reports its upload as a checkpoint. Raises NotNow (files were given up), Forbidden (another task's)."""
     row = await conn.fetchrow(Q.lock_upload, uuid)
     if row is None:
         return
+    if row["task_id"] != task_id:
+        raise Forbidden(f"checkpoint {uuid} is being uploaded by another task, which alone can report it")
     if row["collected_at"] is not None or await conn.fetchval(Q.is_given_up, uuid):
         raise NotNow(f"the files of checkpoint {uuid} were deleted, as its task had ended without reporting it")
     await conn.execute(Q.drop_upload, uuid)

@@ -156,7 +156,7 @@ where u.uuid = $1 and u.task_id = $2 and not exists (select 1 from removals r wh
 
 -- name: lock_upload
 -- Held until the report is stored, so that it is not given up meanwhile.
-select collected_at from checkpoint_uploads where uuid = $1 for update;
+select collected_at, task_id from checkpoint_uploads where uuid = $1 for update;
 
 -- name: is_given_up
 select exists (select 1 from removals where upload = $1);

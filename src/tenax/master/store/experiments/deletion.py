@@ -13,6 +13,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.metrics import rows as metrics
 from tenax.master.store.tasks import contexts
+from tenax.master.store.users import rows as users
 
 Q = load("experiments")
 
@@ -43,6 +44,8 @@ class Remains:
     unmanaged: bool = False
     #: Something of it was placed on an agent.
     ran: bool = False
+    #: Users of the operating system whose files are none of its owner's.
+    strangers: frozenset[int] = frozenset()
 
 
 async def requested(conn: Connection) -> list[int]:
@@ -68,7 +71,10 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     ]
     stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
-    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"])
+    strangers = await users.uids_of_others(conn, row["owner_id"])
+    return Remains(
+        row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"], strangers
+    )
 
 
 async def set_reason(conn: Connection, experiment_id: int, reason: str) -> None:

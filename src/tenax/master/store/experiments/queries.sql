@@ -267,7 +267,7 @@ order by c.uuid, o.id
 limit 1;
 
 -- name: documents
-select d.config, d.context_hash, e.job_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id,
+select d.config, d.context_hash, e.job_id, e.owner_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id,
        not e.unmanaged and exists (select 1 from trials t where t.experiment_id = e.id and t.run_id > 0) as ran
 from experiments e join experiment_documents d on d.experiment_id = e.id
 where e.id = $1;

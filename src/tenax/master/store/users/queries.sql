@@ -15,6 +15,10 @@ select id, username, display_name, admin, active, remote, password_hash, agent_u
        modified_at, last_login_at
 from users where lower(username) = lower($1);
 
+-- name: uids_of_others
+select distinct agent_uid from users
+where agent_uid is not null and agent_uid is distinct from (select agent_uid from users where id = $1);
+
 -- name: create
 insert into users (username, display_name, admin, active, remote, password_hash, agent_uid, agent_gid, agent_user, agent_group)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)

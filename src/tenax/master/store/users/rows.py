@@ -140,6 +140,11 @@ async def create_first(conn: Connection, names: Mapping[str, bool], hashes: Mapp
     return True
 
 
+async def uids_of_others(conn: Connection, user_id: int | None) -> frozenset[int]:
+    """As which users of the operating system the tasks of others run, and not this one's; None: of everybody."""
+    return frozenset(row["agent_uid"] for row in await conn.fetch(Q.uids_of_others, user_id))
+
+
 async def count(conn: Connection, filters: UserFilter) -> int:
     """How many users match."""
     total: int = await conn.fetchval(f"select count(*) {Q.matching}", filters.active, filters.admin, like(filters.name))
