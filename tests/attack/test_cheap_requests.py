@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.master.api.http.requests import MOST_VALUES
+from tenax.master.api.http.requests import LARGEST_WRITTEN
 from tenax.master.reading.log_search import Pattern
 from tenax.master.store.database.filter_text import LONGEST_FILTER, MAX_NODES, MOST_SORTS
 from tenax.master.submission.messages import MOST_FILES
@@ -35,7 +35,7 @@ async def test_groups_of_a_filter_count(api: Api, path: str, count: int) -> None
     """Empty ones, too; a filter as long as a book is not read."""
     reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * count)})
     assert reply.status_code == (400 if count == MAX_NODES else 413)
-    for limit in (MAX_NODES, LONGEST_FILTER, MOST_VALUES, 20_000):
+    for limit in (MAX_NODES, LONGEST_FILTER, LARGEST_WRITTEN, 20_000):
         if str(limit) in reply.text:
             return
     raise AssertionError(reply.text)

@@ -133,6 +133,35 @@ def test_strangers_are_kept_out() -> None:
     star.close()
 
 
+@pytest.mark.parametrize("said", [b"", b"x", bytes(68), None])
+def test_strangers_who_say_nothing_hold_nobody_up(said: bytes | None) -> None:
+    """More of them than the hub would have time for, one after another; also more than it listens to. None: they go."""
+    address = ("127.0.0.1", free_port())
+    stars: list[collectives.Star] = []
+    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 30)), daemon=True)
+    hub.start()
+    strangers = []
+    for _ in range(300):
+        while True:
+            try:
+                strangers.append(socket.create_connection(address))
+                break
+            except ConnectionRefusedError:
+                continue
+        if said is None:
+            strangers.pop().close()
+        else:
+            strangers[-1].sendall(said)
+    star = collectives.join_hub(address, 1, b"secret", 30)
+    hub.join(30)
+    assert star.size == 1
+    assert [hub_star.size for hub_star in stars] == [2]
+    for sock in strangers:
+        sock.close()
+    star.close()
+    stars[0].close()
+
+
 def test_a_hub_that_is_a_stranger() -> None:
     """A rank does not take orders from a listener that does not know the secret."""
     port = free_port()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hmac
 import os
 import pickle
+import selectors
 import socket
 import stat
 import struct
@@ -33,6 +34,8 @@ _LENGTH = struct.Struct("!Q")
 _RANK = struct.Struct("!I")
 _NONCE = 32
 _HANDSHAKE_SECONDS = 10.0
+#: Who has come and said nothing yet, besides the ranks: of more, whoever has waited longest has to leave.
+_MOST_GUESTS = 128
 
 
 class PeerLost(TenaxError):
@@ -123,35 +126,127 @@ class Star:
 
 
 def make_hub(address: Address, size: int, secret: bytes, seconds: float, name: str = "rank") -> Star:
-    """Wait for ranks 1 .. size - 1 at ``address``. Raises PeerLost naming those that did not come in time."""
+    """Wait for ranks 1 .. size - 1 at ``address``. Raises PeerLost naming those that did not come in time.
+
+    All who come are asked at the same time: a stranger who says nothing holds nobody up.
+    """
     deadline = time.monotonic() + seconds
-    sockets: dict[int, socket.socket] = {}
-    listener = _listen(address)
+    lobby = _Lobby(_listen(address), secret, size)
     try:
-        while len(sockets) < size - 1:
-            listener.settimeout(max(0.01, deadline - time.monotonic()))
-            try:
-                sock, _ = listener.accept()
-            except OSError as error:
-                missing = ", ".join(str(rank) for rank in range(1, size) if rank not in sockets)
-                raise PeerLost(f"{name} {missing} did not join {name} 0 at {address} within {seconds:.0f} s") from error
-            peer = _admit(sock, secret, size)
-            if peer is None:
-                sock.close()
-            else:
-                if peer in sockets:
-                    sockets[peer].close()
-                sockets[peer] = sock
+        while len(lobby.admitted) < size - 1:
+            lobby.wait(deadline)
+            if time.monotonic() >= deadline and len(lobby.admitted) < size - 1:
+                missing = ", ".join(str(rank) for rank in range(1, size) if rank not in lobby.admitted)
+                raise PeerLost(f"{name} {missing} did not join {name} 0 at {address} within {seconds:.0f} s")
     except BaseException:
-        for sock in sockets.values():
+        for sock in lobby.admitted.values():
             sock.close()
         raise
     finally:
-        listener.close()
+        lobby.close()
         if isinstance(address, str):
             with suppress(OSError):
                 os.unlink(address)
-    return Star(0, sockets, name)
+    for sock in lobby.admitted.values():
+        sock.setblocking(True)
+    return Star(0, lobby.admitted, name)
+
+
+class _Guest:
+    """Who has come and not yet proved to know the secret."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.nonce = os.urandom(_NONCE)
+        self.answer = b""
+        self.until = time.monotonic() + _HANDSHAKE_SECONDS
+        sock.setblocking(False)
+        _tune(sock)
+        sock.send(self.nonce)  # the first bytes of a connection: there is room for them
+
+    def hear(self, secret: bytes, size: int) -> Optional[int]:
+        """Read on: its rank once it has proved itself, None until then. Raises OSError for a stranger."""
+        said = self.sock.recv(_RANK.size + 2 * _NONCE - len(self.answer))
+        if not said:
+            raise ConnectionError("the connection was closed")
+        self.answer += said
+        if len(self.answer) < _RANK.size + 2 * _NONCE:
+            return None
+        packed, theirs = self.answer[: _RANK.size], self.answer[_RANK.size : -_NONCE]
+        (rank,) = _RANK.unpack(packed)
+        if not hmac.compare_digest(self.answer[-_NONCE:], _proof(secret, b"spoke", self.nonce, packed)):
+            raise ConnectionError("it does not know the secret")
+        if not 0 < rank < size:
+            raise ConnectionError("it has a rank that there is not")
+        self.sock.send(_proof(secret, b"hub", theirs, packed))
+        return int(rank)
+
+
+class _Lobby:
+    """Where the ranks of a job meet: a listener, those who have come, and those who are let in, by rank."""
+
+    def __init__(self, listener: socket.socket, secret: bytes, size: int) -> None:
+        self.admitted: dict[int, socket.socket] = {}
+        self._secret = secret
+        self._size = size
+        #: In the order in which they came.
+        self._guests: dict[int, _Guest] = {}
+        self._listener = listener
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def wait(self, deadline: float) -> None:
+        """Until somebody has come or said something, or the time (monotonic seconds) has come."""
+        until = min([deadline, *(guest.until for guest in self._guests.values())])
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            if key.fileobj is self._listener:
+                self._meet()
+            elif self._guests.get(key.fd) is key.data:
+                self._hear(key.data)
+        now = time.monotonic()
+        for guest in [guest for guest in self._guests.values() if guest.until <= now]:
+            self._leave(guest).close()
+
+    def close(self) -> None:
+        for guest in list(self._guests.values()):
+            self._leave(guest).close()
+        self._selector.close()
+        self._listener.close()
+
+    def _meet(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:
+            return  # it has gone again
+        try:
+            guest = _Guest(sock)
+        except OSError:
+            sock.close()
+            return
+        if len(self._guests) >= _MOST_GUESTS + self._size:
+            self._leave(next(iter(self._guests.values()))).close()
+        self._guests[sock.fileno()] = guest
+        self._selector.register(sock, selectors.EVENT_READ, guest)
+
+    def _hear(self, guest: _Guest) -> None:
+        try:
+            rank = guest.hear(self._secret, self._size)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._leave(guest).close()
+            return
+        if rank is not None:
+            before = self.admitted.pop(rank, None)
+            if before is not None:
+                before.close()
+            self.admitted[rank] = self._leave(guest)
+
+    def _leave(self, guest: _Guest) -> socket.socket:
+        del self._guests[guest.sock.fileno()]
+        self._selector.unregister(guest.sock)
+        return guest.sock
 
 
 def join_hub(address: Address, rank: int, secret: bytes, seconds: float, name: str = "rank") -> Star:
@@ -214,25 +309,6 @@ def _tune(sock: socket.socket) -> None:
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
-def _admit(sock: socket.socket, secret: bytes, size: int) -> Optional[int]:
-    """At the hub: the rank that proved to know the secret; None: a stranger."""
-    try:
-        sock.settimeout(_HANDSHAKE_SECONDS)
-        _tune(sock)
-        nonce = os.urandom(_NONCE)
-        sock.sendall(nonce)
-        answer = _read_exactly(sock, _RANK.size + _NONCE + _NONCE)
-        packed, theirs, proof = answer[: _RANK.size], answer[_RANK.size : -_NONCE], answer[-_NONCE:]
-        (rank,) = _RANK.unpack(packed)
-        if not hmac.compare_digest(proof, _proof(secret, b"spoke", nonce, packed)) or not 0 < rank < size:
-            return None
-        sock.sendall(_proof(secret, b"hub", theirs, packed))
-        sock.settimeout(None)
-    except OSError:
-        return None
-    return int(rank)
 
 
 def _introduce(sock: socket.socket, secret: bytes, rank: int) -> None:

@@ -38,6 +38,8 @@ log = structlog.get_logger("tenax.spool")
 
 #: Bodies above this are read in a thread.
 _LARGE = 32 * 1024
+#: Bytes of a line that is no report of metrics: the files of the largest checkpoint, and what is said about it.
+_LARGEST_STATE = 4 << 20
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
 _MEMBERS_KEPT = 50_000
 
@@ -250,6 +252,9 @@ def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -
     if record.kind not in wire.KINDS:
         why = f"a line of a spool cannot be of kind {record.kind!r}: is the master older than the task's library?"
         return SpoolLine(record.n, record.kind, body, refused=Refused(why))
+    if record.kind != wire.METRICS and len(body) > _LARGEST_STATE:
+        why = f"a line of kind {record.kind!r} has at most {_LARGEST_STATE} bytes, and this one {len(body)}: say less"
+        return SpoolLine(record.n, record.kind, b"", refused=Refused(why))
     if record.kind != wire.METRICS or not fresh:
         return SpoolLine(record.n, record.kind, body)
     if task.trial_id is None:

@@ -27,8 +27,6 @@ from tenax.master.store.experiments import unmanaged
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.sessions import TaskOf
 
-#: Values that a script may declare as hyperparameters.
-MOST_HPARAMS = 1000
 #: Keys of a checkpoint storage that are credentials or policies, and not where it is.
 _NOT_THE_PLACE = re.compile(r"^save_|secret|password|key_id$|access_key|connection_string|credential|token")
 _INVALID_HP = "EXITED_REASON_INVALID_HP"
@@ -45,22 +43,10 @@ async def run_started(conn: Connection, task: TaskOf, checkpoint_storage: Mappin
 async def hparams_declared(conn: Connection, task: TaskOf, hparams: JsonObject) -> None:
     """The hyperparameters that a script outside of the cluster trains with; those of a search are the search's.
 
-    Raises InvalidInput for more than `MOST_HPARAMS` values: each is found by filters.
+    Raises InvalidInput.
     """
     if task.trial_id is not None and not task.allocation_id:
-        if _values(hparams) > MOST_HPARAMS:
-            raise InvalidInput(f"a script declares at most {MOST_HPARAMS} hyperparameters")
         await unmanaged.set_hparams(conn, task.trial_id, task.run_id, hparams)
-
-
-def _values(value: Json) -> int:
-    """How many a document has at its ends."""
-    waiting, count = [value], 0
-    while waiting and count <= MOST_HPARAMS:
-        last = waiting.pop()
-        count += 1
-        waiting.extend(last.values() if isinstance(last, dict) else last if isinstance(last, list) else ())
-    return count
 
 
 async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> None:

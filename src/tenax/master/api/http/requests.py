@@ -48,6 +48,10 @@ _MOST_VALUES_OF = {
     Allow.REPORTER: 100_000,
 }
 
+#: Bytes of one from people, without code: what they write is shown in lists again.
+LARGEST_WRITTEN = 2 << 20
+_WRITTEN_BY = (Allow.PUBLIC, Allow.USER, Allow.ADMIN)
+
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -58,7 +62,9 @@ class WireRoute(APIRoute):
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
         brings_code = self.body_field is not None and _brings_code(self.body_field.field_info.annotation)
-        most = MOST_VALUES if brings_code else _MOST_VALUES_OF.get(allowed(self.endpoint) or Allow.PUBLIC, MOST_VALUES)
+        allow = allowed(self.endpoint) or Allow.PUBLIC
+        most = MOST_VALUES if brings_code else _MOST_VALUES_OF.get(allow, MOST_VALUES)
+        largest = None if brings_code or allow not in _WRITTEN_BY else LARGEST_WRITTEN
         creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
 
         async def answer(request: Request) -> Response:
@@ -68,27 +74,39 @@ class WireRoute(APIRoute):
             await authorize(request, request.app.state.master)
             if brings_code and not _is_small(request):
                 return await _uploaded(request, answer)
-            return await answer(_WireRequest(request.scope, request.receive, most=most) if has_body else request)
+            return await answer(
+                _WireRequest(request.scope, request.receive, most=most, largest=largest) if has_body else request
+            )
 
         return lenient
 
 
 class _WireRequest(Request):
-    """A request whose body is JSON of at most so many values.
+    """A request whose body is JSON of at most so many values, and at most so many bytes.
 
     ``condensed``: its body without the code that came with it.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, condensed: bytes | None = None, most: int = MOST_VALUES) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        condensed: bytes | None = None,
+        most: int = MOST_VALUES,
+        largest: int | None = None,
+    ) -> None:
         super().__init__(scope, receive)
         self._condensed = condensed
         self._most = most
+        self._largest = largest
 
     async def body(self) -> bytes:
         return (await super().body() if self._condensed is None else self._condensed) or b"{}"
 
     async def json(self) -> object:
         body = await self.body()
+        if self._largest is not None and len(body) > self._largest:
+            raise HTTPException(413, f"the body has {len(body)} bytes, and at most {self._largest} are taken here")
         check_values(body, self._most)
         if len(body) <= LARGE_BODY_BYTES:
             return decode_body(body)

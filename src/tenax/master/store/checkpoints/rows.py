@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
 from asyncpg import Connection, Record
 
 from tenax.errors import InvalidInput, NotNow
@@ -20,6 +21,8 @@ from tenax.master.store.database.queries import existing, load, row_as
 Q = load("checkpoints")
 
 _STATES = ("ACTIVE", "COMPLETED", "ERROR")
+#: Of a checkpoint: every list of them has all that is said about each.
+_MOST_FILES, _LARGEST_METADATA, _LARGEST_PLACE = 20_000, 256 * 1024, 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,12 @@ class CheckpointRow:
 
 async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport) -> None:
     """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow."""
+    _check_metadata(report.metadata)
+    if len(report.resources) > _MOST_FILES:
+        raise InvalidInput(
+            f"checkpoint {report.uuid} has {len(report.resources)} files, and at most {_MOST_FILES} are taken: "
+            "put many small ones into one archive"
+        )
     if report.state not in _STATES:
         raise InvalidInput(f"a checkpoint cannot be reported as {report.state!r}: {', '.join(_STATES)} are possible")
     stored = await conn.fetchval(
@@ -85,6 +94,15 @@ async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport)
     )
     if stored is None:
         raise NotNow(f"checkpoint {report.uuid} belongs to another task or was deleted already: use a new uuid")
+
+
+def _check_metadata(metadata: JsonObject) -> None:
+    size = len(msgspec.json.encode(metadata))
+    if size > _LARGEST_METADATA:
+        raise InvalidInput(
+            f"the metadata of a checkpoint has {size} bytes as JSON, and at most {_LARGEST_METADATA} are taken: save "
+            "what is long as a file of the checkpoint"
+        )
 
 
 async def get(conn: Connection, uuid: str) -> CheckpointRow:
@@ -121,7 +139,8 @@ async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> C
 
 
 async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> CheckpointRow:
-    """Replace what its owner wrote about it. Raises NotFound."""
+    """Replace what its owner wrote about it. Raises NotFound, InvalidInput."""
+    _check_metadata(metadata)
     await _locked(conn, uuid)
     return row_as(CheckpointRow, await conn.fetchrow(Q.set_metadata, uuid, metadata))
 
@@ -132,7 +151,10 @@ async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[in
 
 
 async def storage_backend(conn: Connection, config: JsonObject) -> int:
-    """The number of a storage; the same storage has the same number forever."""
+    """The number of a storage; the same storage has the same number forever. Raises InvalidInput."""
+    size = len(msgspec.json.encode(config))
+    if size > _LARGEST_PLACE:
+        raise InvalidInput(f"what says where the files are has {size} bytes, and at most {_LARGEST_PLACE} are taken")
     known: int | None = await conn.fetchval(Q.known_storage, config)
     if known is not None:
         return known

@@ -10,11 +10,12 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import ExperimentId, RequestId, trial_task_id
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle import unmanaged
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState, Wish
@@ -35,6 +36,8 @@ Q = load("experiments")
 REPEATED_FOR_S = 600.0
 
 _LONGEST_NAME = 500
+#: Hyperparameters of a trial: each is found by filters, and every list of trials has them.
+_MOST_HPARAMS, _LARGEST_HPARAMS = 1000, 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ async def create_trial(
         )
     if external_id is not None:
         check_name(external_id, "externalTrialId")
+    check_hparams(hparams)
+    if external_id is not None:
         known: int | None = await conn.fetchval(Q.trial_named, experiment_id, external_id)
         if known is not None:
             return known
@@ -145,8 +150,27 @@ async def begin(conn: Connection, trial_id: int, by: int) -> int:
 
 
 async def set_hparams(conn: Connection, trial_id: int, run_id: int, hparams: JsonObject) -> None:
-    """What run ``run_id`` trains with; nothing where a newer one has begun."""
+    """What run ``run_id`` trains with; nothing where a newer one has begun. Raises InvalidInput."""
+    check_hparams(hparams)
     await conn.execute(Q.set_hparams, trial_id, run_id, hparams)
+
+
+def check_hparams(hparams: JsonObject) -> None:
+    """Raises InvalidInput for more of them than a trial has."""
+    size = len(msgspec.json.encode(hparams))
+    if size > _LARGEST_HPARAMS:
+        raise InvalidInput(
+            f"the hyperparameters have {size} bytes as JSON, and at most {_LARGEST_HPARAMS} are taken: keep what is "
+            "long in a file, and its name here"
+        )
+    waiting: list[Json] = [hparams]
+    count = 0
+    while waiting:
+        last = waiting.pop()
+        count += 1
+        waiting.extend(last.values() if isinstance(last, dict) else last if isinstance(last, list) else ())
+    if count > _MOST_HPARAMS:
+        raise InvalidInput(f"a script declares at most {_MOST_HPARAMS} hyperparameters, and these are {count}")
 
 
 async def say(

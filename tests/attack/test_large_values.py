@@ -1,0 +1,101 @@
+"""What one request leaves behind to be shown in lists: it has a size, and whoever reads the list pays no more."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tenax.jsonvalue import Json, JsonObject
+from tests.kits.api import Api
+from tests.kits.master.attempts import Running, running
+from tests.kits.master.checkpoints import UUID, report
+from tests.kits.master.experiments import CONFIG, create
+
+LONG = "x" * 300_000
+MANY: JsonObject = {f"shard-{n}": 1 for n in range(20_001)}
+#: As many as one line of a spool holds.
+MILLIONS: JsonObject = {f"{n}": 1 for n in range(1_000_000)}
+
+
+@pytest.fixture
+async def run(api: Api) -> Running:
+    return await running(api)
+
+
+async def say(run: Running, kind: str, body: JsonObject) -> list[str]:
+    """A line of the spool of the running attempt; why it was refused."""
+    line = json.dumps({"n": 1, "kind": kind, "at": 1790000000.0, "body": body}).encode() + b"\n"
+    query = {"container_id": run.attempt.containers[0], "stream": "s"}
+    reply = await run.task.ask("POST", f"{run.path}/spool", line, params=query)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["acked"] == 1
+    return [refusal["message"] for refusal in reply.json()["refused"]]
+
+
+def saved(**more: Json) -> JsonObject:
+    return {"uuid": UUID, "stepsCompleted": 1, "resources": {"w": 1}, "metadata": {}, **more}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "why"),
+    [
+        ("checkpoint", saved(resources=MANY), "at most 20000 are taken"),
+        ("checkpoint", saved(resources=MILLIONS), "at most 4194304 bytes"),
+        ("checkpoint", saved(metadata={"notes": LONG}), "at most 262144 are taken"),
+        ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 16384 are taken"),
+        ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 16384 are taken"),
+        ("runner_state", {"state": LONG * 20}, "at most 4194304 bytes"),
+    ],
+    ids=["files", "millions of files", "metadata", "storage", "storage of an upload", "state"],
+)
+async def test_a_task_leaves_little_in_lists(api: Api, run: Running, kind: str, body: JsonObject, why: str) -> None:
+    """A line of a spool is refused for good, with its reason; nothing is stored of it."""
+    refused = await say(run, kind, body)
+    assert len(refused) == 1
+    assert why in refused[0], refused
+    assert len(refused[0]) < 500
+    assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).status_code == 404
+
+
+async def test_the_largest_checkpoint_holds_nobody_up(api: Api, run: Running) -> None:
+    """What is just inside of the limits is stored, and read again."""
+    del MANY["shard-0"]
+    assert await say(run, "checkpoint", saved(resources=MANY, metadata={"notes": "x" * 260_000})) == []
+    found = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert len(found["resources"]) == 20_000
+
+
+async def test_the_same_over_the_api(api: Api, run: Running) -> None:
+    """As Determined's client reports; metadata, too, that people write later."""
+    body: JsonObject = {"uuid": UUID, "state": "STATE_COMPLETED", "metadata": {"steps_completed": 1}, "training": {}}
+    for more in ({"resources": MANY | {"one": 1, "more": 1}}, {"metadata": {"steps_completed": 1, "notes": LONG}}):
+        reply = await run.task.post("/api/v1/checkpoints", {**body, "resources": {}, **more})
+        assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
+    await report(run)
+    reply = await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {"notes": LONG}}})
+    assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
+
+
+@pytest.mark.parametrize(
+    ("hparams", "why"), [({"a": LONG}, "at most 65536"), ({f"a{n}": n for n in range(1001)}, "at most 1000")]
+)
+async def test_hyperparameters_of_what_runs_elsewhere(api: Api, hparams: JsonObject, why: str) -> None:
+    """They are in every list of trials."""
+    made = await create(api, CONFIG, unmanaged=True)
+    number = made["experiment"]["id"]  # type: ignore[index]
+    reply = await api.user.post("/api/v1/trials", {"experimentId": number, "hparams": hparams, "unmanaged": True})
+    assert (reply.status_code, why in reply.text) == (400, True), reply.text[:300]
+
+
+async def test_a_configuration_has_a_size(api: Api) -> None:
+    """It is in every list of experiments."""
+    reply = await api.user.post("/api/v1/experiments", {"config": f"{CONFIG}\n# {LONG * 4}"})
+    assert (reply.status_code, "at most 1048576" in reply.text) == (400, True), reply.text[:300]
+
+
+async def test_notes_have_a_size(api: Api) -> None:
+    """Whatever people write without code."""
+    await create(api, CONFIG)
+    reply = await api.user.patch("/api/v1/experiments/1", {"notes": LONG * 8})
+    assert reply.status_code == 413, reply.text[:300]
