@@ -141,7 +141,7 @@ def test_state_of_a_server_is_never_served(tmp_path: Path) -> None:
     secret_in(agent / "containers")
     (tmp_path / "alias").symlink_to(agent)
     settings = settings_in(tmp_path).model_copy(update={"checkpoint_roots": (str(tmp_path / "srv"), str(agent))})
-    reached = checkpoint_roots(settings).place_of({"type": "shared_fs", "host_path": str(agent)}, None, frozenset())
+    reached = checkpoint_roots(settings).place_of({"type": "shared_fs", "host_path": str(agent)}, None, None)
     for place in (
         reached,
         CheckpointPlace(str(agent)),
@@ -175,7 +175,7 @@ def test_a_storage_inside_of_a_checkpoint_is_none(tmp_path: Path) -> None:
     roots = checkpoint_roots(settings_in(tmp_path))
     inside = {"type": "shared_fs", "host_path": str(tmp_path / "checkpoints"), "storage_path": f"{VICTIM}/sub"}
     with pytest.raises(NotNow, match="checkpoint_roots"):
-        roots.place_of(inside, inside, frozenset())
+        roots.place_of(inside, inside, None)
 
 
 async def test_what_tensorboard_wrote_for_all_is_no_checkpoint(api: Api) -> None:

@@ -58,6 +58,14 @@ async def test_a_task_leaves_little_in_lists(api: Api, run: Running, kind: str, 
     assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).status_code == 404
 
 
+async def test_lines_without_end(api: Api, run: Running) -> None:
+    """A few megabytes of line breaks are as many lines: some are taken at a time, and the answer says which."""
+    query = {"container_id": run.attempt.containers[0], "stream": "s"}
+    reply = await run.task.ask("POST", f"{run.path}/spool", b"\n" * 3_000_000, params=query)
+    assert (reply.status_code, reply.json()["acked"]) == (200, 20_000), reply.text[:300]
+    assert len(reply.json()["refused"]) == 20_000
+
+
 async def test_the_largest_checkpoint_holds_nobody_up(api: Api, run: Running) -> None:
     """What is just inside of the limits is stored, and read again."""
     del MANY["shard-0"]

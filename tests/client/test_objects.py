@@ -223,9 +223,12 @@ def test_download_from_here(client: Client, master: PretendMaster, tmp_path: Pat
     """Where this machine sees the storage the files are copied; a second download refuses to overwrite the first."""
     (tmp_path / "store" / "u" / "a").mkdir(parents=True)
     (tmp_path / "store" / "u" / "a" / "w.bin").write_bytes(b"1234")
+    (tmp_path / "private").write_text("of whoever downloads")
+    (tmp_path / "store" / "u" / "link").symlink_to(tmp_path / "private")
     master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": with_storage(tmp_path / "store")})
     target = client.checkpoint("u").download(tmp_path / "out" / "best")
     assert (target / "a" / "w.bin").read_bytes() == b"1234"
+    assert (target / "link").is_symlink(), "what a link of somebody else's leads to was copied"
     with pytest.raises(AlreadyExists, match="another directory"):
         client.checkpoint("u").download(target)
 

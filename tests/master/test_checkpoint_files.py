@@ -45,21 +45,21 @@ def test_only_listed_places_are_touched(tmp_path: Path) -> None:
         dir=tmp_path / "m", checkpoint_storage=clusters, checkpoint_roots=(str(tmp_path / "own"),)
     )
     roots = checkpoint_roots(settings)
-    assert str(roots.place_of(None, own, frozenset())) == str(tmp_path / "own")
-    assert str(roots.place_of({**own, "container_path": "/mnt", "propagation": "rprivate"}, own, frozenset())) == str(
+    assert str(roots.place_of(None, own, None)) == str(tmp_path / "own")
+    assert str(roots.place_of({**own, "container_path": "/mnt", "propagation": "rprivate"}, own, None)) == str(
         tmp_path / "own"
     )
-    deeper = roots.place_of(shared(tmp_path / "own" / "a", storage_path="b"), own, frozenset())
+    deeper = roots.place_of(shared(tmp_path / "own" / "a", storage_path="b"), own, None)
     assert (deeper.root, deeper.below) == (str(tmp_path / "own"), ("a", "b"))
-    assert str(roots.place_of(clusters, own, frozenset())) == str(tmp_path / "all" / "x")
-    assert str(roots.place_of(None, None, frozenset())) == str(tmp_path / "all" / "x")
+    assert str(roots.place_of(clusters, own, None)) == str(tmp_path / "all" / "x")
+    assert str(roots.place_of(None, None, None)) == str(tmp_path / "all" / "x")
     for stranger in (other, shared(tmp_path / "owner"), shared(tmp_path / "own" / ".."), shared(tmp_path / "all")):
         with pytest.raises(NotNow, match="checkpoint_roots"):
-            roots.place_of(stranger, stranger, frozenset())
+            roots.place_of(stranger, stranger, None)
     with pytest.raises(NotNow, match="neither"):
-        checkpoint_roots(MasterSettings(dir=tmp_path)).place_of(None, None, frozenset())
+        checkpoint_roots(MasterSettings(dir=tmp_path)).place_of(None, None, None)
     with pytest.raises(NotNow, match="s3"):
-        roots.place_of(None, {"type": "s3", "bucket": "b"}, frozenset())
+        roots.place_of(None, {"type": "s3", "bucket": "b"}, None)
 
 
 def test_a_checkpoint_goes_with_what_broke_off(tmp_path: Path) -> None:

@@ -125,7 +125,8 @@ class Checkpoint(LiveAnswer):
         try:
             source = self.path()
             if source is not None:
-                shutil.copytree(source, half)
+                # Who saved it says what a link in it leads to: it stays one, as in an archive.
+                shutil.copytree(source, half, symlinks=True)
             else:
                 self._through_master(half)
             if target.exists():

@@ -202,8 +202,11 @@ class _Lobby:
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             if key.fileobj is self._listener:
                 self._meet()
-            elif self._guests.get(key.fd) is key.data:
-                self._hear(key.data)
+                continue
+            guest = self._guests.get(key.fd)
+            # Others may have made it leave meanwhile.
+            if guest is not None and guest is key.data:
+                self._hear(guest)
         now = time.monotonic()
         for guest in [guest for guest in self._guests.values() if guest.until <= now]:
             self._leave(guest).close()

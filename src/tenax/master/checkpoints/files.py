@@ -7,8 +7,8 @@ Users say where their checkpoints are, and the master may read and delete more t
 - there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
 - below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
   directory to the next; a link inside a checkpoint is deleted or packed as a link;
-- a directory is left alone that belongs to a user of the operating system as whom another user's tasks run: a UUID is
-  no secret to whoever can list the storage, and a task reports any;
+- of a user who is linked with a uid it touches that uid's directories alone, of others none that is such a user's: a
+  UUID is no secret to whoever can list the storage, and a task reports any;
 - a checkpoint is renamed before it is deleted: nobody finds half of one;
 - what is nested deeper than `DEEPEST`, or has more than `MOST_ENTRIES`, is left to a task on an agent: here it would
   take the files and the memory of everybody.
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenax.errors import NotFound, NotNow
+from tenax.master.store.users.rows import FileOwner
 from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.globs import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
@@ -49,8 +50,8 @@ class CheckpointPlace:
 
     root: str
     below: tuple[str, ...] = ()
-    #: Users of the operating system whose files there are somebody else's than the checkpoint's owner.
-    strangers: frozenset[int] = frozenset()
+    #: Of a checkpoint there; None: whose files these are is not asked.
+    owner: FileOwner | None = None
 
     def __str__(self) -> str:
         return os.path.join(self.root, *self.below)
@@ -80,8 +81,9 @@ class CheckpointPlace:
                     raise NotNow(f"{name} in {self} is no directory: it leads elsewhere and is left alone") from None
                 if is_private(way[-1]):
                     raise _private(f"{name} in {self}")
-                if (uid := os.fstat(way[-1]).st_uid) in self.strangers:
-                    raise NotNow(f"{name} in {self} belongs to uid {uid}, whose tasks are another user's: left alone")
+                uid = os.fstat(way[-1]).st_uid
+                if self.owner is not None and not self.owner.owns(uid):
+                    raise NotNow(f"{name} in {self} belongs to uid {uid}, which is not its owner's here: left alone")
             yield way[-1]
         finally:
             for descriptor in reversed(way):

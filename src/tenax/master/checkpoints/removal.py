@@ -23,6 +23,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.gc import RemovalRow
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.users import rows as users
+from tenax.master.store.users.rows import FileOwner
 from tenax.storage.port import StorageFailed
 from tenax.storage.registry import is_reachable_by_agents
 
@@ -50,11 +51,11 @@ async def carry_out(transaction: Transaction, roots: CheckpointRoots, uuid: str)
     """Carry out a removal, below these roots or by a task on an agent. Raises TryAgain."""
     async with transaction() as conn:
         removal = await gc.begin_removal(conn, uuid)
-        strangers = await users.uids_of_others(conn, None if removal is None else removal.owner_id)
+        owner = await users.file_owner(conn, None if removal is None else removal.owner_id)
     if removal is None:
         return RemovalOutcome()
     try:
-        left = await asyncio.to_thread(_delete, removal, roots, strangers)
+        left = await asyncio.to_thread(_delete, removal, roots, owner)
     except (NotNow, StorageFailed) as error:
         return await _delegate_or_retry(transaction, removal, str(error), untouched=isinstance(error, NotNow))
     # Its experiment may have been deleted meanwhile, and its record with it.
@@ -78,8 +79,8 @@ def wait_s(tries: int) -> float:
     return _BACKOFF.after(tries + 1)
 
 
-def _delete(removal: RemovalRow, roots: CheckpointRoots, strangers: frozenset[int]) -> dict[str, int]:
-    place = roots.place_of(removal.storage, configured_place(removal.config), strangers)
+def _delete(removal: RemovalRow, roots: CheckpointRoots, owner: FileOwner) -> dict[str, int]:
+    place = roots.place_of(removal.storage, configured_place(removal.config), owner)
     left = delete_checkpoint(place, removal.uuid, removal.globs)
     if left is None and removal.fresh and is_empty(place):
         raise NotNow(f"{place} is empty on the master's machine, as if its file system were not mounted: mount it")

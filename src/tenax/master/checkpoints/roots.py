@@ -20,6 +20,7 @@ from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints.files import CheckpointPlace
+from tenax.master.store.users.rows import FileOwner
 from tenax.storage.registry import from_config, kind_of
 
 SETTING = "checkpoint_roots"
@@ -33,12 +34,12 @@ class CheckpointRoots:
     clusters: JsonObject | None = None
 
     def place_of(
-        self, reported: JsonObject | None, configured: JsonObject | None, strangers: frozenset[int]
+        self, reported: JsonObject | None, configured: JsonObject | None, owner: FileOwner | None
     ) -> CheckpointPlace:
         """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
 
-        ``reported``: by its task; None: where it was ``configured`` for its experiment. ``strangers``: whose files are
-        none of its owner's (`tenax.master.store.users.rows.uids_of_others`).
+        ``reported``: by its task; None: where it was ``configured`` for its experiment. ``owner``: whose files
+        the checkpoint's are on disk; None where a name below the storage cannot be somebody else's.
         """
         storage = reported or configured or self.clusters
         if not storage:
@@ -47,7 +48,7 @@ class CheckpointRoots:
         for root in self.listed:
             below = _below(str(root), str(place))
             if below is not None and not any(map(_is_uuid, below)):
-                return CheckpointPlace(root.root, (*root.below, *below), strangers)
+                return CheckpointPlace(root.root, (*root.below, *below), owner)
         raise NotNow(
             f"the files are in {place}, which the master does not touch: an administrator may list that directory, "
             f"or one above it, under {SETTING} in the master's configuration"

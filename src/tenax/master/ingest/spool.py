@@ -40,6 +40,8 @@ log = structlog.get_logger("tenax.spool")
 _LARGE = 32 * 1024
 #: Bytes of a line that is no report of metrics: the files of the largest checkpoint, and what is said about it.
 _LARGEST_STATE = 4 << 20
+#: Of one request; the answer says where to go on.
+_MOST_LINES = 20_000
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
 _MEMBERS_KEPT = 50_000
 
@@ -227,8 +229,8 @@ class SpoolIngest:
 
 
 def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[SpoolLine]:
-    """The complete lines of a request; reports that were taken in before are not read any further."""
-    read = [_decoded(text) for text in body.split(b"\n")[:-1]]
+    """The first complete lines of a request; reports that were taken in before are not read any further."""
+    read = [_decoded(text) for text in body.split(b"\n", _MOST_LINES)[:-1]]
     # A line that cannot be read has the number that its neighbours leave for it.
     first = next((record.n - place for place, record in enumerate(read) if isinstance(record, _Record)), acked + 1)
     lines: list[SpoolLine] = []

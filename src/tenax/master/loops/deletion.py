@@ -139,7 +139,7 @@ def _delete_checkpoints(left: Remains, roots: CheckpointRoots) -> dict[str, str]
     undone: dict[str, str] = {}
     for checkpoint in left.checkpoints:
         try:
-            delete_checkpoint(roots.place_of(checkpoint.storage, own, left.strangers), checkpoint.uuid)
+            delete_checkpoint(roots.place_of(checkpoint.storage, own, left.owner), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             undone[checkpoint.uuid] = str(error)
     return undone
@@ -149,7 +149,7 @@ def _delete_tensorboard(left: Remains, experiment_id: int, roots: CheckpointRoot
     """Delete what TensorBoard wrote. Raises StorageFailed, NotNow."""
     own = configured_place(left.config)
     if own is not None:
-        delete_tensorboard(roots.place_of(None, own, frozenset()), left.cluster_id, experiment_id)
+        delete_tensorboard(roots.place_of(None, own, None), left.cluster_id, experiment_id)
 
 
 async def _leave_tensorboard_to_a_task(

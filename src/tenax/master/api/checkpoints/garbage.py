@@ -119,7 +119,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
     cluster_id = str(master.cluster.cluster_id)
     try:
         await anyio.to_thread.run_sync(
-            lambda: delete_tensorboard(roots.place_of(None, own, frozenset()), cluster_id, experiment_id)
+            lambda: delete_tensorboard(roots.place_of(None, own, None), cluster_id, experiment_id)
         )
     except (NotNow, StorageFailed):
         if own is None or not is_reachable_by_agents(own):

@@ -35,6 +35,7 @@ from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.checkpoints.rows import CheckpointReport
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.users import rows as users
+from tenax.master.store.users.rows import FileOwner
 from tenax.storage.globs import check_globs
 from tenax.storage.port import EVERYTHING, checked_id
 from tenax.wire.message import Empty
@@ -148,8 +149,8 @@ async def download(master: MasterDep, request: Request, checkpoint_uuid: str) ->
         raise HTTPException(415, str(error)) from None
     async with master.db.connection() as conn:
         view = await checkpoint_lists.get(conn, checkpoint_uuid)
-        strangers = await users.uids_of_others(conn, view.owner_id)
-    place = await anyio.to_thread.run_sync(_place, master, view, strangers)
+        owner = await users.file_owner(conn, view.owner_id)
+    place = await anyio.to_thread.run_sync(_place, master, view, owner)
     # Asked first: once pieces are on their way there is no other way to say that it is not there.
     await anyio.to_thread.run_sync(files_of, place, view.uuid)
     headers = {"Content-Disposition": f'attachment; filename="{view.uuid}.{form.suffix}"'}
@@ -180,9 +181,9 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
 async def _refresh(master: Master, caller: Caller, uuids: list[str]) -> Empty:
     async with master.db.connection() as conn:
         views = await _to_change(conn, caller, uuids)
-        strangers = {view.uuid: await users.uids_of_others(conn, view.owner_id) for view in views}
+        owners = {view.uuid: await users.file_owner(conn, view.owner_id) for view in views}
     for view in views:
-        place = await anyio.to_thread.run_sync(_place, master, view, strangers[view.uuid])
+        place = await anyio.to_thread.run_sync(_place, master, view, owners[view.uuid])
         files = await anyio.to_thread.run_sync(files_of, place, view.uuid)
         async with master.db.transaction() as conn:
             await states.checkpoint_files_left(conn, view.uuid, files)
@@ -203,8 +204,8 @@ async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list
     return views
 
 
-def _place(master: Master, view: CheckpointView, strangers: frozenset[int]) -> CheckpointPlace:
-    return master.checkpoint_roots.place_of(view.storage, configured_place(view.config), strangers)
+def _place(master: Master, view: CheckpointView, owner: FileOwner) -> CheckpointPlace:
+    return master.checkpoint_roots.place_of(view.storage, configured_place(view.config), owner)
 
 
 def _steps(value: object) -> int:

@@ -98,9 +98,9 @@ async def patch_version(
 
 @routes.delete("/api/v1/models/{model_name}/versions/{version}", "DeleteModelVersion", allow=Allow.USER)
 async def delete_version(master: MasterDep, caller: CallerDep, model_name: str, version: int) -> Empty:
-    """It; its checkpoint stays, and may be deleted from then on."""
+    """It; its checkpoint stays, and may be deleted from then on. Whose checkpoint it is may do it, too."""
     async with master.db.transaction() as conn:
-        model = await _changeable(conn, caller, model_name, version)
+        model = await _changeable(conn, caller, model_name, version, by_checkpoints_owner=True)
         await model_versions.delete(conn, model.id, version)
     return Empty()
 
@@ -140,11 +140,16 @@ async def _checkpoints(master: Master, conn: Connection, versions: list[VersionV
     return {view.uuid: view for view in await with_metrics(master, conn, views)}
 
 
-async def _changeable(conn: Connection, caller: Caller, model_name: str, version: int) -> HeldModel:
+async def _changeable(
+    conn: Connection, caller: Caller, model_name: str, version: int, *, by_checkpoints_owner: bool = False
+) -> HeldModel:
     """Its model, locked. Raises Forbidden, NotFound."""
     model = await models.lock(conn, await models.id_of(conn, model_name))
     view = await model_versions.get(conn, model.id, version)
-    if caller.person.id != view.owner_id:
+    owners: set[int | None] = {view.owner_id}
+    if by_checkpoints_owner:
+        owners.add((await checkpoint_lists.get(conn, view.checkpoint_uuid)).owner_id)
+    if caller.person.id not in owners:
         caller.may_change(model.owner_id, f"version {version} of {model.called}")
     return model
 

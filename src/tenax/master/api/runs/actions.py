@@ -35,6 +35,7 @@ from tenax.master.store.runs import rows as runs
 from tenax.master.store.runs.lists import RunOwner
 from tenax.master.store.runs.rows import Leftover
 from tenax.master.store.users import rows as users
+from tenax.master.store.users.rows import FileOwner
 from tenax.master.store.workspaces import projects
 from tenax.storage.port import StorageFailed
 from tenax.storage.registry import is_reachable_by_agents
@@ -109,9 +110,9 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
         if leftover.obstacle:
             raise _Refused(leftover.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
-        strangers = await users.uids_of_others(conn, run.owner_id)
+        owner = await users.file_owner(conn, run.owner_id)
         place = configured_place(plan.config)
-        left[run.id] = _Files(run, leftover, place, roots, str(master.cluster.cluster_id), strangers)
+        left[run.id] = _Files(run, leftover, place, roots, str(master.cluster.cluster_id), owner)
 
     async def remove(conn: Connection, run: RunOwner) -> None:
         now = await runs.leftover(conn, run.id, run.task_id)
@@ -247,7 +248,7 @@ class _Files:
     configured: JsonObject | None
     roots: CheckpointRoots
     cluster_id: str
-    strangers: frozenset[int]
+    owner: FileOwner
 
 
 async def _delete_all_files(master: Master, files: _Files) -> str:
@@ -271,9 +272,7 @@ def _delete_checkpoints(files: _Files) -> str:
     """Why something could not be deleted; nothing: all is gone."""
     for checkpoint in files.left.checkpoints:
         try:
-            delete_checkpoint(
-                files.roots.place_of(checkpoint.storage, files.configured, files.strangers), checkpoint.uuid
-            )
+            delete_checkpoint(files.roots.place_of(checkpoint.storage, files.configured, files.owner), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             return f"Its checkpoint {checkpoint.uuid} could not be deleted: {error}"
     return ""
@@ -284,7 +283,7 @@ async def _delete_tensorboard(master: Master, files: _Files) -> str:
     run, own = files.run, files.configured
 
     def delete() -> None:
-        delete_tensorboard(files.roots.place_of(None, own, frozenset()), files.cluster_id, run.experiment_id, run.id)
+        delete_tensorboard(files.roots.place_of(None, own, None), files.cluster_id, run.experiment_id, run.id)
 
     try:
         await anyio.to_thread.run_sync(delete)

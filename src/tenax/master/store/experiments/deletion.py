@@ -14,6 +14,7 @@ from tenax.master.store.logs import rows as logs
 from tenax.master.store.metrics import rows as metrics
 from tenax.master.store.tasks import contexts
 from tenax.master.store.users import rows as users
+from tenax.master.store.users.rows import FileOwner
 
 Q = load("experiments")
 
@@ -44,8 +45,8 @@ class Remains:
     unmanaged: bool = False
     #: Something of it was placed on an agent.
     ran: bool = False
-    #: Users of the operating system whose files are none of its owner's.
-    strangers: frozenset[int] = frozenset()
+    #: Whose its files are on disk; None: that is not asked.
+    owner: FileOwner | None = None
 
 
 async def requested(conn: Connection) -> list[int]:
@@ -71,10 +72,8 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     ]
     stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
-    strangers = await users.uids_of_others(conn, row["owner_id"])
-    return Remains(
-        row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"], strangers
-    )
+    owner = await users.file_owner(conn, row["owner_id"])
+    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"], owner)
 
 
 async def set_reason(conn: Connection, experiment_id: int, reason: str) -> None:

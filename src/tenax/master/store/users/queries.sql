@@ -15,9 +15,11 @@ select id, username, display_name, admin, active, remote, password_hash, agent_u
        modified_at, last_login_at
 from users where lower(username) = lower($1);
 
--- name: uids_of_others
-select distinct agent_uid from users
-where agent_uid is not null and agent_uid is distinct from (select agent_uid from users where id = $1);
+-- name: file_owner
+-- In a workspace that is linked with a uid everyone's tasks run as that.
+select (select agent_uid from users where id = $1) as own,
+       array(select agent_uid from users where agent_uid is not null and id is distinct from $1) as others,
+       array(select agent_uid from workspaces where agent_uid is not null) as shared;
 
 -- name: create
 insert into users (username, display_name, admin, active, remote, password_hash, agent_uid, agent_gid, agent_user, agent_group)

@@ -42,6 +42,19 @@ class UserRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FileOwner:
+    """Which users of the operating system own files that a user's tasks have written."""
+
+    #: None: the user is linked with none, and files are anybody's but of ``others``.
+    uids: frozenset[int] | None
+    #: As whom tasks of other users run.
+    others: frozenset[int]
+
+    def owns(self, uid: int) -> bool:
+        return uid not in self.others if self.uids is None else uid in self.uids
+
+
+@dataclass(frozen=True, slots=True)
 class UserFilter:
     """Which users to list; None: either."""
 
@@ -140,9 +153,12 @@ async def create_first(conn: Connection, names: Mapping[str, bool], hashes: Mapp
     return True
 
 
-async def uids_of_others(conn: Connection, user_id: int | None) -> frozenset[int]:
-    """As which users of the operating system the tasks of others run, and not this one's; None: of everybody."""
-    return frozenset(row["agent_uid"] for row in await conn.fetch(Q.uids_of_others, user_id))
+async def file_owner(conn: Connection, user_id: int | None) -> FileOwner:
+    """Whose files on disk a user's are; None: nobody's."""
+    row = await conn.fetchrow(Q.file_owner, user_id)
+    shared = frozenset(row["shared"])
+    own = None if row["own"] is None else shared | {row["own"]}
+    return FileOwner(own, frozenset(row["others"]) - shared - {row["own"]})
 
 
 async def count(conn: Connection, filters: UserFilter) -> int:
