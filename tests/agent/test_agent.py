@@ -11,6 +11,7 @@ import pytest
 from tenax.agent.fleet import Fleet
 from tenax.backoff import Backoff, background
 from tenax.errors import UserError
+from tenax.runtime.processes import belonging_to
 from tenax.wire.agents import Exit, SessionRefused
 from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec
 from tests.agent.master_double import CLUSTER, MasterDouble
@@ -49,6 +50,37 @@ async def test_what_is_gone_is_not_started_again(master: MasterDouble, host: Hos
     await master.until(lambda: master.exited(name))
     assert master.reports[name].exit == Exit(reason="nothing is left of it on the agent's machine", platform=True)
     assert master.text(name) == "hello\n"
+
+
+async def test_who_deletes_the_containers_directory_ends_it(master: MasterDouble, host: Host) -> None:
+    """It ran once, and is not started again; its reports are lost with a word. The platform is not to blame."""
+    host.start()
+    task_spec = spec(
+        "import os, shutil, signal; shutil.rmtree(os.path.dirname(os.environ['DET_RUN_DIR'])); signal.pause()"
+    )
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert exit.reason == "its directory on the agent's machine was deleted while it ran"
+    assert "deleted with its directory" in exit.spool_lost
+    assert not exit.platform
+    assert belonging_to(task_spec.container_id) == []
+    await master.remove(task_spec.container_id)
+    await master.until(lambda: task_spec.container_id in master.gone)
+
+
+async def test_reports_that_were_deleted_are_lost_with_a_word(master: MasterDouble, host: Host) -> None:
+    """A script that deletes its run directory."""
+    host.start()
+    task_spec = spec("import os, shutil; os.chdir('/'); shutil.rmtree(os.environ['DET_RUN_DIR'])")
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert "its run directory was deleted" in exit.spool_lost
 
 
 async def test_news_of_the_runtime_are_listened_to_again(

@@ -19,6 +19,7 @@ from tenax.agent.decide import (
     Settle,
     Signal,
     Start,
+    Vanished,
     decide,
 )
 from tenax.runtime.port import ContainerStatus
@@ -43,9 +44,10 @@ def act(
     killed_at: float | None = None,
     now: float = 100.0,
     gone_before: bool = False,
+    ran: bool = False,
 ) -> KeeperAction:
     ours = ours and there is not None
-    return decide(ContainerSituation(want, there, ours, settled, killed_at, now, gone_before))
+    return decide(ContainerSituation(want, there, ours, settled, killed_at, now, gone_before, ran))
 
 
 RUN, RUN_KNOWN, GONE = DesiredRun("c", SPEC), DesiredRun("c"), DesiredGone("c")
@@ -56,6 +58,9 @@ STOP = DesiredStop("c", 10.0)
     ("action", "expected"),
     [
         (act(RUN, None), Start(SPEC)),
+        (act(RUN, None, ran=True), Vanished()),
+        (act(STOP, None, ran=True), Vanished()),
+        (act(GONE, None, ran=True), Gone()),
         (act(RUN, None, gone_before=True), NeverRan(Exit(reason=NOTHING_LEFT, platform=True))),
         (act(RUN_KNOWN, container("starting")), Start(SPEC)),
         (act(RUN_KNOWN, container("running")), Rest()),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import errno
 import os
 import pwd
+import shutil
 import signal
 import tarfile
 import tempfile
@@ -19,6 +21,7 @@ import pytest
 
 from tenax.runtime.directory import Home
 from tenax.runtime.port import StartFailed
+from tenax.runtime.process import ProcessRuntime
 from tenax.runtime.processes import belonging_to
 from tenax.wire.agents import Exit
 from tests.kits.process_bench import ProcessBench
@@ -38,6 +41,12 @@ def reachable_directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
+
+
+async def until_gone(pid: int) -> None:
+    """Until a process that is nobody's child here is no more."""
+    while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC110, ASYNC240 - nobody tells of its end
+        await asyncio.sleep(0.01)
 
 
 def short_links() -> list[str]:
@@ -62,6 +71,94 @@ class TestProcess(RealRuntimeKit):
         again = await (await bench.runtime()).inspect(task_spec.container_id)
         assert again is not None
         assert again.exit == status.exit
+
+    async def test_a_full_disk_keeps_nobody_from_ending_what_fills_it(
+        self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When the end was asked for cannot be noted, and is remembered."""
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "stubborn")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        monkeypatch.setattr(Home, "write", full)
+        await runtime.signal(task_spec.container_id, signal.SIGTERM)
+        status = await runtime.inspect(task_spec.container_id)
+        assert status is not None
+        assert (status.state, status.stopping_since is not None) == ("running", True)
+        await runtime.signal(task_spec.container_id, signal.SIGKILL)
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.signal == signal.SIGKILL
+
+    async def test_a_supervisor_that_was_stopped_is_woken_for_the_end(self, bench: ProcessBench) -> None:
+        """Whoever asks for an end gets it."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "waits")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGSTOP)
+        await runtime.signal(task_spec.container_id, signal.SIGKILL)
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.reason.endswith("as asked")
+
+    async def test_a_forkserver_that_hangs_is_replaced(
+        self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The start that it held up fails by the platform's fault and leaves nothing; the next one works."""
+        monkeypatch.setattr("tenax.runtime.launching._READY_WITHIN_S", 0.2)
+        runtime = await bench.runtime()
+        assert isinstance(runtime, ProcessRuntime)
+        first, held, last = (spec(bench, "hello") for _ in range(3))
+        await runtime.start(first, placement())
+        forkserver = runtime._forkserver._process
+        assert forkserver is not None
+        forkserver.send_signal(signal.SIGSTOP)
+        with pytest.raises(StartFailed, match="did not answer") as failed:
+            await runtime.start(held, placement())
+        assert failed.value.platform
+        assert await runtime.inspect(held.container_id) is None
+        monkeypatch.undo()
+        await runtime.start(last, placement())
+        assert (await until_exited(runtime, last.container_id)).exit == Exit(code=3, reason="exited with code 3")
+
+    async def test_a_supervisor_that_hangs_before_it_says_so_is_killed(
+        self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It holds the lock, and nobody knows yet what it watches."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "waits")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        home = Home(bench.directory / "containers" / task_spec.container_id)
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGSTOP)
+        (home.path / "state.json").unlink()
+        await runtime.remove(task_spec.container_id)
+        assert belonging_to(task_spec.container_id) == []
+
+    async def test_a_directory_that_was_deleted_leaves_nothing(self, bench: ProcessBench) -> None:
+        """No container is found; removing what is left ends its processes, its supervisor, and its link."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "daemons")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        supervisor = bench.supervisor(task_spec.container_id)
+        home = Home(bench.directory / "containers" / task_spec.container_id)
+        card = home.card()
+        assert card is not None
+        assert card.temporary
+        seen = await runtime.inspect(task_spec.container_id)
+        assert seen is not None
+        shutil.rmtree(home.path)
+        assert await runtime.inspect(task_spec.container_id) is None
+        await runtime.remove(task_spec.container_id)
+        assert belonging_to(task_spec.container_id) == []
+        assert not Path(card.temporary).is_symlink()
+        await until_gone(supervisor)
 
     async def test_what_a_program_left_in_the_background_says_its_last_words(self, bench: ProcessBench) -> None:
         """For so long as DET_LOG_WAIT_TIME says, while it holds the output; the exit is that of the program."""

@@ -35,6 +35,8 @@ class ContainerSituation:
     now: float
     #: It was here, and nothing of it was left: whoever desires it again does not know that, as a restored master.
     gone_before: bool = False
+    #: It was seen to run, or to have run, by this agent.
+    ran: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class NeverRan:
 
 
 @dataclass(frozen=True, slots=True)
+class Vanished:
+    """Its directory is gone while it was to run: end what is left of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Leave nothing of it."""
 
@@ -78,7 +85,7 @@ class Gone:
     """Nothing of it is left: say so and forget it."""
 
 
-KeeperAction = Rest | Start | Signal | Settle | NeverRan | Remove | Gone
+KeeperAction = Rest | Start | Signal | Settle | NeverRan | Vanished | Remove | Gone
 
 
 def decide(now: ContainerSituation) -> KeeperAction:
@@ -116,6 +123,8 @@ def _kill(now: ContainerSituation) -> KeeperAction:
 
 def _stop(now: ContainerSituation, desired: DesiredStop, container: ContainerStatus | None) -> KeeperAction:
     if container is None:
+        if now.settled is None and now.ran:
+            return Vanished()
         return Rest() if now.settled is not None else NeverRan(Exit(reason="stopped before it was started"))
     if container.state == "starting":
         return Remove()
@@ -131,6 +140,8 @@ def _run(now: ContainerSituation, desired: DesiredRun, container: ContainerStatu
     if container is None:
         if now.settled is not None:
             return Rest()
+        if now.ran:
+            return Vanished()
         if desired.spec is None or now.gone_before:
             return NeverRan(Exit(reason="nothing is left of it on the agent's machine", platform=True))
         return Start(desired.spec)

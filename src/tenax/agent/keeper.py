@@ -30,6 +30,7 @@ from tenax.agent.decide import (
     Settle,
     Signal,
     Start,
+    Vanished,
     decide,
 )
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
@@ -56,6 +57,8 @@ _BACKSTOP_S = 1.0
 _RETRY_BEFORE_REMOVAL_S = 30.0
 #: Of which it is remembered that they were here.
 _MOST_GONE = 10_000
+_DELETED = "its directory on the agent's machine was deleted while it ran"
+_LOST_WITH_IT = "what it had reported and printed and was not sent yet was deleted with its directory"
 _CERTIFICATE = "etc/ssl/master.crt"
 
 
@@ -104,6 +107,7 @@ class Keeper:
         self._removal = asyncio.Event()
         self._settled: Exit | None = None
         self._killed_at: float | None = None
+        self._ran = False
         #: There was nothing of it when it was inspected: it begins under this keeper.
         self._fresh = False
         #: The connection under which it was started here; -1: it was not.
@@ -172,6 +176,7 @@ class Keeper:
             self._again = self._fresh = False
             self._settled = self._shipper = self._shipping = None
         if container is not None:
+            self._ran = self._ran or container.state != "starting"
             self.note(container)
         elif self._settled is not None:
             self._report("exited", exit=self._settled)
@@ -183,6 +188,7 @@ class Keeper:
             self._killed_at,
             time.monotonic(),
             gone_before=self.container_id in self._tools.gone,
+            ran=self._ran,
         )
         await self._apply(decide(situation), container)
 
@@ -200,6 +206,11 @@ class Keeper:
                 await self._settle(exit, container)
             case NeverRan(exit):
                 self._settled = exit
+            case Vanished():
+                log.warning("the directory of a container was deleted", container=self.container_id)
+                await self._stop_shipping()
+                await self._tools.runtime.remove(self.container_id)
+                self._settled = Exit(reason=_DELETED, spool_lost=_LOST_WITH_IT)
             case Remove():
                 await self._stop_shipping()
                 await self._tools.runtime.remove(self.container_id)

@@ -69,7 +69,9 @@ async def ship(
     try:
         folder = await asyncio.to_thread(SpoolFolder, directory)
     except FileNotFoundError:
-        return ""
+        if await asyncio.to_thread(directory.parent.is_dir):
+            return ""
+        return "its run directory was deleted, and with it all reports that had not been sent"
     except OSError as error:
         return f"the reports of the task cannot be read: {error.strerror}"
     try:

@@ -166,10 +166,10 @@ class _Guest:
 
     def hear(self, secret: bytes, size: int) -> Optional[int]:
         """Read on: its rank once it has proved itself, None until then. Raises OSError for a stranger."""
-        said = self.sock.recv(_RANK.size + 2 * _NONCE - len(self.answer))
-        if not said:
+        part = self.sock.recv(_RANK.size + 2 * _NONCE - len(self.answer))
+        if not part:
             raise ConnectionError("the connection was closed")
-        self.answer += said
+        self.answer += part
         if len(self.answer) < _RANK.size + 2 * _NONCE:
             return None
         packed, theirs = self.answer[: _RANK.size], self.answer[_RANK.size : -_NONCE]

@@ -16,15 +16,19 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import structlog
 
-from tenax.runtime.processes import boot_id
+from tenax.runtime.processes import Identity, boot_id
 from tenax.runtime.removal import TakesLong, delete_home
 from tenax.wire.agents import ContainerSpec
+
+log = structlog.get_logger("tenax.runtime")
 
 VERSION = 1
 Record = TypeVar("Record")
@@ -135,6 +139,14 @@ class Home:
         record = _read(self.path / "stopping.json", Stopping)
         return record.since if record is not None and record.boot_id == boot_id() else None
 
+    def begun(self) -> Identity | None:
+        """The supervisor, before it says what it watches; None of one that an earlier release started."""
+        try:
+            pid, start = (self.path / "started").read_text().split()
+            return Identity(int(pid), int(start))
+        except (OSError, ValueError):
+            return None
+
     def write(self, name: str, record: msgspec.Struct) -> None:
         """Replace a record atomically, readable by the owner only."""
         write_private(self.path / f"{name}.new", msgspec.json.encode(record))
@@ -146,6 +158,8 @@ class Homes:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        #: When ends were asked for that the disk had no room to note, by container.
+        self._stopping: dict[str, float] = {}
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o711 if os.geteuid() == 0 else 0o700)
         self.clear()
@@ -160,6 +174,19 @@ class Homes:
         if not container_id or "/" in container_id or container_id.startswith("."):
             raise ValueError(f"not a container's id: {container_id!r}")
         return Home(self.root / container_id)
+
+    def stop_begins(self, home: Home) -> None:
+        """SIGTERM is about to be sent for the first time; a full disk keeps nobody from ending what fills it."""
+        since = time.monotonic()
+        try:
+            home.write("stopping.json", Stopping(boot_id(), since))
+        except OSError as error:
+            log.warning("could not note when a stop began", container=home.container_id, reason=error.strerror)
+            self._stopping[home.container_id] = since
+
+    def stopping_since(self, home: Home) -> float | None:
+        """On this boot's monotonic clock; None if it was not asked to stop since the boot."""
+        return home.stopping_since() or self._stopping.get(home.container_id)
 
     def all(self) -> list[Home]:
         """Complete ones."""
@@ -185,6 +212,7 @@ class Homes:
     def retire(self, container_id: str) -> Path | None:
         """Take a directory out of sight at once; the path to delete, None if there was none."""
         gone = self.root / f"{_DELETED}{container_id}"
+        self._stopping.pop(container_id, None)
         try:
             self.home(container_id).path.rename(gone)
         except FileNotFoundError:

@@ -119,7 +119,12 @@ async def launch(home: Home, server: Forkserver) -> bool:
             os.close(write)
     finally:
         os.close(lock)
-    answer = await _read_all(ready)
+    try:
+        answer = await _read_all(ready)
+    except StartFailed:
+        # Perhaps it is the forkserver that hangs: it goes, and with it what it was asked for and did not get to.
+        server.close()
+        raise
     if answer.startswith(b"running "):
         return True
     while is_locked(home):  # noqa: ASYNC110 - nobody tells of the end of a lock

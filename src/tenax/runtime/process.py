@@ -14,6 +14,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -21,7 +22,7 @@ import structlog
 from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.runtime import contents, library, limits, planning, segments
-from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
+from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
 from tenax.runtime.endings import exit_of
 from tenax.runtime.environment import kept
 from tenax.runtime.interpreters import Interpreter, Interpreters
@@ -40,6 +41,9 @@ log = structlog.get_logger("tenax.runtime")
 #: Between two looks whether its supervisor, or all that belonged to it, is gone.
 _UNTIL_GONE = Backoff(first=0.001, ceiling=0.5)
 _UNTIL_SWEPT = Backoff(first=0.01, ceiling=1.0)
+
+#: What is left of a start that failed; after that it is tried again later.
+_REMOVED_WITHIN_S = 30.0
 
 #: Of the library that tasks get: programs that become the user's program, and what they import on the way. What is not
 #: loaded by then may be out of reach of the task's user.
@@ -92,7 +96,9 @@ class ProcessRuntime:
             await self.remove(spec.container_id)
             raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
         except StartFailed:
-            await self.remove(spec.container_id)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_REMOVED_WITHIN_S):
+                    await self.remove(spec.container_id)
             raise
         if started:
             self._watch(home)
@@ -114,14 +120,17 @@ class ProcessRuntime:
         if home.exit() is None and is_locked(home):
             self._watch(home)
             supervision = home.supervision()
-            return _status(home, card, spec, pid=supervision.main_pid if supervision else None)
+            return self._status(home, card, spec, pid=supervision.main_pid if supervision else None)
         # The record may have been written just before the lock was let go.
         exit = home.exit()
         if exit is None and not home.started:
-            return _status(home, card, spec)
+            if not (home.path / "container.json").exists():
+                # Somebody deleted it.
+                return None
+            return self._status(home, card, spec)
         if exit is None:
             exit = await self._lost(home, card)
-        self._ended[container_id] = _status(home, card, spec, exit=exit_of(exit))
+        self._ended[container_id] = self._status(home, card, spec, exit=exit_of(exit))
         return self._ended[container_id]
 
     def changed(self) -> AsyncIterator[str]:
@@ -129,13 +138,19 @@ class ProcessRuntime:
 
     async def signal(self, container_id: str, number: int) -> None:
         home = self._homes.home(container_id)
-        if number == signal.SIGTERM and home.card() is not None and home.stopping_since() is None:
-            home.write("stopping.json", Stopping(boot_id(), time.monotonic()))
+        if number == signal.SIGTERM and home.card() is not None and self._homes.stopping_since(home) is None:
+            self._homes.stop_begins(home)
         while home.exit() is None and is_locked(home):
             supervision = home.supervision()
             if supervision is not None:
-                sent = signal.SIGUSR1 if number == signal.SIGKILL else number
-                send(Identity(supervision.pid, supervision.start), sent)
+                supervisor = Identity(supervision.pid, supervision.start)
+                send(supervisor, signal.SIGUSR1 if number == signal.SIGKILL else number)
+                # One that somebody stopped would see to it only once it goes on.
+                send(supervisor, signal.SIGCONT)
+                return
+            if number == signal.SIGKILL and (begun := home.begun()) is not None:
+                # It hangs before it could say what it watches, which dies with it.
+                send(begun, signal.SIGKILL)
                 return
             await asyncio.sleep(0.01)
 
@@ -169,11 +184,16 @@ class ProcessRuntime:
     async def remove(self, container_id: str) -> None:
         home = self._homes.home(container_id)
         card = home.card()
+        if card is None and container_id in self._written:
+            card, _ = self._written[container_id]
         retry = Retry(_UNTIL_GONE)
         while is_locked(home):
             await self.signal(container_id, signal.SIGKILL)
             await asyncio.sleep(retry.pause())
-        if home.started and home.exit() is None:
+        if not home.path.exists():
+            # Somebody deleted it, perhaps while it ran.
+            await self._sweep(container_id, _cgroup_of(container_id))
+        elif home.started and home.exit() is None:
             await self._sweep(container_id, card.cgroup if card is not None else "")
         if card is not None:
             planning.remove_temporary_link(card, home)
@@ -236,7 +256,6 @@ class ProcessRuntime:
             raise
 
     def _card(self, spec: ContainerSpec, placement: Placement, home: Home) -> Card:
-        parent = cgroup_parent()
         return Card(
             v=VERSION,
             container_id=spec.container_id,
@@ -244,7 +263,7 @@ class ProcessRuntime:
             generation=placement.generation,
             boot_id=boot_id(),
             placed=dict(placement.env),
-            cgroup="" if parent is None else str(parent / f"tenax-{spec.container_id}"),
+            cgroup=_cgroup_of(spec.container_id),
             temporary=planning.temporary_link(home),
             library=self._library.name,
         )
@@ -281,19 +300,23 @@ class ProcessRuntime:
                 return
             await asyncio.sleep(retry.pause())
 
+    def _status(
+        self, home: Home, card: Card, spec: ContainerSpec | None, *, pid: int | None = None, exit: Exit | None = None
+    ) -> ContainerStatus:
+        return ContainerStatus(
+            container_id=home.container_id,
+            cluster_id=card.cluster_id,
+            generation=card.generation,
+            state="exited" if exit else "running" if pid else "starting",
+            pid=pid,
+            exit=exit,
+            spec=spec,
+            spool_directory=str(home.spool),
+            placed=card.placed,
+            stopping_since=self._homes.stopping_since(home),
+        )
 
-def _status(
-    home: Home, card: Card, spec: ContainerSpec | None, *, pid: int | None = None, exit: Exit | None = None
-) -> ContainerStatus:
-    return ContainerStatus(
-        container_id=home.container_id,
-        cluster_id=card.cluster_id,
-        generation=card.generation,
-        state="exited" if exit else "running" if pid else "starting",
-        pid=pid,
-        exit=exit,
-        spec=spec,
-        spool_directory=str(home.spool),
-        placed=card.placed,
-        stopping_since=home.stopping_since(),
-    )
+
+def _cgroup_of(container_id: str) -> str:
+    parent = cgroup_parent()
+    return "" if parent is None else str(parent / f"tenax-{container_id}")

@@ -8,7 +8,8 @@ the current one:
 
 ``plan``         what to run, items ``name=value`` between NUL bytes (see :class:`Plan`)
 ``lock``         locked (flock) for as long as this program lives; taken by the agent and inherited
-``started``      made once, before the main process: whoever finds it never starts this container again
+``started``      made once, before the main process: whoever finds it never starts this container again; with the pid
+                 and start time of this program, where there was room for them
 ``state.json``   boot id, pid and start time of this program and of the main process
 ``out/``         output in segments named ``<stream>-<raw offset, 20 digits>``; gaps between them were dropped
 ``times-*``      when which byte of a stream was written, for output that is read later: a ring of `MARKS` marks, each a
@@ -327,7 +328,10 @@ class ProcessSupervisor:
 
 
 def write_exit(text: str) -> None:
-    """Put the record into the reserved room, then name it. Tries until the disk takes it: the exit is never lost."""
+    """Put the record into the reserved room, then name it. Tries until the disk takes it: the exit is never lost.
+
+    But where somebody deleted the container's directory, there is nobody who could find it.
+    """
     content = text.encode().ljust(EXIT_BYTES)
     while True:
         try:
@@ -338,6 +342,8 @@ def write_exit(text: str) -> None:
             os.rename("exit.new", "exit.json")
             return
         except OSError:
+            if os.stat(".").st_nlink == 0:
+                return
             time.sleep(1)
 
 
@@ -346,6 +352,8 @@ def main(arguments: list[str], execute: Execute) -> int:
     container_id, lock, ready = arguments[0], int(arguments[1]), int(arguments[2])
     os.set_inheritable(lock, False)
     os.set_inheritable(ready, False)
-    os.close(os.open("started", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    started = os.open("started", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    quietly(os.write, started, b"%d %d" % (os.getpid(), start_ticks(os.getpid())))
+    os.close(started)
     ProcessSupervisor(container_id, ready, execute).run()
     return 0

@@ -14,8 +14,8 @@ import contextlib
 import json
 import os
 import signal
-import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,7 +24,7 @@ import structlog
 from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
 from tenax.jsonvalue import JsonObject
 from tenax.runtime import contents, library, limits
-from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
+from tenax.runtime.directory import VERSION, Card, Home, Homes
 from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
     LABEL,
@@ -140,7 +140,7 @@ class DockerRuntime:
         if container is None and home.started:
             exit: Exit | None = Exit(reason="somebody removed its container from the engine", platform=True)
         elif container is not None and status in ("exited", "dead"):
-            requested = home.stopping_since() is not None or (home.path / _KILLED).exists()
+            requested = self._homes.stopping_since(home) is not None or (home.path / _KILLED).exists()
             exit = ended(as_object(container["State"]), card.boot_id, requested=requested)
             if (home.path / _SWITCHED_OFF).exists():
                 exit = Exit(reason=SWITCHED_OFF, platform=True)
@@ -156,7 +156,7 @@ class DockerRuntime:
             spec=home.spec(),
             spool_directory=str(home.spool),
             placed=card.placed,
-            stopping_since=home.stopping_since(),
+            stopping_since=self._homes.stopping_since(home),
         )
         if exit is not None:
             self._ended[container_id] = seen
@@ -170,10 +170,11 @@ class DockerRuntime:
     async def signal(self, container_id: str, number: int) -> None:
         home = self._homes.home(container_id)
         if home.path.exists():
-            if number == signal.SIGTERM and home.stopping_since() is None:
-                home.write("stopping.json", Stopping(boot_id(), time.monotonic()))
+            if number == signal.SIGTERM and self._homes.stopping_since(home) is None:
+                self._homes.stop_begins(home)
             elif number == signal.SIGKILL:
-                (home.path / _KILLED).touch()
+                with suppress(OSError):  # A full disk keeps nobody from ending what fills it.
+                    (home.path / _KILLED).touch()
         # Not there, or not running (any more).
         with _passing(404, 409):
             await self._engine.post(f"/containers/{name_of(container_id)}/kill", signal=str(number))
