@@ -110,7 +110,6 @@ class TestProcess(RealRuntimeKit):
         self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The start that it held up fails by the platform's fault and leaves nothing; the next one works."""
-        monkeypatch.setattr("tenax.runtime.launching._READY_WITHIN_S", 0.2)
         runtime = await bench.runtime()
         assert isinstance(runtime, ProcessRuntime)
         first, held, last = (spec(bench, "hello") for _ in range(3))
@@ -118,6 +117,7 @@ class TestProcess(RealRuntimeKit):
         forkserver = runtime._forkserver._process
         assert forkserver is not None
         forkserver.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr("tenax.runtime.launching._READY_WITHIN_S", 0.2)
         with pytest.raises(StartFailed, match="did not answer") as failed:
             await runtime.start(held, placement())
         assert failed.value.platform
@@ -157,7 +157,7 @@ class TestProcess(RealRuntimeKit):
         assert await runtime.inspect(task_spec.container_id) is None
         await runtime.remove(task_spec.container_id)
         assert belonging_to(task_spec.container_id) == []
-        assert not Path(card.temporary).is_symlink()
+        assert not Path(card.temporary).is_symlink()  # noqa: ASYNC240
         await until_gone(supervisor)
 
     async def test_what_a_program_left_in_the_background_says_its_last_words(self, bench: ProcessBench) -> None:
