@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -130,6 +131,25 @@ def test_block_that_raises_stores_nothing(task: Task) -> None:
     with pytest.raises(ZeroDivisionError):
         write_and_fail()
     assert task.stored() == []
+    assert task.reported() == []
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_full_storage_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: bool) -> None:
+    """Whatever the library says that wrote into it: not all of them pass the system's error on."""
+    task = Task(tmp_path, in_place=True)
+    disk = os.statvfs(tmp_path)
+    full = os.statvfs_result((*disk[:3], 0, 0, *disk[5:]))
+    monkeypatch.setattr(os, "statvfs", lambda path: disk if says else full)
+    error = OSError(errno.ENOSPC, "No space left on device") if says else RuntimeError("unexpected pos 64 vs 0")
+
+    def write_and_fail() -> None:
+        with task.context.store_path({"steps_completed": 3}):
+            raise error
+
+    with pytest.raises(StorageFailed, match=f"storage is full, or takes no more, at {task.base}") as failed:
+        write_and_fail()
+    assert str(error) in str(failed.value)
     assert task.reported() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenax.master.allocations.exit_reason import explained, failure_place
+from tenax.master.telemetry.log_lines import gap_line, is_gap
 from tenax.wire.tracebacks import exception_line
 
 TRACEBACK = [
@@ -43,6 +44,12 @@ def test_colours_are_left_out() -> None:
     """A reason is read where nothing paints."""
     painted = [*TRACEBACK[:3], "\x1b[1;31mValueError: \x1b[0mred"]
     assert explained("exited with code 1", painted) == "your code raised ValueError: red (exited with code 1)"
+
+
+def test_what_stands_for_lost_output_is_none_of_it() -> None:
+    """The line is the platform's."""
+    assert is_gap(gap_line(2318))
+    assert not is_gap(f"{gap_line(2318)} said my script")
 
 
 def test_a_reason_is_explained_by_the_last_lines() -> None:

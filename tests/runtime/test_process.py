@@ -10,6 +10,7 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
 import tarfile
 import tempfile
 import venv
@@ -41,6 +42,33 @@ def reachable_directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
+
+
+#: Waits for a file, then is refused by the disk.
+WRITES = (
+    "import os, sys, time; print('ready', flush=True)\n"
+    "while not os.path.exists('{go}'): time.sleep(0.01)\n"
+    "open('report', 'wb').write(bytes(1 << 20))"
+)
+FILLS = "print('ready', flush=True)\nwith open('mine', 'wb', 0) as file:\n    while True: file.write(bytes(1 << 16))"
+
+
+@contextlib.contextmanager
+def small_disk(directory: Path) -> Iterator[Path]:
+    """A file system of its own."""
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=755", "small", str(directory)], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+def fill(disk: Path) -> None:
+    """Until it takes no more."""
+    with contextlib.suppress(OSError), (disk / "somebodys").open("wb", 0) as file:
+        while True:
+            file.write(bytes(1 << 12))
 
 
 async def until_gone(pid: int) -> None:
@@ -93,6 +121,29 @@ class TestProcess(RealRuntimeKit):
         status = await until_exited(runtime, task_spec.container_id)
         assert status.exit is not None
         assert status.exit.signal == signal.SIGKILL
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+    @pytest.mark.parametrize("own", [False, True])
+    async def test_a_failure_on_a_full_disk_says_so(self, tmp_path: Path, own: bool) -> None:
+        """It is the platform's where somebody else has filled it, and the task's where its own files do."""
+        with small_disk(tmp_path / "disk") as disk:
+            bench = ProcessBench(disk / "agent")
+            runtime = await bench.runtime()
+            go = tmp_path / "go"
+            task_spec = spec(bench, "waits")
+            program = FILLS if own else WRITES
+            task_spec = msgspec.structs.replace(task_spec, argv=["{python}", "-c", program.format(go=go)])
+            await runtime.start(task_spec, placement())
+            await until_printed(runtime, task_spec.container_id, b"ready")
+            if not own:
+                await asyncio.to_thread(fill, disk)
+            go.touch()
+            status = await until_exited(runtime, task_spec.container_id)
+            assert status.exit is not None
+            assert (status.exit.platform, status.exit.code) == (not own, 1)
+            assert f"the disk of {disk}/agent/containers on the agent's machine is full" in status.exit.reason
+            assert ("with its own files" in status.exit.reason) is own
+            await bench.clean()
 
     async def test_a_supervisor_that_was_stopped_is_woken_for_the_end(self, bench: ProcessBench) -> None:
         """Whoever asks for an end gets it."""

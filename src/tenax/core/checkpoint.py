@@ -29,6 +29,9 @@ from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of, walk_files
 from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_ABANDONED, CHECKPOINT_FILES, CHECKPOINT_STARTED
 
+#: A storage with less room than that is full.
+_FULL_BYTES = 64 * 1024
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -264,7 +267,17 @@ class CheckpointContext:
         """A directory to write into, and whether it is the storage's own."""
         direct = self._storage.stage_directory(storage_id)
         if direct is not None:
-            yield direct, True
+            try:
+                yield direct, True
+            except Exception as error:
+                if not _took_no_more(error, direct):
+                    raise
+                from tenax.storage.port import StorageFailed
+
+                raise StorageFailed(
+                    f"the checkpoint storage is full, or takes no more, at {os.path.dirname(direct)} on "
+                    f"{os.uname().nodename}: make room there, or choose another checkpoint_storage ({error})"
+                ) from error
             return
         import tempfile
 
@@ -329,3 +342,16 @@ def _remove(path: str) -> None:
     import shutil
 
     shutil.rmtree(path, ignore_errors=True)
+
+
+def _took_no_more(error: Exception, path: str) -> bool:
+    """Whether a block that writes a checkpoint failed since its storage is full; not every library says so."""
+    import errno
+
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return True
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _FULL_BYTES

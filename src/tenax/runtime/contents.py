@@ -1,4 +1,4 @@
-"""Fills a container's run directory before the start: folders, model code, files, and whose they are.
+"""Fills a container's run directory before the start: folders, model code, files, and whose they are. And measures it.
 
 Blocking: call it in a thread. Archives come from users: an entry that would land outside the work directory is refused,
 and all is unpacked and written with the rights of the task's user, so that what slips through opens nothing.
@@ -272,3 +272,31 @@ def _link(entry: tarfile.TarInfo, root: int, name: str, directory: int) -> None:
         except (FileNotFoundError, IndexError):
             raise _Refused(f"{entry.name!r} is a hard link to {entry.linkname!r}, which is not there") from None
         os.link(parts[-1], name, src_dir_fd=source, dst_dir_fd=directory, follow_symlinks=False)
+
+
+def own_share(run: Path, who: TaskUser | None) -> float:
+    """The share of its disk that lies below a container's own directory; 0 where that cannot be read."""
+    try:
+        disk = os.statvfs(run)
+        used = acting_as(who, lambda: _bytes_below(run))
+    except OSError:
+        return 0.0
+    return used / (disk.f_blocks * disk.f_frsize) if disk.f_blocks else 0.0
+
+
+#: More files than these are not counted: by then it has filled the disk with them.
+_MOST_MEASURED = 200_000
+
+
+def _bytes_below(run: Path) -> float:
+    used, count = 0, 0
+    for _, folders, files, descriptor in os.fwalk(run, follow_symlinks=False):
+        for name in (*folders, *files):
+            count += 1
+            if count > _MOST_MEASURED:
+                return float("inf")
+            try:
+                used += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * 512
+            except FileNotFoundError:
+                continue
+    return used

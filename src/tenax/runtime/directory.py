@@ -75,6 +75,8 @@ class ExitRecord(msgspec.Struct, frozen=True):
     terminated: bool = False
     oom_kills: int = 0
     start_errno: int | None = None
+    #: The disk of its directory took no more: neither its output nor its reports.
+    disk_full: bool = False
     #: In words: what happened to it, where no exit status is known.
     lost: str = ""
     #: Raw bytes of each stream, with those that the disk did not take.

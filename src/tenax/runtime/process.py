@@ -130,7 +130,10 @@ class ProcessRuntime:
             return self._status(home, card, spec)
         if exit is None:
             exit = await self._lost(home, card)
-        self._ended[container_id] = self._status(home, card, spec, exit=exit_of(exit))
+        share = 0.0
+        if exit.disk_full and exit.code != 0:
+            share = await asyncio.to_thread(contents.own_share, home.run, files_of(spec))
+        self._ended[container_id] = self._status(home, card, spec, exit=exit_of(exit, str(self._homes.root), share))
         return self._ended[container_id]
 
     def changed(self) -> AsyncIterator[str]:

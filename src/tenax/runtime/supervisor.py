@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found, unused-ignore]
 import _socket
+import errno
 import fcntl
 import os
 import select
@@ -54,6 +55,8 @@ READ_BYTES = 256 * 1024
 WAKE_INTERVAL_S = 0.01
 #: Room kept for the exit's record from the start.
 EXIT_BYTES = 1024
+#: A disk with less room than that is full.
+FULL_BYTES = 256 * 1024
 #: Of a stream, one a second at most: 64 KiB.
 MARKS = 4096
 MARK_EVERY_S = 1.0
@@ -77,6 +80,8 @@ class Segments:
         self.offset = 0
         #: Bytes that the disk did not take.
         self.dropped = 0
+        #: There was no room for some of them.
+        self.full = False
         self._fd = -1
         self._filled = 0
         self._marks = 0
@@ -94,7 +99,8 @@ class Segments:
                 if self._fd < 0:
                     self._open()
                 written = os.write(self._fd, view[: self.segment_bytes - self._filled])
-            except OSError:
+            except OSError as error:
+                self.full = self.full or error.errno in (errno.ENOSPC, errno.EDQUOT)
                 self._abandon()
                 self.dropped += len(view)
                 self.offset += len(view)
@@ -320,11 +326,22 @@ class ProcessSupervisor:
             f'"terminated": {"true" if self.terminated else "false"}',
             f'"oom_kills": {oom_kills() - self.oom_kills}',
             f'"start_errno": {error[0] if error else "null"}',
+            f'"disk_full": {"true" if self._disk_is_full() else "false"}',
             *(f'"{stream}_bytes": {segments.offset}' for stream, segments in self.segments.items()),
             *(f'"{stream}_dropped": {segments.dropped}' for stream, segments in self.segments.items()),
         ]
         write_exit("{" + ", ".join(fields) + "}\n")
         self.wake.now()
+
+    def _disk_is_full(self) -> bool:
+        """It took no output at some time, or takes no more now: neither reports nor a message that says so."""
+        if any(segments.full for segments in self.segments.values()):
+            return True
+        try:
+            disk = os.statvfs(".")
+        except OSError:
+            return False
+        return disk.f_bavail * disk.f_frsize < FULL_BYTES
 
 
 def write_exit(text: str) -> None:

@@ -13,7 +13,7 @@ from tenax.errors import NotFound
 from tenax.lifecycle.container import Ending
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
-from tenax.master.telemetry.log_lines import NO_RANK, clean
+from tenax.master.telemetry.log_lines import NO_RANK, clean, is_gap
 from tenax.wire.tracebacks import cut, exception_line, last_frame, last_traceback, of_rank
 
 #: Chunks of output that are read, from the end.
@@ -111,7 +111,9 @@ async def last_errors(conn: Connection, task_id: str, container_ids: Collection[
         }
         if ours:
             lines += [
-                _of_rank(line.rank, clean(line.text)) for line in log_packing.unpack(span.chunk) if line.origin in ours
+                _of_rank(line.rank, clean(line.text))
+                for line in log_packing.unpack(span.chunk)
+                if line.origin in ours and not is_gap(line.text)
             ]
     return lines
 

@@ -29,7 +29,7 @@ from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import JOINED_BYTES, JOINED_LINES, Chunk
 from tenax.master.store.logs.rows import LogSpan, Member, Place, Stream
-from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, level_number, lines_of
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, gap_line, level_number, lines_of
 from tenax.master.telemetry.output_offsets import admit
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
@@ -282,8 +282,7 @@ def _pack(
     if missing:
         # What was carried over is a line for itself: its end is lost.
         torn, carry = lines_of(b"", carry, final=True)
-        gap = f"[{missing} bytes of output are missing here: they were dropped]"
-        ended = Texts([*torn.texts, gap], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
+        ended = Texts([*torn.texts, gap_line(missing)], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
     more, carry = lines_of(fresh, carry, final=final)
     ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
     if not ended.texts:

@@ -19,6 +19,7 @@ NO_RANK = -1
 LEVELS = ("UNSPECIFIED", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _NUMBER = {name: number for number, name in enumerate(LEVELS)}
 _HEAD = re.compile(r"(?: ?\[rank=(\d{1,9})\] ?)?(?:(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL):(?: |$))?")
+_GAP = re.compile(r"\[\d+ bytes of output are missing here: they were dropped\]")
 _ANY_HEAD = re.compile(r"^(?: ?\[rank=|(?:TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL):)", re.MULTILINE)
 
 
@@ -44,6 +45,16 @@ class OutputLine:
     rank: int = NO_RANK
     #: Its place among the origins that it is kept with.
     origin: int = 0
+
+
+def gap_line(missing: int) -> str:
+    """What stands for so many bytes of output that are gone for good."""
+    return f"[{missing} bytes of output are missing here: they were dropped]"
+
+
+def is_gap(text: str) -> bool:
+    """Whether a line is such a one, and no word of the task's."""
+    return _GAP.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
