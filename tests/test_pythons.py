@@ -21,6 +21,7 @@ SERVERS = ("search", "scheduler", "lifecycle", "config", "master", "agent", "run
 #: Of these folders, what tasks and the command line import as well.
 BEFORE_THE_SERVERS = (
     "local/__init__.py",
+    "local/requirements.py",
     "local/state_dir.py",
     "local/supervise/__init__.py",
     "local/supervise/python.py",

@@ -104,6 +104,40 @@ def test_what_cannot_be_resumed(data: Path, tenax: Tenax) -> None:
     assert tenax("local", "resume", "zzz").code == 6
 
 
+def test_what_something_else_started_is_resumed_by_its_line(data: Path, tenax: Tenax) -> None:
+    """One of several processes starts no others: what to type is said, quoted as a shell wants it; nothing is kept."""
+    about = {"notAgain": "it was one of 2 processes", "startedBy": ["torchrun", "--nproc_per_node", "2", "my file.py"]}
+    run = made(data, "20260101-000000-7-aaa111", [3.0], **about)
+    done = tenax("local", "resume", "last")
+    assert done.code == 1
+    assert "it was one of 2 processes. Say what starts it: tenax local resume aaa111 -- " in done.err
+    assert "aaa111 -- torchrun --nproc_per_node 2 'my file.py'\n" in done.err
+    assert json.loads(tenax("local", "list", "--json").out)[0]["script"] == "my file.py"
+    assert len(local_runs()) == 1
+    run.write_card({**run.card, "startedBy": []})
+    assert "tenax local resume aaa111 -- PROGRAM" in tenax("local", "resume", "last").err
+    spawned = {"notAgain": "", "argv": ["python", "-c", "spawn_main(3)", "--multiprocessing-fork"]}
+    run.write_card({**run.card, **spawned})
+    assert "another process of its program started it" in tenax("local", "resume", "last").err
+    run.write_card({**run.card, "argv": ["/gone/python", "train.py"]})
+    assert "/gone/python, which local run aaa111 was started with, is gone" in tenax("local", "resume", "last").err
+    assert len(local_runs()) == 1
+    say = "import os, json; print(json.load(open(os.environ['TENAX_RUN_DIR'] + '/run.json'))['checkpoint'])"
+    assert tenax("local", "resume", "--offline", "last", "--", "python", "-c", say).code == 0
+    assert (len(local_runs()), local_runs()[-1].card["checkpoint"]) == (2, UUID)
+
+
+def test_how_to_run_it_again_can_be_typed(data: Path, tenax: Tenax) -> None:
+    """Of a run without a checkpoint: its line, quoted; no line where it would not work."""
+    run = LocalRun(str(data / "runs" / "20260101-000000-7-aaa111"))
+    run.make()
+    run.write_card(new_card(["python", "-c", "print(1)"]))
+    assert "To run it again: python -c 'print(1)'\n" in tenax("local", "resume", "last").err
+    run.write_card({**run.card, "notAgain": "its script came from standard input"})
+    done = tenax("local", "resume", "last")
+    assert ("no checkpoint" in done.err, "To run it again" in done.err) == (True, False)
+
+
 def test_a_program_that_is_not_there(tenax: Tenax) -> None:
     """It is said before anything is kept; so is a hyperparameter that is none."""
     done = tenax("track", "--offline", "no-such-program-here")

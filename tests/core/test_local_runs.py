@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -14,8 +15,8 @@ from tenax import core
 from tenax.client.connection.address import Unreachable
 from tenax.client.connection.session import Session
 from tenax.core.local_runs.files import LocalRun, commit_of, find_run, local_runs, new_card, sending
-from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, state_of
-from tenax.core.local_runs.sending import RunSender, SentElsewhere
+from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of, why_not_again
+from tenax.core.local_runs.sending import RunSender, SentElsewhere, script_name
 from tenax.core.local_runs.tracking import Tracker
 from tenax.errors import InvalidInput, NotFound
 from tests.kits.pretend_master import PretendMaster, refused
@@ -47,6 +48,50 @@ def test_how_it_was_started_and_ended() -> None:
     assert (card["state"], card["host"], card["cwd"]) == ("COMPLETED", os.uname().nodename, os.getcwd())
     assert (story.hparams, story.step) == ({"lr": 0.5, "layers": [1, 2]}, 3)
     assert story.main_metric() == ("accuracy", False)
+
+
+def test_one_of_several_processes_says_who_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own arguments would start one process, or none."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with core.init(hparams={"a": 1}):
+        pass
+    card = only().card
+    assert "one of 2 processes" in why_not_again(card)
+    assert startable(card) == card["startedBy"] != []
+
+
+def test_what_multiprocessing_starts_says_so(tmp_path: Path) -> None:
+    """The program that started it can be started again, which is how it is called."""
+    (tmp_path / "spawns.py").write_text(
+        "import multiprocessing\nfrom tenax import core\n"
+        "def train():\n    with core.init(hparams={'a': 1}):\n        pass\n"
+        "if __name__ == '__main__':\n"
+        "    process = multiprocessing.get_context('spawn').Process(target=train)\n"
+        "    process.start()\n    process.join()\n"
+    )
+    subprocess.run([sys.executable, "spawns.py"], cwd=tmp_path, check=True)
+    card = only().card
+    assert "another process" in why_not_again(card)
+    assert startable(card)[-1] == script_name(card) == "spawns.py"
+
+
+def test_arguments_as_argparse_gives_them() -> None:
+    """They are hyperparameters, paths among them as text."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float, default=0.5)
+    parser.add_argument("--data", type=Path, default=Path("/data"))
+    with core.init(hparams=parser.parse_args([])) as context:
+        assert context.hparams == {"lr": 0.5, "data": "/data"}
+
+
+@pytest.mark.parametrize("wrong", [3, "lr=1", [1], object()])
+def test_what_is_no_hyperparameters(wrong: object) -> None:
+    """It is said, with what to give."""
+    with pytest.raises(TypeError, match=rf"was given a {type(wrong).__name__}: give a dict.*vars\(arguments\)"):
+        core.init(hparams=wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"core\.init\(hparams=\.\.\.\): model is a object"):
+        core.init(hparams={"model": object()})
+    assert local_runs() == []
 
 
 def test_nothing_is_made_before_something_is_said() -> None:

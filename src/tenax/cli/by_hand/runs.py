@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 import click
 
-from tenax.cli.by_hand.track import short_id, track_run
+from tenax.cli.by_hand.track import program_of, short_id, track_run
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
@@ -111,6 +112,7 @@ def metrics(
 
 @group.command()
 @click.argument("name", metavar="RUN")
+@click.argument("program", metavar="[-- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--hparam",
     "hparams",
@@ -120,34 +122,56 @@ def metrics(
 )
 @click.option("--offline", is_flag=True, help="Keep it here; tenax sync sends it later.")
 @pass_access
-def resume(access: Access, name: str, hparams: Tuple[str, ...], offline: bool) -> int:
+def resume(access: Access, name: str, program: Tuple[str, ...], hparams: Tuple[str, ...], offline: bool) -> int:
     """Start the script of a local run again, from its latest checkpoint and with its hyperparameters.
 
     The script finds them in context.latest_checkpoint and context.hparams. A run that a cluster has is tracked again,
-    and goes on as the same trial.
+    and goes on as the same trial. PROGRAM is started instead of what the run was: what was one of several processes
+    cannot start the others, and needs it.
     """
     from tenax.core.local_runs.files import commit_of, find_run, new_card, new_run
-    from tenax.core.local_runs.reading import RunStory
+    from tenax.core.local_runs.reading import RunStory, startable
 
     run = find_run(name)
     card, story = run.card, RunStory(run)
-    argv, cwd = card.get("argv"), str(card.get("cwd") or "")
+    cwd = str(card.get("cwd") or "")
     if run.is_alive():
         raise NotNow(f"Local run {short_id(run)} is still running: it can be resumed when it has ended.")
-    if not isinstance(argv, list) or not os.path.isdir(cwd):
+    if not isinstance(card.get("argv"), list) or not os.path.isdir(cwd):
         raise InvalidInput(f"Local run {short_id(run)} does not say how it was started, or {cwd or 'where'} is gone.")
     if not story.kept and not card.get("checkpoint"):
+        again = startable(card)
         raise InvalidInput(
-            f"Local run {short_id(run)} saved no checkpoint, so there is nothing to go on from. "
-            f"To run it again: {' '.join(map(str, argv))}"
+            f"Local run {short_id(run)} saved no checkpoint, so there is nothing to go on from."
+            + (f" To run it again: {shlex.join(again)}" if again else "")
         )
+    argv = program_of(program, cwd) if program else _again(run, card)
     if card.get("commit") and commit_of(cwd) != card.get("commit"):
         output.warn(f"the code in {cwd} is at another commit than the run that is resumed.")
-    new = new_card([str(part) for part in argv], **_continued(run, card, story, hparams))
+    new = new_card(argv, **_continued(run, card, story, hparams))
     new["commit"] = commit_of(cwd)
     at = f" (step {story.kept[-1].step})" if story.kept else ""
     output.say(f"Going on from checkpoint {new['checkpoint']}{at} of local run {short_id(run)}.")
     return track_run(access, new_run(), new, offline=offline or not run.sent, cwd=cwd)
+
+
+def _again(run: LocalRun, card: JsonObject) -> List[str]:
+    """The arguments that start it once more. Raises InvalidInput, with what to type."""
+    from tenax.core.local_runs.reading import startable, why_not_again
+
+    argv, why = startable(card), why_not_again(card)
+    if why:
+        line = shlex.join(argv) if argv else "PROGRAM [ARGUMENT]..."
+        raise InvalidInput(
+            f"Local run {short_id(run)} cannot be started again by itself: {why}. "
+            f"Say what starts it: tenax local resume {short_id(run)} -- {line}"
+        )
+    if shutil.which(argv[0], path=os.environ.get("PATH")) is None:
+        raise InvalidInput(
+            f"{argv[0]}, which local run {short_id(run)} was started with, is gone. "
+            f"Say what starts it: tenax local resume {short_id(run)} -- python {shlex.join(argv[1:])}"
+        )
+    return argv
 
 
 def _continued(run: LocalRun, card: JsonObject, story: RunStory, hparams: Tuple[str, ...]) -> JsonObject:

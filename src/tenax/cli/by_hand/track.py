@@ -58,7 +58,7 @@ def track(
     """
     from tenax.core.local_runs.files import new_card, new_run
 
-    program = _program(argv)
+    program = program_of(argv)
     given: JsonObject = {
         "name": name,
         "project": project,
@@ -123,12 +123,13 @@ def _note_end(run: LocalRun, card: JsonObject, end: JsonObject) -> None:
         output.warn(str(error))
 
 
-def _program(argv: Tuple[str, ...]) -> list[str]:
-    """Raises UsageError for what is no program."""
+def program_of(argv: Tuple[str, ...], cwd: str = ".") -> list[str]:
+    """The program to start in a directory, and its arguments. Raises UsageError for what is no program."""
     import shutil
 
     first = argv[0]
-    if first.endswith(".py") and os.path.isfile(first) and not os.access(first, os.X_OK):
+    script = os.path.join(cwd, first)
+    if first.endswith(".py") and os.path.isfile(script) and not os.access(script, os.X_OK):
         return [sys.executable, *argv]
     if shutil.which(first) is None:
         raise click.UsageError(

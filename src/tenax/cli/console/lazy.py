@@ -32,7 +32,7 @@ class LazyCommand:
 
 
 #: Arguments that may be empty, by their names in a usage line: text that is taken as it is.
-_MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...")
+_MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...", "[-- PROGRAM [ARGUMENT]...]")
 
 
 class StrictCommand(click.Command):

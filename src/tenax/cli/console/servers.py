@@ -9,7 +9,6 @@ from typing import List, NoReturn, Optional
 import click
 
 from tenax.cli.console.lazy import LazyGroup
-from tenax.errors import UserError
 
 
 class ServerGroup(LazyGroup):
@@ -33,11 +32,9 @@ class ServerGroup(LazyGroup):
 
 def become(module: str, arguments: List[str]) -> NoReturn:
     """Replace this process with a server: signals and exit status are its own."""
-    import importlib.util
-
+    from tenax.local.requirements import refuse_without_servers
     from tenax.local.supervise.python import refuse_old_python
 
     refuse_old_python()
-    if importlib.util.find_spec("aiohttp") is None or importlib.util.find_spec(module) is None:
-        raise UserError("The servers are not installed: pip install 'tenax[server]'.")
+    refuse_without_servers()
     os.execv(sys.executable, [sys.executable, "-P", "-m", module, *arguments])

@@ -11,6 +11,8 @@ import click
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.local.up import directory_option, state_of
+from tenax.local.requirements import refuse_without_servers
+from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
     from tenax.local.state_dir import StateDir
@@ -25,10 +27,10 @@ def backup(target: str, directory: Optional[Path]) -> int:
     The cluster may be up or down. Checkpoints are not in it: copy their directory as well. It is restored with
     `tenax restore`.
     """
-    from tenax.local.backup import back_up
-    from tenax.local.supervise.control import refuse_without_servers
-
+    refuse_old_python()
     refuse_without_servers()
+    from tenax.local.backup import back_up
+
     state = state_of(directory)
     _refuse_database_elsewhere(state)
     place = Path(target).expanduser().absolute()
@@ -47,10 +49,11 @@ def restore(source: Path, directory: Optional[Path]) -> int:
 
     Experiments name where their checkpoints lie, so those have to be put back to where they were.
     """
-    from tenax.local.backup import restore as make
-    from tenax.local.supervise.control import occupied, refuse_without_servers
-
+    refuse_old_python()
     refuse_without_servers()
+    from tenax.local.backup import restore as make
+    from tenax.local.supervise.control import occupied
+
     state = state_of(directory)
     state.prepare()
     with occupied(state, "it is being restored by tenax restore"):

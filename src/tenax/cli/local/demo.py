@@ -40,10 +40,12 @@ def demo(keep: bool, example: Optional[Path]) -> int:
 
     With --keep the cluster is left running. The demo needs torch and scikit-learn in this environment.
     """
+    from tenax.local.requirements import refuse_without_servers
     from tenax.local.state_dir import StateDir
     from tenax.local.supervise.python import refuse_old_python
 
     refuse_old_python()
+    refuse_without_servers()
     code = example if example is not None else _example()
     _refuse_without_torch()
     _end_like_ctrl_c()

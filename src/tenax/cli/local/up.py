@@ -13,6 +13,7 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.options import json_option
+from tenax.local.requirements import missing_modules, refuse_without_servers
 from tenax.local.supervise.python import refuse_old_python
 from tenax.runtimes import CHOICES, RUNTIMES
 
@@ -86,6 +87,7 @@ def up(
     same address; tasks that were left running are picked up again.
     """
     refuse_old_python()
+    refuse_without_servers()
     from tenax.local.supervise.control import prepare
 
     given: dict[str, object] = {"host": host, "port": port, "slots": slots, "agent": agent, "runtime": runtime}
@@ -282,6 +284,8 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
     had been switched off.
     """
     refuse_old_python()
+    if kill_tasks:
+        refuse_without_servers()
     from tenax.local.supervise.ending import stop
     from tenax.local.supervise.glance import glance
 
@@ -361,6 +365,8 @@ def status(directory: Optional[Path], as_json: bool) -> int:
 
 
 def _warn_of_what_waits(state: StateDir) -> None:
+    if missing_modules():
+        return
     from tenax.errors import TenaxError
     from tenax.local.supervise.cluster import notices, plan
     from tenax.local.supervise.options import load_options

@@ -9,6 +9,8 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.local.up import directory_option, state_of
+from tenax.local.requirements import refuse_without_servers
+from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
     from tenax.local.state_dir import StateDir
@@ -31,13 +33,13 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
     is copied to the newer one, while the cluster is stopped; the old files are kept. It may be broken off at any
     moment, and is then run again.
     """
+    refuse_old_python()
+    refuse_without_servers()
     from dataclasses import replace
 
     from tenax.local.supervise.cluster import plan
-    from tenax.local.supervise.control import refuse_without_servers
     from tenax.local.supervise.options import load_options
 
-    refuse_without_servers()
     state = state_of(directory)
     options = load_options(state)
     if config is not None:

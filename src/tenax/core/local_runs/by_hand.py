@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 
@@ -21,7 +22,6 @@ from tenax.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Optional
 
     from tenax.core.local_runs.tracking import Tracker
@@ -47,18 +47,40 @@ def is_tracked() -> bool:
 
 def require_chief_known(distributed_given: bool) -> None:
     """Raises InvalidInput in a process of a distributed job that does not say which one it is."""
-    size = os.environ.get("WORLD_SIZE", "1")
-    if not distributed_given and size.isdigit() and int(size) > 1:
+    size = _world_size()
+    if not distributed_given and size > 1:
         raise InvalidInput(
             f"this is one of {size} processes, of which only the chief may report: pass core.init(distributed=...), "
             "for example core.DistributedContext.from_torch_distributed()"
         )
 
 
-class RunByHand:
-    """``chief``: whether this process speaks for the run. ``declared``: the hyperparameters that the script has."""
+def declared_hparams(given: object) -> JsonObject:
+    """What ``core.init(hparams=...)`` was given: a dict, or what argparse read. Raises TypeError, ValueError."""
+    if given is None:
+        return {}
+    argparse = sys.modules.get("argparse")
+    values = vars(given) if argparse is not None and isinstance(given, argparse.Namespace) else given
+    if not hasattr(values, "items"):
+        raise TypeError(
+            f"core.init(hparams=...) was given a {type(given).__name__}: give a dict of names and values, "
+            "such as vars(arguments) of the arguments that argparse read"
+        )
+    try:
+        own = plain(values, "hparams")
+    except TypeError as error:
+        raise TypeError(f"core.init(hparams=...): {error}") from None
+    assert isinstance(own, dict)
+    return own
 
-    def __init__(self, chief: bool, declared: Optional[Mapping[str, object]]) -> None:
+
+class RunByHand:
+    """``chief``: whether this process speaks for the run. ``declared``: the hyperparameters that the script has.
+
+    ``size``: how many processes it is.
+    """
+
+    def __init__(self, chief: bool, declared: JsonObject, size: int = 1) -> None:
         given = os.environ.get(RUN_DIRECTORY)
         self._owned = not given
         self.run = LocalRun(given) if given else new_run()
@@ -67,10 +89,9 @@ class RunByHand:
         self._overrides: JsonObject = overrides if isinstance(overrides, dict) else {}
         checkpoint = card.get("checkpoint")
         self._checkpoint: Optional[str] = checkpoint if isinstance(checkpoint, str) and checkpoint else None
-        own = plain(declared, "hparams") if declared is not None else {}
-        assert isinstance(own, dict)
         #: What the script declared, and over it what ``tenax track --hparam`` said.
-        self.hparams: JsonObject = {**own, **self._overrides}
+        self.hparams: JsonObject = {**declared, **self._overrides}
+        self._size = size
         self._unread = ([] if not self._overrides else ["context.hparams"]) + (
             ["context.latest_checkpoint"] if self._checkpoint else []
         )
@@ -116,7 +137,7 @@ class RunByHand:
         if self._lock is None:
             self.run.make()
             self._lock = self.run.hold()
-            self.run.write_card(new_card(_own_argv(), hparams=self.hparams))
+            self.run.write_card(new_card(_own_argv(), hparams=self.hparams, **_beginning(self._size)))
 
     def _track(self) -> None:
         from tenax.core.local_runs.tracking import Tracker
@@ -142,6 +163,42 @@ def ending(state: str, reason: str) -> JsonObject:
     from time import time
 
     return {"ended": time(), "state": state, "reason": reason}
+
+
+def _beginning(size: int) -> JsonObject:
+    """What tells whether this program can be started again by its arguments: why not, and who started it."""
+    why = _why_not_again(size)
+    return {"notAgain": why, "startedBy": list(_argv_of(os.getppid()))} if why else {}
+
+
+def _why_not_again(size: int) -> str:
+    """Why the arguments of this process start no such run again; empty where they do."""
+    processes = max(size, _world_size())
+    if processes > 1:
+        return f"it was one of {processes} processes, which something else started"
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        return "another process of its program started it"
+    if hasattr(builtins, "__IPYTHON__"):
+        return "it ran in a notebook or in IPython"
+    if sys.argv[:1] in ([], [""], ["-"]):
+        return "its script came from standard input"
+    return ""
+
+
+def _world_size() -> int:
+    """Of how many processes this is one, as those say who start them."""
+    size = os.environ.get("WORLD_SIZE", "")
+    return int(size) if size.isdigit() else 1
+
+
+def _argv_of(process: int) -> list[str]:
+    """The arguments of a process; empty where they cannot be read."""
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return [part.decode("utf-8", "replace") for part in file.read().rstrip(b"\0").split(b"\0") if part]
+    except OSError:
+        return []
 
 
 def _own_argv() -> list[str]:

@@ -156,3 +156,18 @@ def _whole(value: Json) -> int:
 
 def _number(value: Json) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def why_not_again(card: JsonObject) -> str:
+    """Why the arguments of a run start no such run again; empty where they do."""
+    why, argv = card.get("notAgain"), card.get("argv")
+    if isinstance(why, str) and why:
+        return why
+    spawned = isinstance(argv, list) and "--multiprocessing-fork" in argv
+    return "another process of its program started it" if spawned else ""
+
+
+def startable(card: JsonObject) -> List[str]:
+    """What starts a run again: its arguments, or those of whoever started it; empty where neither is known."""
+    argv = card.get("startedBy" if why_not_again(card) else "argv")
+    return [str(part) for part in argv] if isinstance(argv, list) else []

@@ -17,7 +17,7 @@ import zlib
 
 from tenax.client.connection.session import Query, Session, at
 from tenax.core.local_runs.files import OUTPUTS, LocalRun, local_runs, sending
-from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, state_of
+from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of
 from tenax.errors import InvalidInput, NotNow
 from tenax.wire.logs import CHUNK_BYTES
 from tenax.wire.spool_names import BATCH_BYTES
@@ -318,8 +318,8 @@ def _metadata(run: LocalRun, card: JsonObject) -> JsonObject:
 
 def script_name(card: JsonObject) -> str:
     """The script of a run, for people."""
-    argv = card.get("argv")
-    names = [str(part) for part in argv[:4]] if isinstance(argv, list) else []
+    names = startable(card)
+    # A script may come after its launcher; what comes after a script are its arguments.
     script = next((name for name in names if name.endswith((".py", ".sh"))), names[0] if names else "")
     return os.path.basename(script)
 

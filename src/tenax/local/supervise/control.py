@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import shutil
@@ -24,8 +23,6 @@ from tenax.local.supervise.glance import Glance, already_up, glance
 from tenax.local.supervise.logs import open_log, tail
 from tenax.local.supervise.options import load_options, save_options
 
-#: What the servers import; named when they are not installed.
-_NEEDED = ("uvicorn", "fastapi", "asyncpg", "aiohttp", "psutil")
 _POLL_S = 0.05
 #: How long ``up`` waits for a supervising process that says nothing new; it says something every few seconds.
 SILENCE_S = 60.0
@@ -48,7 +45,6 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, in
 
     ``given``: options of this call (None: not given). Nothing has been started. Raises UserError.
     """
-    refuse_without_servers()
     state.prepare()
     try:
         lock = state.take_lock()
@@ -184,16 +180,6 @@ def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -
 def _stopped_early(number: int, frame: FrameType | None) -> None:
     logging.info("stopped before it began")
     raise SystemExit(0)
-
-
-def refuse_without_servers() -> None:
-    """Raises UserError, naming what is missing."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UserError(
-            f"The servers are not installed ({', '.join(missing)} missing): pip install 'tenax[server]'. "
-            "To use a cluster that runs elsewhere, set DET_MASTER to its address."
-        )
 
 
 def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:

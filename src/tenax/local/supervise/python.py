@@ -6,6 +6,7 @@ import sys
 from typing import Tuple
 
 from tenax.errors import UserError
+from tenax.local.requirements import server_requirement
 
 OLDEST = (3, 11)
 
@@ -21,7 +22,7 @@ def refuse_old_python(version: Tuple[int, int, int] = sys.version_info[:3]) -> N
         raise PythonTooOld(
             f"The servers of Tenax need Python {oldest} or newer, and {sys.executable} is Python "
             f"{'.'.join(map(str, version))}. This line brings one, for you alone: pip install uv && uv venv "
-            "--python 3.12 tenax-env && uv pip install --python tenax-env 'tenax[server]'. Then: "
+            f"--python 3.12 tenax-env && uv pip install --python tenax-env {server_requirement()}. Then: "
             "tenax-env/bin/tenax up. Tasks run under Python 3.9 and newer, and this one can use a cluster "
             "elsewhere (DET_MASTER)."
         )
