@@ -91,6 +91,13 @@ def test_tables_of_trials(tenax: Tenax, curves: PretendMaster) -> None:
     rows = [row.split() for row in tenax("t", "metrics", "1", "2").out.splitlines()]
     assert rows == [["TRIAL", "STEP", "accuracy"], ["1", "5", "0.5"], ["1", "5", "0.5"]]
     assert tenax("t", "metrics", "1", "--plot", "--csv").code == exits.USAGE
+    for wrong in (["--table"], ["--plot"], ["--csv"]):
+        done = tenax("t", "metrics", "1", "--metric", "acuracy", *wrong)
+        assert (done.code, "there is accuracy" in done.err, done.out) == (exits.NOT_FOUND, True, "")
+    summary = {"validation": {"accuracy": {"count": 4}}, "training": {"loss": {"count": 4}}}
+    curves.on("GET", "/api/v1/trials/1/metric-summaries", summary)
+    done = tenax("t", "metrics", "1", "--metric", "loss", "--table")
+    assert "it is among the training metrics: --group training" in done.err
 
 
 def test_lists_have_a_curve(tenax: Tenax, curves: PretendMaster) -> None:

@@ -45,6 +45,31 @@ def test_ctrl_c_detaches(master: PretendMaster, searcher: str) -> None:
     assert not [request for request in master.asked if request.method == "POST"]
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (80, 40), (200, 50)])
+def test_all_of_the_live_view_is_on_the_terminal(master: PretendMaster, columns: int, lines: int) -> None:
+    """However long names and reasons are: the hint stands at its end, and what has no room is counted."""
+    many = {f"hyperparameter_{number}": 0.123456 * number for number in range(9)}
+    trials = [trial(number, best=0.1 * number, hparams={**many, "lr": number}, reason="r" * 90) for number in range(40)]
+    one = {"experiment": experiment(numTrials=40, reason="a reason of many words " * 8)}
+    serve(master, experiment(), *trials)
+    data = [{"batches": step, "time": "2026-01-02T03:04:05Z", "values": {"accuracy": step / 9}} for step in range(9)]
+    series = [{"trial": {"id": number}, "metrics": [{"data": data}]} for number in range(40)]
+    master.on("GET", "/api/v1/trials/time-series", {"trials": series})
+    master.on("GET", "/api/v1/experiments/7", one, one, {"experiment": experiment(state="STATE_COMPLETED")})
+    with on_terminal("e", "wait", "7", COLUMNS=str(columns), LINES=str(lines)) as terminal:
+        terminal.until("Ctrl-C detaches; the experiment keeps running.")
+        frame = plain(terminal.shown).split("Ctrl-C detaches")[0].splitlines()
+        assert terminal.end() == exits.OK
+    assert len(frame) < lines
+    assert max(map(len, frame)) <= columns
+    shown = "\n".join(frame)
+    assert "accuracy by step" in shown or lines == 24
+    assert re.search(r"TRIAL .*\n.*RUNNING", shown)
+    hidden = re.search(r"and (\d+) more: a higher terminal shows them", shown)
+    assert hidden is not None
+    assert int(hidden[1]) + len(re.findall(r"^ *\d+  RUNNING", shown, re.M)) == 40
+
+
 def test_colour(master: PretendMaster) -> None:
     """A terminal gets colours, and none where the person wants none."""
     master.on("GET", "/api/v1/experiments", {"experiments": [experiment()], "pagination": {}})

@@ -7,10 +7,12 @@ import json
 import pytest
 
 from tenax.cli.run import changed, leaves
-from tenax.client.runs import filter_text
+from tenax.client.connection.session import Session
+from tenax.client.runs import filter_text, require_columns
 from tenax.client.trials import LogFilter
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
+from tests.kits.pretend_master import PretendMaster
 
 
 def field(text: str) -> JsonObject:
@@ -53,6 +55,24 @@ def test_a_column_alone_has_to_be_there() -> None:
         "filterGroup": {"kind": "group", "conjunction": "and", "children": []},
         "showArchived": True,
     }
+
+
+@pytest.mark.parametrize("text", ["hp.lr>>0.01", "hp.lr==0.1", "hp.lr=>1", "name=!x"])
+def test_an_operator_that_there_is_not(text: str) -> None:
+    """It is refused, with those that there are; in quotes it is a value."""
+    with pytest.raises(InvalidInput, match=r"write one of != >= <= = > < !~ ~"):
+        filter_text([text])
+    assert field("name='=x'")["value"] == "=x"
+
+
+def test_a_column_that_no_run_has(master: PretendMaster) -> None:
+    """It is refused with names like it, where any run has such columns; metadata comes and goes."""
+    columns = [{"column": name} for name in ("id", "state", "hp.lr", "hp.width", "metadata.team")]
+    master.on("GET", "/api/v1/projects/3/columns", {"columns": columns})
+    with Session(master.url, token="t") as session:
+        require_columns(session, ["hp.lr>9", "metadata.tea=a", "validation.loss.min<1"], [3])
+        with pytest.raises(InvalidInput, match=r"No run has 'hp\.lrr'; there is hp\.lr\."):
+            require_columns(session, ["hp.lr>9", "hp.lrr>0.01"], [3])
 
 
 @pytest.mark.parametrize("text", ["", " ", "=5", ">"])

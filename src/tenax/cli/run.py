@@ -16,6 +16,8 @@ from tenax.jsonvalue import Json, JsonObject
 if TYPE_CHECKING:
     from tenax.client.runs import Run, RunOutcome
 
+#: Whose columns are looked at for a name that no run has.
+_PROJECTS = 50
 _PROJECT = click.option("--project", "project_id", type=int, metavar="ID", help="Only runs of this project.")
 _NUMBERS = click.argument("numbers", metavar="RUN...", type=int, nargs=-1, required=True)
 
@@ -51,13 +53,17 @@ def list_(
     as_csv: bool,
 ) -> None:
     """List runs, the newest first."""
-    from tenax.client.runs import search_runs
+    from tenax.client.projects import list_projects
+    from tenax.client.runs import require_columns, search_runs
 
     runs = list(
         search_runs(
             access.session(), project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
         )
     )
+    if not runs and conditions:
+        projects = [project_id] if project_id is not None else [each.id for each in list_projects(access.session(), 0)]
+        require_columns(access.session(), conditions, projects[:_PROJECTS])
     names = list({name: None for run in runs for name in run.hparams})
     columns = (
         output.TableColumn("RUN", right=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import json
 import re
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tenax.jsonvalue import Json, JsonObject
 VERBS = ("kill", "pause", "resume", "archive", "unarchive", "delete")
 _OPERATORS = ("!=", ">=", "<=", "=", ">", "<", "!~", "~")
 _CONDITION = re.compile(r"\s*(?P<column>[^=<>!~]+?)\s*(?P<operator>!=|>=|<=|=|>|<|!~|~)\s*(?P<value>.*?)\s*")
+#: What operators are made of.
+_SIGNS = ("=", "<", ">", "!", "~")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _QUALIFIERS = ("min", "max", "mean", "last")
 _GROUPS = {"training": "TRAINING", "validation": "VALIDATIONS"}
@@ -111,6 +114,22 @@ def columns(session: Session, project_id: int) -> List[JsonObject]:
     return reading.records(session.get(path, {"tableType": "TABLE_TYPE_RUN"}), "columns")
 
 
+def require_columns(session: Session, conditions: Sequence[str], project_ids: Sequence[int]) -> None:
+    """Raises InvalidInput for a condition on what no run of these projects has, with names like it.
+
+    Where none has anything of that kind yet, there is nothing to compare it with; metadata comes and goes as people
+    like.
+    """
+    known = {reading.text(column, "column") for number in project_ids for column in columns(session, number)}
+    for condition in conditions:
+        name = str(_condition(condition)["columnName"])
+        kind = name.partition(".")[0] + "."
+        alike = sorted(other for other in known if other.startswith(kind))
+        if name not in known and alike and kind != "metadata.":
+            near = difflib.get_close_matches(name, alike, n=3) or alike[:10]
+            raise InvalidInput(f"No run has {name!r}; there is {', '.join(near)}.")
+
+
 def _outcomes(answer: JsonObject) -> List[RunOutcome]:
     return [
         RunOutcome(reading.integer(result, "id"), reading.text(result, "error"))
@@ -122,6 +141,11 @@ def _condition(text: str) -> JsonObject:
     match = _CONDITION.fullmatch(text)
     if match is None and (not text.strip() or any(sign in text for sign in _OPERATORS)):
         raise InvalidInput(f"{text!r} is not a condition: write COLUMN OPERATOR VALUE, as in 'hp.lr>0.01'")
+    if match is not None and match["value"][:1] in _SIGNS:
+        raise InvalidInput(
+            f"{text!r} has no operator that there is: write one of {' '.join(_OPERATORS)}, "
+            "and a value that begins with such a sign in quotes"
+        )
     column = text.strip() if match is None else match["column"]
     made: Dict[str, Json] = {"kind": "field", "columnName": column, "location": f"LOCATION_TYPE_{_location(column)}"}
     if match is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import pty
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 TENAX = str(Path(sys.executable).with_name("tenax"))
@@ -23,12 +24,14 @@ class Terminal:
     process: subprocess.Popen[bytes]
     screen: int
     shown: str = ""
+    #: A read may end within a character.
+    decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
 
     def read(self) -> bool:
         """More of what it shows; False at its end."""
         with contextlib.suppress(OSError):
             data = os.read(self.screen, 65536)
-            self.shown += data.decode()
+            self.shown += self.decoder.decode(data)
             return bool(data)
         return False
 

@@ -328,11 +328,17 @@ def _group_with(names: Dict[str, List[str]], metric: str, other: str) -> str:
 
 
 def _table(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: str, as_json: bool, as_csv: bool) -> None:
+    from tenax.client.trials import group_with
+
     pairs = [(run, report) for run, story in stories.items() for report in story.reports if report.group == kind]
     if not pairs and not as_json and not as_csv:
         output.say(f"No {kind} metrics were reported.")
         return
-    names = list(metrics) or sorted({name for _, report in pairs for name in report.metrics})
+    known = sorted({name for _, report in pairs for name in report.metrics})
+    for name in metrics if pairs else ():
+        if name not in known:
+            group_with({kind: known}, name)
+    names = list(metrics) or known
     columns = [output.TableColumn("RUN"), output.TableColumn("STEP", right=True)]
     columns += [output.TableColumn(name, right=True) for name in names]
     rows = [

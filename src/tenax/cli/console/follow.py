@@ -10,11 +10,13 @@ import datetime
 import math
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, List, Optional
 
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import broken, cut
 from tenax.cli.experiment.curves import drawn, panel_of
 from tenax.cli.experiment.view import (
     best_first,
@@ -48,6 +50,13 @@ _BAR = 60
 _CURVES = 5
 _CURVES_EVERY_S = 2.0
 _PLOT_ROWS, _LEAST_PLOT_ROWS = 12, 5
+#: Of a plot: the empty line above it, its title, its axis and what stands below that.
+_AROUND_A_PLOT = 4
+#: Trials that stand below a plot, if there are so many; a low terminal has fewer curves, or none.
+_LEAST_TRIALS = 4
+#: In a line of the legend, for the letter and the last value.
+_LAST_ROOM = 20
+_LEAST_NAME = 12
 #: Off a terminal: a line at least this often while something changes.
 _LINE_EVERY = datetime.timedelta(seconds=5)
 
@@ -145,41 +154,57 @@ class Follower:
         from rich.console import Group
         from rich.text import Text
 
+        width = live.console.width
         head = Text.assemble(
             (f"Experiment {experiment.id} {visible_line(experiment.name)}  ", "bold"),
             (output.worded(experiment.state), "cyan" if not experiment.has_ended else ""),
             f"  {progress_line(experiment, self._trials)}  {output.ran(experiment)}",
         )
         summary = Text(visible_line(self._summary(experiment)), style="bright_black")
-        width = min(_BAR, live.console.width - 2)
-        filled = round(width * min(1.0, experiment.progress or 0.0))
-        bar = Text.assemble(("━" * filled, "cyan"), ("━" * (width - filled), "bright_black"))
+        long = min(_BAR, width - 2)
+        filled = round(long * min(1.0, experiment.progress or 0.0))
+        bar = Text.assemble(("━" * filled, "cyan"), ("━" * (long - filled), "bright_black"))
         remarks = (experiment.reason, missing_metric(experiment, self._trials))
-        lines = [output.cautioned(visible_line(remark)) for remark in remarks if remark]
+        # Every line is a row of the terminal: what is longer is broken or cut here, and nowhere else.
+        lines = [output.cautioned(row) for remark in remarks if remark for row in broken(visible_line(remark), width)]
         room = max(3, live.console.height - 5 - len(lines))
-        lines += self._curves(experiment, room)
-        lines += self._table(experiment, live.console.width, room - len(lines))
+        curves = self._curves(experiment, width, room)
+        lines += [*curves, *self._table(experiment, width, room - len(curves))]
         parts = [head, bar, summary, *map(Text.from_ansi, lines), Text(self._hint, style="bright_black")]
+        for part in parts:
+            part.no_wrap, part.overflow = True, "ellipsis"
         return Group(*parts)
 
     def _table(self, experiment: Experiment, width: int, room: int) -> List[str]:
-        """As many lines of the table of trials as there is room for."""
-        trials = self._to_show(experiment)[: max(1, room)]
-        if not trials:
-            return []
-        columns, rows = trial_cells(experiment.metric, trials)
-        cells = [[visible_line(cell) for cell in row] for row in rows]
-        return ["", *output.fitted_lines(columns, cells, width)[0]][:room]
+        """As many rows of the table of trials as there is room for, and how many trials are left out."""
+        every = self._to_show(experiment)
+        count = min(len(every), max(1, room))
+        while count:
+            columns, rows = trial_cells(experiment.metric, every[:count])
+            cells = [[visible_line(cell) for cell in row] for row in rows]
+            lines = ["", *output.fitted_lines(columns, cells, width)[0]]
+            hidden = max(experiment.trial_count, len(every)) - count
+            lines += [click.style(f"and {hidden} more: a higher terminal shows them", dim=True)] if hidden else []
+            if len(lines) <= room or count == 1:
+                return lines[: max(1, room)]
+            count -= 1
+        return []
 
-    def _curves(self, experiment: Experiment, room: int) -> List[str]:
+    def _curves(self, experiment: Experiment, width: int, room: int) -> List[str]:
         """The curves of the best trials, where they leave room for the table."""
-        height = min(_PLOT_ROWS, room // 2 - 4)
-        if height < _LEAST_PLOT_ROWS:
+        table = 3 + min(len(self._trials), _LEAST_TRIALS)
+        most = room - table - _AROUND_A_PLOT - _LEAST_PLOT_ROWS
+        if most < 1:
             return []
         if time.monotonic() - self._drawn_at >= _CURVES_EVERY_S:
             self._drawn_at = time.monotonic()
             self._panel = self._fetch_panel(experiment, _CURVES)
-        return ["", *drawn([self._panel], self._stream, height)] if self._panel is not None else []
+        if self._panel is None:
+            return []
+        panel = _narrowed(self._panel, width, most)
+        around = _AROUND_A_PLOT + len(panel.curves) + len(panel.notes())
+        height = min(_PLOT_ROWS, room - table - around)
+        return ["", *drawn([panel], self._stream, height)] if height >= _LEAST_PLOT_ROWS else []
 
     def _fetch_panel(self, experiment: Experiment, most: int) -> Optional[Panel]:
         """The curves of the searcher's metric of the best trials; None before there are any."""
@@ -251,6 +276,12 @@ class Follower:
         if len(self._trials) > len(best):
             output.say(f"The best {len(best)} of {ended.trial_count} trials:")
         trial_table(ended, best)
+
+
+def _narrowed(panel: Panel, width: int, most: int) -> Panel:
+    """The first curves, with names that leave a line room for its letter and its last value."""
+    room = max(_LEAST_NAME, width - _LAST_ROOM - (len(panel.title) + 10 if min(most, len(panel.curves)) == 1 else 0))
+    return replace(panel, curves=[replace(curve, name=cut(curve.name, room)) for curve in panel.curves[:most]])
 
 
 def conclude_trial(experiment: Experiment, trial: Trial) -> None:

@@ -208,12 +208,9 @@ def save_picture(file: Path, title: str, panels: Sequence[Panel]) -> None:
 def _plot_trials(
     session: Session, trials: Sequence[Trial], metrics: Tuple[str, ...], kind: Optional[str], log: bool
 ) -> None:
-    from tenax.client.trials import group_with, names_of_trial
+    from tenax.client.trials import group_with
 
-    names: Dict[str, List[str]] = {}
-    for trial in trials:
-        for group, of in names_of_trial(session, trial.id).items():
-            names[group] = sorted({*names.get(group, []), *of})
+    names = _names_of(trials)
     shown = kind or next((group for group in ("validation", "training") if names.get(group)), None)
     chosen = metrics or tuple(names.get(shown or "", ()))
     if not chosen:
@@ -230,6 +227,8 @@ def _list_reports(trials: Sequence[Trial], metrics: Tuple[str, ...], kind: str, 
     if not reports and not as_json and not as_csv:
         output.say(f"{_trials(trials)} reported no {kind} metrics yet.")
         return
+    if reports:
+        _refuse_unreported(trials, reports, metrics, kind)
     # Always the same order: reports name their metrics in any.
     names = list(metrics) or sorted({name for report in reports for name in report.metrics})
     columns = [output.TableColumn("STEP", right=True), *(output.TableColumn(name, right=True) for name in names)]
@@ -238,6 +237,30 @@ def _list_reports(trials: Sequence[Trial], metrics: Tuple[str, ...], kind: str, 
         columns.insert(0, output.TableColumn("TRIAL", right=True))
         rows = [[str(report.trial_id), *row] for report, row in zip(reports, rows)]
     output.listing(columns, rows, [_document(report) for report in reports], as_json, as_csv)
+
+
+def _refuse_unreported(trials: Sequence[Trial], reports: Sequence[Report], metrics: Sequence[str], kind: str) -> None:
+    """Raises NotFound for a metric that none of these reports has, with where it is, or with names like it."""
+    from tenax.client.trials import group_with
+    from tenax.errors import NotFound
+
+    known = sorted({name for report in reports for name in report.metrics})
+    for metric in metrics:
+        if metric in known:
+            continue
+        where = group_with({kind: known, **_names_of(trials)}, metric)
+        raise NotFound(f"No {kind} metric {metric!r} was reported; it is among the {where} metrics: --group {where}.")
+
+
+def _names_of(trials: Sequence[Trial]) -> Dict[str, List[str]]:
+    """Group -> the metrics in which these trials reported numbers."""
+    from tenax.client.trials import names_of_trial
+
+    names: Dict[str, List[str]] = {}
+    for trial in trials:
+        for group, of in names_of_trial(trial.session, trial.id).items():
+            names[group] = sorted({*names.get(group, []), *of})
+    return names
 
 
 def _document(report: Report) -> JsonObject:

@@ -167,23 +167,24 @@ def ending(state: str, reason: str) -> JsonObject:
 
 def _beginning(size: int) -> JsonObject:
     """What tells whether this program can be started again by its arguments: why not, and who started it."""
-    why = _why_not_again(size)
-    return {"notAgain": why, "startedBy": list(_argv_of(os.getppid()))} if why else {}
+    why = _one_of_several(size)
+    if why:
+        return {"notAgain": why, "startedBy": list(_argv_of(os.getppid()))}
+    if hasattr(builtins, "__IPYTHON__"):
+        return {"notAgain": "it ran in a notebook or in IPython"}
+    if sys.argv[:1] in ([], [""], ["-"]):
+        return {"notAgain": "its script came from standard input"}
+    return {}
 
 
-def _why_not_again(size: int) -> str:
-    """Why the arguments of this process start no such run again; empty where they do."""
+def _one_of_several(size: int) -> str:
+    """What to say of a process whose arguments start none of the others; empty of one that is alone."""
     processes = max(size, _world_size())
     if processes > 1:
         return f"it was one of {processes} processes, which something else started"
     multiprocessing = sys.modules.get("multiprocessing")
-    if multiprocessing is not None and multiprocessing.parent_process() is not None:
-        return "another process of its program started it"
-    if hasattr(builtins, "__IPYTHON__"):
-        return "it ran in a notebook or in IPython"
-    if sys.argv[:1] in ([], [""], ["-"]):
-        return "its script came from standard input"
-    return ""
+    spawned = multiprocessing is not None and multiprocessing.parent_process() is not None
+    return "another process of its program started it" if spawned else ""
 
 
 def _world_size() -> int:

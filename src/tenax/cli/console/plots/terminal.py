@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import string
+import textwrap
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import click
@@ -36,7 +37,7 @@ def draw(panel: Panel, width: int, height: int, *, color: bool = True, braille: 
     """The lines of a picture of so many columns; ``height``: of the curves alone. Empty where there is no value."""
     points = panel.points()
     if not points:
-        return [_title(panel), *_notes(panel)]
+        return [*_broken(_title(panel), width), *_notes(panel)]
     steps = [step for curve in panel.curves for step in curve.steps]
     y_axis = axis([value for _, value in points], max(2, height // 3), log=panel.log)
     left = max(layout.width(text) for text in y_axis.labels()) + 2
@@ -50,7 +51,7 @@ def draw(panel: Panel, width: int, height: int, *, color: bool = True, braille: 
             canvas.letters(number, len(panel.curves))
     lines = _with_values(canvas, y_axis, left, color)
     lines += _foot(panel, x_axis, left, room, braille)
-    return [_title(panel), *lines, *_legend(panel, width, color), *_notes(panel)]
+    return [*_broken(_title(panel), width), *lines, *_legend(panel, width, color), *_notes(panel)]
 
 
 class _Canvas:
@@ -177,14 +178,22 @@ def _legend(panel: Panel, width: int, color: bool) -> List[str]:
     used = 0
     for number, curve in enumerate(panel.curves):
         text = f"{_letter(number)} {visible_line(curve.name)}{_last(curve)}"
-        shown = click.style(text, fg=COLORS[number % len(COLORS)]) if color else text
+        pieces = _broken(text, width)
+        shown = [click.style(piece, fg=COLORS[number % len(COLORS)]) if color else piece for piece in pieces]
         if lines and used + layout.width(text) + 3 <= width:
-            lines[-1] += "   " + shown
+            lines[-1] += "   " + shown[0]
             used += layout.width(text) + 3
         else:
-            lines.append(shown)
-            used = layout.width(text)
+            lines += shown
+            used = layout.width(pieces[-1])
     return lines
+
+
+def _broken(text: str, width: int) -> List[str]:
+    """A text between its words, where it is too long for a line."""
+    if layout.width(text) <= width:
+        return [text]
+    return textwrap.wrap(text, max(LEAST_WIDTH, width), subsequent_indent="  ") or [""]
 
 
 def _title(panel: Panel) -> str:
