@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tenax.config.master import ConnectionSettings, TlsSettings
+from tenax.errors import UserError
 from tenax.master.api.http import edge, protocol, server
 from tenax.master.api.http.server import Gate
 from tests.kits.api import Api, bearer
@@ -221,3 +222,14 @@ async def test_a_handshake_of_tls_has_a_time_and_counts(api: Api, monkeypatch: p
         writer.write(GET + b"Connection: close\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 200")
         writer.close()
+
+
+def test_a_master_that_could_serve_nobody_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system lets it open few files, every connection would be closed at once."""
+    monkeypatch.setattr(server.resource, "getrlimit", lambda _: (128, 128))
+    monkeypatch.setattr(server.resource, "setrlimit", lambda *_: None)
+    with pytest.raises(UserError, match=r"128 files at once, and needs 320 at least.*ulimit -n"):
+        server.gate_for(ConnectionSettings())
+    monkeypatch.setattr(server.resource, "getrlimit", lambda _: (128, 400))
+    gate = server.gate_for(ConnectionSettings())
+    assert [gate.admit(f"10.0.0.{number}") for number in range(145)] == [True] * 144 + [False]

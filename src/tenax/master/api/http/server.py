@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 
 from tenax.config.master import ConnectionSettings
+from tenax.errors import UserError
 from tenax.master.access.client_address import counted_as
 from tenax.master.api.http.protocol import HEAD_S, BoundedHttp, relieve
 from tenax.master.observability import counters
@@ -31,6 +32,8 @@ log = structlog.get_logger("tenax.http")
 HANDSHAKE_S = HEAD_S
 #: For the database, files and what else is not counted here.
 _SPARE_FILES = 256
+#: With fewer a master serves nobody.
+_LEAST_CONNECTIONS = 64
 #: Connections that are taken before something else has its turn.
 _AT_ONCE = 64
 #: How long none are taken when the system has no files left.
@@ -65,12 +68,20 @@ class Gate:
 
 
 def gate_for(settings: ConnectionSettings) -> Gate:
-    """The gate that settings and system allow; raises the process's own limit of open files as far as it may."""
+    """The gate that settings and system allow; raises the process's own limit of open files as far as it may.
+
+    Raises UserError where that is too low to serve anybody.
+    """
     needed = settings.most + _SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         files = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+        if files < _SPARE_FILES + _LEAST_CONNECTIONS:
+            raise UserError(
+                f"this master may open {files} files at once, and needs {_SPARE_FILES + _LEAST_CONNECTIONS} at least: "
+                "raise the limit of whoever starts it (ulimit -n, or LimitNOFILE= of a unit of systemd)"
+            )
         if files < needed:
             log.warning("fewer connections than connections.most: the limit of open files is low", files=files)
             return Gate(max(1, files - _SPARE_FILES), settings.most_per_address)
