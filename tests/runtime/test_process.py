@@ -211,6 +211,17 @@ class TestProcess(RealRuntimeKit):
         assert not Path(card.temporary).is_symlink()  # noqa: ASYNC240
         await until_gone(supervisor)
 
+    async def test_nothing_runs_on_in_a_directory_that_was_deleted(self, bench: ProcessBench) -> None:
+        """Also where no agent is left that could end it, as of a cluster that was deleted while it was up."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "daemons")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        supervisor = bench.supervisor(task_spec.container_id)
+        shutil.rmtree(bench.directory / "containers" / task_spec.container_id)
+        await until_gone(supervisor)
+        assert belonging_to(task_spec.container_id) == []
+
     async def test_what_a_program_left_in_the_background_says_its_last_words(self, bench: ProcessBench) -> None:
         """For so long as DET_LOG_WAIT_TIME says, while it holds the output; the exit is that of the program."""
         runtime = await bench.runtime()

@@ -21,6 +21,7 @@ Rules it keeps:
 - Training is never held up: output is read as it comes; what the disk does not take is dropped and counted.
 - What the main process left in the background may go on writing for ``DET_LOG_WAIT_TIME`` seconds (`LINGER_S`) of the
   task's environment, while it holds the output open and nobody asked for an end.
+- A container whose directory was deleted is ended: nobody would find it.
 - Nothing outlives that: as the subreaper it inherits all descendants and kills until there are none.
 - If it is killed itself, the main process dies with it (PDEATHSIG); the agent sweeps what is left.
 - The exit is on disk (fsync, rename) before the lock is free; its space is reserved at the start.
@@ -55,6 +56,8 @@ READ_BYTES = 256 * 1024
 WAKE_INTERVAL_S = 0.01
 #: Room kept for the exit's record from the start.
 EXIT_BYTES = 1024
+#: Between two looks whether the container's directory is still there.
+LOOK_EVERY_S = 5.0
 #: A disk with less room than that is full.
 FULL_BYTES = 256 * 1024
 #: Of a stream, one a second at most: 64 KiB.
@@ -254,9 +257,12 @@ class ProcessSupervisor:
         kills = 0
         while True:
             left = self._lingers()
-            self._wait(_KILLING.after(kills + 1) if left == 0 else left)
+            pause = _KILLING.after(kills + 1) if left == 0 else left
+            self._wait(LOOK_EVERY_S if pause is None else min(pause, LOOK_EVERY_S))
             if self.main.reap():
                 return
+            # Where somebody deleted its directory, no agent will ever find it and end it.
+            self.killed = self.killed or os.stat(".").st_nlink == 0
             if self._lingers() == 0:
                 self.main.kill_all()
                 kills += 1
