@@ -212,7 +212,8 @@ def test_verbs_of_a_model(full: PretendMaster, tenax: Tenax) -> None:
 def test_verbs_of_a_version(full: PretendMaster, tenax: Tenax) -> None:
     """Registered, listed, edited, deleted."""
     full.on("POST", "/api/v1/models/5/versions", {"modelVersion": VERSION})
-    assert "u-1" in tenax("m", "register-version", "5", "u-1", "--name", "alpha").out
+    full.on("GET", "/api/v1/checkpoints/u", {"checkpoint": {"uuid": "u-1"}})
+    assert "u-1" in tenax("m", "register-version", "5", "u", "--name", "alpha").out
     body = last(full)[2]
     assert isinstance(body, dict)
     assert (body["checkpointUuid"], body["name"]) == ("u-1", "alpha")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tenax.core.local_runs.files import LocalRun, local_runs, new_card
 from tenax.core.spool_file import SpoolFile
 from tests.kits.cli.command_line import Tenax
+from tests.kits.pretend_master import PretendMaster
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0077"
 
@@ -146,6 +148,28 @@ def test_a_program_that_is_not_there(tenax: Tenax) -> None:
     assert (done.code, "no-such-program-here" in done.err) == (2, True)
     assert "--hparam 'lr'" in tenax("track", "--hparam", "lr", "true").err
     assert local_runs() == []
+
+
+def test_a_metric_that_the_script_did_not_report(tenax: Tenax) -> None:
+    """It is said once, at the end, with those that it did."""
+    script = (
+        "from tenax import core\nwith core.init() as context: context.train.report_validation_metrics(1, {'loss': 1})"
+    )
+    done = tenax("track", "--offline", "--metric", "accuracy", sys.executable, "-c", script)
+    assert (done.code, done.err.count("no validation metric 'accuracy'; there is loss")) == (0, 1)
+    assert (
+        "no validation metric" not in tenax("track", "--offline", "--metric", "loss", sys.executable, "-c", script).err
+    )
+
+
+def test_a_project_that_is_not_there(tenax: Tenax, master: PretendMaster) -> None:
+    """What to type is said; the run is kept."""
+    master.on("GET", "/api/v1/workspaces", {"workspaces": [], "pagination": {}})
+    said = tenax("track", "--project", "a b/c", "true").err
+    assert "To make it: tenax workspace create 'a b' && tenax project create 'a b' c. What is not sent is kept" in said
+    master.on("GET", "/api/v1/workspaces", {"workspaces": [{"id": 4, "name": "a b"}], "pagination": {}})
+    master.on("GET", "/api/v1/workspaces/4/projects", {"projects": [], "pagination": {}})
+    assert "'a b'. To make it: tenax project create 'a b' c. What" in tenax("track", "--project", "a b/c", "true").err
 
 
 def test_nothing_to_send(tenax: Tenax) -> None:

@@ -181,6 +181,11 @@ def test_tail(client: Client, master: PretendMaster) -> None:
     master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
     master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[line(9), line(8)]))
     assert [line.message for line in client.trial(3).logs(tail=2)] == ["line 8", "line 9"]
+    newest: JsonObject = {"result": {"id": "9", "message": "line 9", "timestamp": "2026-01-02T03:04:05Z"}}
+    master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[newest, line(8)]), Reply(lines=[newest, line(10)]))
+    assert [line.message for line in client.trial(3).logs(tail=2, follow=True)] == ["line 8", "line 9", "line 10"]
+    asked = master.sent("GET", "/api/v1/trials/3/logs")[-1].query
+    assert (asked["follow"], asked["timestampAfter"]) == (["true"], ["2026-01-02T03:04:05+00:00"])
     assert master.asked[1].query == {"limit": ["2"], "orderBy": ["ORDER_BY_DESC"]}
 
 

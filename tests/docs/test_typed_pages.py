@@ -290,6 +290,9 @@ def test_access(group: Desk, receiver: str) -> None:
             "tenax user create eve --admin": Hint(answer=lambda _: PASSWORD),
             "tenax user change-password": Hint(answer=lambda _: PASSWORD),
             "export DET_MASTER=http://FIRST:8080 DET_USER=ann DET_PASS=...": Hint(put=ann),
+            "tenax token create --expiration-days 7 --description nightly --with-current": Hint(
+                answer=lambda _: PASSWORD
+            ),
             "DET_USER=determined DET_USER_TOKEN=tnxp_... tenax e list": Hint(put=token),
             "tenax token revoke 12": Hint(put=mine),
             WEBHOOK: Hint(before=Desk.forget, put=to.put),

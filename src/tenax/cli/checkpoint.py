@@ -158,7 +158,7 @@ def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
 def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: bool) -> None:
     """Delete some files of checkpoints.
 
-    Without a pattern nothing is deleted; the record of the checkpoint is updated to the files that exist.
+    --glob says which. Without it nothing is deleted; the record of the checkpoint is updated to the files that exist.
     """
     checkpoints = _checkpoints(access, uuids)
     if globs and not yes:
@@ -167,6 +167,10 @@ def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: 
         checkpoint.remove_files(globs)
         now = checkpoint.reload()
         print(f"Checkpoint {now.uuid} is {now.state}, with {output.size(now.size)} left")
+    if not globs:
+        output.say(
+            "No file was deleted: --glob PATTERN says which ones are to go; tenax checkpoint delete takes all of them."
+        )
 
 
 def _checkpoints(access: Access, uuids: Tuple[str, ...]) -> List[Checkpoint]:

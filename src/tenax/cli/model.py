@@ -192,8 +192,11 @@ def edit(
 @json_option
 @pass_access
 def register_version(access: Access, model: str, checkpoint: str, name: str, comment: str, as_json: bool) -> None:
-    """Register a CHECKPOINT, by its uuid, as the next version of a MODEL."""
-    version = _model(access, model).register_version(checkpoint, name=name, comment=comment)
+    """Register a CHECKPOINT, by its uuid or the beginning of it, as the next version of a MODEL."""
+    from tenax.client.checkpoints import get_checkpoint
+
+    uuid = get_checkpoint(access.session(), checkpoint).uuid
+    version = _model(access, model).register_version(uuid, name=name, comment=comment)
     _show_version(version) if not as_json else output.document(version.raw)
 
 

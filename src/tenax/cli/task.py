@@ -191,8 +191,8 @@ def print_output(
     """Print the output of a task or of a command; the exit code."""
     from tenax.cli.trial import show_line
 
-    if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail cannot be combined.")
+    if head is not None and (follow or tail is not None):
+        raise click.UsageError("--head cannot be combined with --follow or --tail.")
     try:
         for line in of.logs(follow=follow, head=head, tail=tail, search=search):
             if as_json:

@@ -127,8 +127,8 @@ def logs(
     where: LogFilter,
 ) -> int:
     """Print the output of a trial."""
-    if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail cannot be combined.")
+    if head is not None and (follow or tail is not None):
+        raise click.UsageError("--head cannot be combined with --follow or --tail.")
     return print_logs(_trial(access, number), follow, head, tail, where, as_json)
 
 

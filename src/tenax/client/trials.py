@@ -317,13 +317,21 @@ def read_logs(
     tail: Optional[int],
     where: Union[str, LogFilter] = "",
 ) -> Iterator[LogLine]:
-    """Lines of a log; one that is followed survives a master that is away for a while. ``where`` may be a text."""
+    """Lines of a log; one that is followed survives a master that is away for a while. ``where`` may be a text.
+
+    ``follow`` with ``tail``: the last lines, and then what comes.
+    """
     query = (LogFilter(search=where) if isinstance(where, str) else where).query()
-    if tail is not None and not follow:
+    newest: List[LogLine] = []
+    if tail is not None:
         newest = [LogLine.read(value) for value in session.lines(path, _query(query, limit=tail, newest=True))]
         yield from reversed(newest)
-    elif follow:
-        yield from _followed(session, path, query)
+    if follow:
+        if newest and newest[0].time is not None:
+            query["timestampAfter"] = newest[0].time.isoformat()
+        yield from _followed(session, path, query, [line.id for line in reversed(newest)])
+    elif tail is not None:
+        return
     else:
         for value in session.lines(path, _query(query, limit=head)):
             yield LogLine.read(value)
@@ -333,12 +341,12 @@ def _query(base: Dict[str, QueryValue], *, limit: Optional[int] = None, newest: 
     return {**base, "limit": limit, "orderBy": "ORDER_BY_DESC" if newest else None}
 
 
-def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Iterator[LogLine]:
+def _followed(session: Session, path: str, base: Dict[str, QueryValue], seen: Sequence[str] = ()) -> Iterator[LogLine]:
     """After a break it goes on a little before the last line, and leaves out what was shown: ids never change.
 
     It never goes back behind the time that was asked for.
     """
-    shown: Dict[str, None] = {}
+    shown: Dict[str, None] = dict.fromkeys(seen)
     requested = base["timestampAfter"]
     after = requested if isinstance(requested, str) else ""
     first = reading.moment({"after": after}, "after")

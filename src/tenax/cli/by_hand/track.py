@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How long the script waits to be started for the line that says where it is tracked.
 _FIRST_WAIT_S = 5.0
+#: Of metrics, in one sentence.
+_NAMES = 10
 
 
 @click.command(cls=StrictCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -92,6 +94,7 @@ def track_run(access: Access, run: LocalRun, card: JsonObject, *, offline: bool,
         result = ScriptEnding("ERROR", str(error), 127)
         output.fail(str(error))
     _note_end(run, card, ending(result.state, result.reason))
+    _say_unreported(run, card)
     if lock is not None:
         os.close(lock)
     if tracker is not None:
@@ -121,6 +124,16 @@ def _note_end(run: LocalRun, card: JsonObject, end: JsonObject) -> None:
         run.write_card({**card, **end})
     except TenaxError as error:
         output.warn(str(error))
+
+
+def _say_unreported(run: LocalRun, card: JsonObject) -> None:
+    """That the metric which was named is in no validation: everything that ranks runs goes without it."""
+    from tenax.core.local_runs.reading import RunStory
+
+    metric, known = card.get("metric"), RunStory(run).names().get("validation", [])
+    if metric and metric not in known:
+        there = f"; there is {', '.join(known[:_NAMES])}" if known else ""
+        output.warn(f"the script reported no validation metric {metric!r}{there}: --metric names one of them.")
 
 
 def program_of(argv: Tuple[str, ...], cwd: str = ".") -> list[str]:

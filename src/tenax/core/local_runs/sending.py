@@ -12,13 +12,14 @@ It becomes a trial of an unmanaged experiment. Rules it keeps:
 from __future__ import annotations
 
 import os
+import shlex
 import time
 import zlib
 
 from tenax.client.connection.session import Query, Session, at
 from tenax.core.local_runs.files import OUTPUTS, LocalRun, local_runs, sending
 from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of
-from tenax.errors import InvalidInput, NotNow
+from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.wire.logs import CHUNK_BYTES
 from tenax.wire.spool_names import BATCH_BYTES
 
@@ -117,9 +118,7 @@ class RunSender:
         body: JsonObject = {"config": _config(name, card, metric, smaller), "unmanaged": True}
         project = card.get("project")
         if isinstance(project, str) and project:
-            from tenax.client.projects import get_project
-
-            body["projectId"] = get_project(self._session, project).id
+            body["projectId"] = _project(self._session, project)
         made = self._session.call("PUT", at("/api/v1/experiments/by-external-id/{}", key), body=body)
         experiment = _integer(_object(made.get("experiment")).get("id"))
         hparams = story.hparams or _object(card.get("hparams"))
@@ -228,6 +227,25 @@ def send_whole(run: LocalRun, session: Session, say: Callable[[str], None], *, a
     if not run.is_alive():
         sender.finish()
     return sender
+
+
+def _project(session: Session, name: str) -> int:
+    """Its number. Raises NotFound, with what to type to have it."""
+    from tenax.client.projects import get_project
+    from tenax.client.workspaces import get_workspace
+
+    workspace, _, project = name.partition("/")
+    make = f"tenax project create {shlex.join([workspace, project])}"
+    try:
+        if project:
+            try:
+                get_workspace(session, workspace)
+            except NotFound:
+                make = f"tenax workspace create {shlex.quote(workspace)} && {make}"
+                raise
+        return get_project(session, name).id
+    except NotFound as error:
+        raise NotFound(f"{error} To make it: {make}" if project else str(error)) from None
 
 
 def is_sent(run: LocalRun) -> bool:

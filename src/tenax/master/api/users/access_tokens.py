@@ -72,11 +72,12 @@ async def post_access_token(
             )
         if caller.access_token is not None:
             left = await access_tokens.seconds_left(conn, caller.access_token)
-            seconds = _within(seconds, left, body.lifespan, "this token")
+            seconds = _within(seconds, left, body.lifespan, "this token", "log in with your password, and make it then")
         elif not again:
             age, left = await sessions.age(conn, caller.credential)
             if age > FRESH_S:
-                seconds = _within(seconds, left, body.lifespan, "this login")
+                way = "give your present password with it (tenax token create --with-current)"
+                seconds = _within(seconds, left, body.lifespan, "this login", way)
         description = _checked_description(body.description)
         new = await access_tokens.create(
             conn, user.id, caller.person.id, token_hash(token), description, seconds, caller.access_token
@@ -152,15 +153,15 @@ def _seconds(master: Master, lifespan: str | None) -> float:
     return seconds
 
 
-def _within(seconds: float, left: float, lifespan: str | None, what: str) -> float:
-    """How long a token lives that is made with ``what`` has ``left`` seconds. Raises NotAuthenticated, Forbidden."""
+def _within(seconds: float, left: float, lifespan: str | None, what: str, way: str) -> float:
+    """How long a token lives that is made with ``what`` has ``left`` seconds. Raises NotAuthenticated, Forbidden.
+
+    ``way``: to have one that lives longer.
+    """
     if left <= 0:
         raise NotAuthenticated
     if seconds > left and lifespan not in (None, "", LONGEST):
-        raise Forbidden(
-            f"{what} ends in {left / 3600:.1f} hours and makes none that ends later: log in with your password, and "
-            "make it then"
-        )
+        raise Forbidden(f"{what} ends in {left / 3600:.1f} hours and makes none that ends later: {way}")
     return min(seconds, left)
 
 
