@@ -152,6 +152,19 @@ def test_best_checkpoint(client: Client, master: PretendMaster) -> None:
     assert client.experiment(7).best_checkpoint().uuid == "high"
 
 
+def test_of_equal_checkpoints_the_first_is_the_best(client: Client, master: PretendMaster) -> None:
+    """The one that was saved first, whatever its steps and its uuid."""
+    listed = [
+        checkpoint("a-late", 0.9, steps=9, reportTime="2026-01-02T03:04:07Z"),
+        checkpoint("z-first", 0.9, steps=1, reportTime="2026-01-02T03:04:05Z"),
+        checkpoint("b-second", 0.9, steps=5, reportTime="2026-01-02T03:04:06Z"),
+    ]
+    page = {"checkpoints": listed, "pagination": {"endIndex": 3, "total": 3}}
+    master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})
+    master.on("GET", "/api/v1/experiments/7/checkpoints", page)
+    assert [each.uuid for each in client.experiment(7).checkpoints()] == ["z-first", "b-second", "a-late"]
+
+
 def test_no_checkpoint(client: Client, master: PretendMaster) -> None:
     """Without a checkpoint that was measured there is no best one."""
     master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import math
 from dataclasses import dataclass
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
@@ -124,7 +125,10 @@ class Experiment(LiveAnswer):
         return [Trial.read(value, self.session) for value in pages(self.session, path, "trials", query)]
 
     def checkpoints(self, limit: Optional[int] = None) -> List[Checkpoint]:
-        """Its checkpoints, the best by the searcher's metric first, then those without one."""
+        """Its checkpoints, the best by the searcher's metric first, then those without one, with the most steps first.
+
+        Of equal ones the one that was saved first is better, as everywhere.
+        """
         path = at("/api/v1/experiments/{}/checkpoints", self.id)
         checkpoints = [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
         sign = 1.0 if self.smaller_is_better else -1.0
@@ -132,7 +136,9 @@ class Experiment(LiveAnswer):
             key=lambda checkpoint: (
                 checkpoint.searcher_metric is None,
                 sign * (checkpoint.searcher_metric or 0.0),
-                -checkpoint.steps,
+                -checkpoint.steps if checkpoint.searcher_metric is None else 0,
+                checkpoint.reported.timestamp() if checkpoint.reported is not None else math.inf,
+                checkpoint.uuid,
             )
         )
         return checkpoints[:limit]

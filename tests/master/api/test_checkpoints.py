@@ -282,6 +282,21 @@ async def test_what_is_said_about_a_checkpoint_is_replaced(api: Api) -> None:
     assert (await say({}, await api.login("eve", "s3cret-!!")))[0] == 403
 
 
+async def test_of_equal_checkpoints_the_first_is_the_best(api: Api) -> None:
+    """In lists by a metric in both directions, and for their trial."""
+    run = await running(api)
+    for number, end in enumerate("cab", start=1):
+        await validated(api, run.trial, number, 0.5)
+        await report(run, UUID[:-1] + end, number)
+    path = "/api/v1/experiments/1/checkpoints"
+    for query in ({"sortByAttr": "SORT_BY_SEARCHER_METRIC"}, {"sortByMetric": "accuracy"}):
+        for direction in ("ORDER_BY_ASC", "ORDER_BY_DESC"):
+            listed = (await api.user.get(path, orderBy=direction, **query)).json()["checkpoints"]
+            assert [each["uuid"][-1] for each in listed] == ["c", "a", "b"]
+    trial = (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"]
+    assert trial["bestCheckpoint"]["uuid"][-1] == "c"
+
+
 async def test_a_list_by_metric_begins_with_the_best(api: Api) -> None:
     """By the searcher's metric, or any other of the validations; the whole validation is shown at each step."""
     run = await running(api)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated
 
 from asyncpg import Connection
@@ -132,9 +133,9 @@ def _order(attribute: CheckpointSortBy, metric: str, default: str) -> _Order:
 def _sorted(views: Sequence[CheckpointView], metric: str, descending: bool) -> list[CheckpointView]:
     sign = -1.0 if descending else 1.0
 
-    def key(view: CheckpointView) -> tuple[bool, float, str]:
+    def key(view: CheckpointView) -> tuple[bool, float, datetime, str]:
         value = _number((view.metrics or {}).get(metric))
-        return value is None, sign * (value or 0.0), view.uuid
+        return value is None, sign * (value or 0.0), view.reported_at, view.uuid
 
     return sorted(views, key=key)
 

@@ -96,9 +96,11 @@ async def page(
 ) -> list[CheckpointView]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
+    # Of two that are equally good, the one that was saved first is better, whichever way a metric is good.
+    then = "c.reported_at, c.uuid" if order == "metric" else f"c.uuid {direction}"
     text = (
-        f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction} nulls last, "
-        f"c.uuid {direction} limit $5 offset $6"
+        f"{Q.columns} {Q.sources} {Q.matching} "
+        f"order by {ORDERS[order]} {direction} nulls last, {then} limit $5 offset $6"
     )
     rows = await conn.fetch(text, *astuple(filters), window.limit, window.offset)
     return [CheckpointView(**row) for row in rows]

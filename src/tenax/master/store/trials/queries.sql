@@ -178,7 +178,7 @@ left join lateral (
                                     then m.best_metric else i.metric end as metric) v
     where c.trial_id = t.id and c.state = 'COMPLETED' and not c.superseded and v.metric is not null
     order by v.metric in ('NaN', 'Infinity', '-Infinity'),
-             case when e.smaller_is_better then v.metric else - v.metric end, c.steps_completed desc
+             case when e.smaller_is_better then v.metric else - v.metric end, c.reported_at, c.uuid
     limit 1) best on true
 where t.id = any($1::bigint[]);
 
