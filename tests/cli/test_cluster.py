@@ -155,6 +155,9 @@ def test_taken_port(up: Place) -> None:
         assert done.returncode == exits.FAILED
         assert f"port {port}" in done.stderr
         assert "--port" in done.stderr
+        new = other.root / "new"
+        assert other.tenax("up", "--dir", str(new), "--port", str(port)).returncode == exits.FAILED
+        assert not new.exists()
         assert other.tenax("status").returncode == exits.UNREACHABLE
 
 

@@ -198,3 +198,10 @@ def test_an_experiment_by_its_name(tenax: Tenax, master: PretendMaster) -> None:
     assert "8, 9" in several.err
     assert tenax("experiment", "kill", "digi").code == exits.NOT_FOUND
     assert [request.path for request in master.asked if request.method == "POST"] == ["/api/v1/experiments/7/kill"]
+
+
+def test_an_empty_file_is_named(tenax: Tenax, tmp_path: Path) -> None:
+    """Nothing is asked of the master."""
+    (tmp_path / "empty.yaml").write_text("\n")
+    done = tenax("e", "create", str(tmp_path / "empty.yaml"))
+    assert (done.code, f"{tmp_path}/empty.yaml is empty" in done.err) == (exits.FAILED, True)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from tenax.cli.console import exits
+from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.cli.terminal import TENAX, on_terminal, plain
 from tests.kits.pretend_master import PretendMaster, Reply
@@ -28,6 +29,28 @@ def test_live_table(master: PretendMaster) -> None:
         assert "25 %" in plain(terminal.shown)
         last = plain(terminal.shown).split("Experiment 7 COMPLETED")[-1]
         assert last.index("0.9") < last.index("0.8")
+        assert re.search(r"next +tenax trial metrics 2\n?", last)
+
+
+def test_a_search_that_failed_ends_with_where_to_look(master: PretendMaster) -> None:
+    """The log of a trial that failed."""
+    serve(master, experiment(state="STATE_ERROR"), trial(1, best=0.8, state="COMPLETED"), trial(2, state="ERROR"))
+    with on_terminal("e", "wait", "7") as terminal:
+        assert terminal.end() == exits.NOT_COMPLETED
+        assert "tenax trial logs 2 --tail 50" in terminal.shown
+
+
+def test_the_configuration_is_not_shown_while_a_trial_is_followed(master: PretendMaster, tenax: Tenax) -> None:
+    """It is in the log, whose other lines are shown as they are."""
+    serve(master, experiment(searcherType="single", state="STATE_COMPLETED"), trial(3))
+    begins = "INFO: New trial runner in (container c) on agent box"
+    logged = [begins + ': {"name":"digits"}', 'loss: {"a": 1}']
+    lines: list[object] = [{"result": {"id": str(at), "message": text}} for at, text in enumerate(logged)]
+    master.on("GET", "/api/v1/trials/3", {"trial": trial(3)})
+    master.on("GET", "/api/v1/trials/3/logs", Reply(lines=lines))
+    shown = tenax("e", "wait", "7").out.splitlines()
+    assert shown[:2] == [begins, logged[1]]
+    assert tenax("t", "logs", "3").out.splitlines() == logged
 
 
 @pytest.mark.parametrize("searcher", ["adaptive_asha", "single"])

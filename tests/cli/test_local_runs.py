@@ -13,6 +13,7 @@ import pytest
 from tenax.core.local_runs.files import LocalRun, local_runs, new_card
 from tenax.core.spool_file import SpoolFile
 from tests.kits.cli.command_line import Tenax
+from tests.kits.cli.terminal import on_terminal, plain
 from tests.kits.pretend_master import PretendMaster
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0077"
@@ -61,6 +62,22 @@ def test_a_list(data: Path, tenax: Tenax) -> None:
     (newest,) = json.loads(tenax("local", "list", "--last", "1", "--json").out)
     assert (newest["id"], newest["best"], newest["hparams"]) == ("bbb222", 0.5, {"lr": 0.1})
     assert "20260101-000000-7-aaa111" in tenax("local", "list", "--csv").out
+
+
+def test_a_list_fits_a_usual_terminal(data: Path) -> None:
+    """With figures in every cell; what has no room is named."""
+    card = {"argv": ["python", "train_the_model.py"], "metric": "validation_accuracy"}
+    run = made(data, "20260101-000000-7-aaa111", [0.0123456, 0.123456], **card)
+    file = SpoolFile(run.path, "more")
+    body = {"group": "validation", "stepsCompleted": 12345, "metrics": {"validation_accuracy": 0.0123456}}
+    file.append("metrics", json.dumps(body))
+    file.close()
+    run.write_sent({"trialId": 12345, "done": False})
+    with on_terminal("local", "list", COLUMNS="80") as terminal:
+        assert terminal.end() == 0
+    table, _, remark = plain(terminal.shown).partition("This terminal is")
+    assert max(map(len, table.splitlines())) <= 80
+    assert "too narrow for" in remark
 
 
 def test_metrics(data: Path, tenax: Tenax) -> None:

@@ -49,6 +49,14 @@ def test_a_running_experiment_cannot_be_deleted() -> None:
         step(S.ACTIVE, E.DELETE)
 
 
+def test_what_is_stopping_is_continued_later() -> None:
+    """It is said what it waits for, in words that people have."""
+    with pytest.raises(NotNow, match=r"is stopping: continue it when it has ended \(tenax experiment wait\)"):
+        step(S.STOPPING_CANCELED, E.CONTINUE)
+    with pytest.raises(NotNow, match=r"is stopping and cannot activate any more"):
+        step(S.STOPPING_KILLED, E.ACTIVATE)
+
+
 def test_an_event_of_our_own_that_no_state_allows_is_a_bug() -> None:
     """The search cannot end twice."""
     with pytest.raises(Impossible):

@@ -103,13 +103,15 @@ def step(state: ExperimentState, event: ExperimentEvent) -> ExperimentState:
 
 
 def _refusal(state: ExperimentState, event: ExperimentEvent) -> str:
-    name = state.value.lower()
+    name = "stopping" if state in STOPPING else state.value.lower().replace("_", " ")
     if event is _E.DELETE:
         return f"the experiment is {name}; only one that has ended can be deleted: cancel or kill it first"
     if event is _E.CONTINUE and state in RUNNING:
         return (
             f"the experiment is {name}: it has not ended, so there is nothing to continue; activate it if it is paused"
         )
+    if event is _E.CONTINUE and state in STOPPING:
+        return "the experiment is stopping: continue it when it has ended (tenax experiment wait)"
     if event is _E.CONTINUE:
         return f"the experiment is {name}; only one that has ended can be continued"
     if state in ENDED:

@@ -54,11 +54,11 @@ def list_(last: int, as_json: bool, as_csv: bool) -> None:
         output.TableColumn("STATE", state=True),
         output.TableColumn("STEPS", right=True),
         output.TableColumn("METRIC", cuts=True),
-        output.TableColumn("LAST", right=True),
+        output.TableColumn("LAST", right=True, spare=True),
         output.TableColumn("BEST", right=True),
         output.TableColumn("CURVE", spare=True),
-        output.TableColumn("CHECKPOINTS", right=True),
-        output.TableColumn("SENT"),
+        output.TableColumn("CHECKPOINTS", right=True, spare=True),
+        output.TableColumn("SENT", cuts=True),
     ]
     rows = [_row(run, story, as_csv) for run, story in shown]
     output.listing(columns, rows, [_document(run, story) for run, story in shown], as_json, as_csv)

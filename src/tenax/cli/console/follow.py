@@ -29,9 +29,10 @@ from tenax.cli.experiment.view import (
     trial_table,
 )
 from tenax.client.experiments import Experiment
-from tenax.client.trials import LogFilter, Trial, pages
+from tenax.client.trials import LogFilter, LogLine, Trial, pages
 from tenax.errors import TenaxError
 from tenax.visible import VisibleStream, visible_line
+from tenax.wire.task_names import RUN_BEGINS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -70,11 +71,13 @@ class Follower:
         *,
         hint: str = "Ctrl-C detaches; the experiment keeps running.",
         after: Optional[datetime.datetime] = None,
+        next_step: bool = True,
     ) -> None:
-        """``after``: output that is older than this is not shown."""
+        """``after``: output that is older than this is not shown. ``next_step``: whether the end says what to do next."""
         self._experiment = experiment
         self._hint = hint
         self._after = after
+        self._next_step = next_step
         self._panel: Optional[Panel] = None
         #: While a table is live, another one stands in its place.
         self._stream = sys.stderr
@@ -104,7 +107,7 @@ class Follower:
         if trial is not None:
             since = LogFilter(after=self._after.isoformat() if self._after is not None else "")
             for line in trial.logs(follow=True, where=since):
-                show_line(line)
+                show_line(_without_configuration(line))
         return self._experiment.wait(interval=_EVERY_S)
 
     def _first_trial(self) -> Optional[Trial]:
@@ -276,6 +279,18 @@ class Follower:
         if len(self._trials) > len(best):
             output.say(f"The best {len(best)} of {ended.trial_count} trials:")
         trial_table(ended, best)
+        if self._next_step:
+            # Why it failed is said by a trial that did.
+            failed = [trial for trial in self._trials if trial.state == "ERROR"] if ended.state == "ERROR" else []
+            subject = (failed or best)[0]
+            output.say(f"  {'next':<11}{_next_command(ended, subject, _checkpoint_of(subject))}")
+
+
+def _without_configuration(line: LogLine) -> LogLine:
+    """The first line of a run without the whole configuration, which the log keeps: it fills a terminal."""
+    if RUN_BEGINS not in line.message:
+        return line
+    return replace(line, message=line.message.partition(": {")[0], log=line.log.partition(": {")[0])
 
 
 def _narrowed(panel: Panel, width: int, most: int) -> Panel:

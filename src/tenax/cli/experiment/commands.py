@@ -102,8 +102,11 @@ def create(
     from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
+    from tenax.errors import InvalidInput
 
     text = configuration(config, overrides)
+    if not text.strip():
+        raise InvalidInput(f"{config} is empty: it should hold the configuration of the experiment, as YAML.")
     if includes and directory is None:
         raise click.UsageError("--include adds files to the code: name its DIRECTORY as well.")
     files = read_context(directory, includes) if directory is not None else []

@@ -59,7 +59,8 @@ def demo(keep: bool, example: Optional[Path]) -> int:
         if not kept:
             _stop(StateDir(root))
             shutil.rmtree(root, ignore_errors=True)
-            output.say("The demo's cluster is stopped and its files are deleted; make demo KEEP=1 leaves it running.")
+            again = "make demo KEEP=1" if "MAKELEVEL" in os.environ else "tenax demo --keep"
+            output.say(f"The demo's cluster is stopped and its files are deleted; {again} leaves it running.")
         else:
             _show_how_to_stop(root)
 
@@ -83,7 +84,7 @@ class _Demo:
             output.say(f"\n2. A search over the hyperparameters in {self._code / 'adaptive.yaml'}.")
             config = (self._code / "adaptive.yaml").read_text(encoding="utf-8")
             experiment, _ = create_experiment(session, config, read_context(self._code))
-            ended = Follower(experiment, hint="Ctrl-C stops the demo.").run()
+            ended = Follower(experiment, hint="Ctrl-C stops the demo.", next_step=False).run()
             if ended.state != "COMPLETED":
                 output.fail(f"The search ended as {ended.state}: {ended.reason or 'its logs say why'}")
                 return exits.NOT_COMPLETED

@@ -45,6 +45,7 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, in
 
     ``given``: options of this call (None: not given). Nothing has been started. Raises UserError.
     """
+    is_new = not state.root.exists()
     state.prepare()
     try:
         lock = state.take_lock()
@@ -56,11 +57,15 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, in
         end_removed(state)
         state.sweep()
         return _check(state, given), lock
-    except OSError as error:
+    except BaseException as error:
+        if is_new:
+            # Nothing is left of what did not begin; what others put there stays.
+            with contextlib.suppress(OSError):
+                state.lock.unlink()
+                state.root.rmdir()
         os.close(lock)
-        raise _unwritable(state, error) from None
-    except BaseException:
-        os.close(lock)
+        if isinstance(error, OSError):
+            raise _unwritable(state, error) from None
         raise
 
 
