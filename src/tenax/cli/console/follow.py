@@ -73,7 +73,7 @@ class Follower:
         after: Optional[datetime.datetime] = None,
         next_step: bool = True,
     ) -> None:
-        """``after``: older output is not shown. ``next_step``: whether the end says what to do next."""
+        """``after``: output that is older than this is not shown. ``next_step``: whether to say what comes next."""
         self._experiment = experiment
         self._hint = hint
         self._after = after
