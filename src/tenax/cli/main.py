@@ -28,11 +28,11 @@ ENTRIES = {
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
     "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),
-    "track": LazyCommand("tenax.cli.by_hand.track:track", "Run a script here, and track it at the cluster."),
+    "track": LazyCommand("tenax.cli.local_runs.track:track", "Run a script here, and track it at the cluster."),
     "local": LazyCommand(
-        "tenax.cli.by_hand.runs:group", "Runs by hand on this machine: list, compare, resume, remove."
+        "tenax.cli.local_runs.runs:group", "Runs by hand on this machine: list, compare, resume, remove."
     ),
-    "sync": LazyCommand("tenax.cli.by_hand.sync:sync", "Send to the cluster what runs by hand left here."),
+    "sync": LazyCommand("tenax.cli.local_runs.sync:sync", "Send to the cluster what runs by hand left here."),
     "checkpoint": LazyCommand("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
     "command": LazyCommand("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),
     "task": LazyCommand(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 import click
 
-from tenax.cli.by_hand.track import program_of, short_id, track_run
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.cli.console.overrides import laid_over
+from tenax.cli.local_runs.track import program_of, short_id, track_run
 from tenax.errors import InvalidInput, NotNow
 
 if TYPE_CHECKING:
