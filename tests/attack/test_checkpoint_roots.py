@@ -11,16 +11,19 @@ import pytest
 
 from tenax.agent.app import directory_lock
 from tenax.errors import NotNow
+from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints.files import CheckpointPlace, delete_checkpoint, files_of
 from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.database.wakeups import Woken
+from tenax.storage.port import claimed_id
 from tenax.storage.private_directory import mark_private
 from tests.kits.api import Api, settings_in
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import UUID, report, stored_files
 from tests.kits.master.deleting import context, ended, make_pass
+from tests.kits.master.experiments import CONFIG, create
 from tests.kits.rows import add_trial, run_attempt
 
 __all__ = ["context"]
@@ -254,3 +257,64 @@ async def test_files_of_another_user_of_the_system_are_left_alone(api: Api, cont
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
     await make_pass(api, context)
     assert folder.exists()
+
+
+async def test_an_upload_is_not_taken_over_before_its_announcement_came(api: Api) -> None:
+    """Its directory is seen at once, and what announces it waits in a spool: only who made the UUID can report it."""
+    claim = "of the owner alone"
+    uuid = claimed_id(claim)
+    owner = await running(api)
+    place: JsonObject = {"type": "shared_fs", "host_path": str(stored_files(api, uuid).parent)}
+    saved: JsonObject = {"uuid": uuid, "stepsCompleted": 1, "resources": {"w": 1}, "metadata": {}, "storage": place}
+    async with api.master.db.transaction() as conn:
+        attempt = await run_attempt(conn, await add_trial(conn, 1, 2), ("a1",))
+    thief = Running(api, 2, attempt, await api.task(attempt.allocation_id))
+    for number, (kind, body) in enumerate(
+        [
+            ("checkpoint_started", {"uuid": uuid, "storage": place}),
+            ("checkpoint_started", {"uuid": uuid, "storage": place, "claim": "a guess"}),
+            ("checkpoint", saved),
+            ("checkpoint", {**saved, "claim": uuid}),
+        ],
+        start=1,
+    ):
+        assert "another task's" in await said(thief, number, kind, body)
+    reported: JsonObject = {"uuid": uuid, "state": "STATE_COMPLETED", "metadata": {"steps_completed": 1}}
+    reply = await thief.task.post("/api/v1/checkpoints", {**reported, "resources": {}, "training": {}})
+    assert reply.status_code == 403, reply.text
+    assert await said(owner, 1, "checkpoint_started", {"uuid": uuid, "storage": place, "claim": claim}) == ""
+    assert await said(owner, 2, "checkpoint", {**saved, "claim": claim}) == ""
+    found = (await api.user.get(f"/api/v1/checkpoints/{uuid}")).json()["checkpoint"]
+    assert found["training"]["trialId"] == owner.trial
+
+
+async def said(run: Running, number: int, kind: str, body: JsonObject) -> str:
+    """A line of the spool of a running attempt; why it was refused, nothing if it was not."""
+    line = json.dumps({"n": number, "kind": kind, "at": 1790000000.0, "body": body}).encode() + b"\n"
+    query = {"container_id": run.attempt.containers[0], "stream": "s"}
+    reply = await run.task.ask("POST", f"{run.path}/spool", line, params=query)
+    assert reply.json()["acked"] == number, reply.text
+    return "".join(refusal["message"] for refusal in reply.json()["refused"])
+
+
+@pytest.mark.parametrize("linked", [False, True])
+async def test_what_ran_elsewhere_has_no_files_of_unknown_owners(api: Api, linked: bool) -> None:
+    """Once there are users who are linked with a uid, one who is not has none; in one domain of trust all have all."""
+    made = await create(api, CONFIG, unmanaged=True)
+    number = made["experiment"]["id"]  # type: ignore[index]
+    reply = await api.user.post("/api/v1/trials", {"experimentId": number, "hparams": {}, "unmanaged": True})
+    trial = reply.json()["trial"]["id"]
+    folder = stored_files(api)
+    async with api.master.db.transaction() as conn:
+        if linked:
+            await conn.execute("update users set agent_uid = 4001 where username = 'admin'")
+        task = await conn.fetchval("select task_id from trials where id = $1", trial)
+    body = {"uuid": UUID, "taskId": task, "state": "STATE_COMPLETED", "metadata": {"steps_completed": 1}}
+    reply = await api.user.post("/api/v1/checkpoints", {**body, "resources": {"w": "1"}, "training": {}})
+    assert reply.status_code == 200, reply.text
+    reply = await api.user.get(f"/checkpoints/{UUID}")
+    assert reply.status_code == (400 if linked else 200), reply.text[:300]
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now() where id = $1", trial)
+    reply = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
+    assert folder.exists() is linked, reply.text

@@ -41,13 +41,14 @@ def saved(**more: Json) -> JsonObject:
     ("kind", "body", "why"),
     [
         ("checkpoint", saved(resources=MANY), "at most 20000 are taken"),
-        ("checkpoint", saved(resources=MILLIONS), "at most 4194304 bytes"),
+        ("checkpoint", saved(resources=MILLIONS), "at most 4194304 bytes and 50000 values"),
+        ("checkpoint", saved(resources={f"{n:0200}": 1 for n in range(10_000)}), "at most 1048576 bytes"),
         ("checkpoint", saved(metadata={"notes": LONG}), "at most 262144 are taken"),
         ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 16384 are taken"),
         ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 16384 are taken"),
         ("runner_state", {"state": LONG * 20}, "at most 4194304 bytes"),
     ],
-    ids=["files", "millions of files", "metadata", "storage", "storage of an upload", "state"],
+    ids=["files", "millions of files", "long names", "metadata", "storage", "storage of an upload", "state"],
 )
 async def test_a_task_leaves_little_in_lists(api: Api, run: Running, kind: str, body: JsonObject, why: str) -> None:
     """A line of a spool is refused for good, with its reason; nothing is stored of it."""
@@ -99,7 +100,7 @@ async def test_hyperparameters_of_what_runs_elsewhere(api: Api, hparams: JsonObj
 async def test_a_configuration_has_a_size(api: Api) -> None:
     """It is in every list of experiments."""
     reply = await api.user.post("/api/v1/experiments", {"config": f"{CONFIG}\n# {LONG * 4}"})
-    assert (reply.status_code, "at most 1048576" in reply.text) == (400, True), reply.text[:300]
+    assert (reply.status_code, "at most 262144" in reply.text) == (400, True), reply.text[:300]
 
 
 async def test_notes_have_a_size(api: Api) -> None:
@@ -107,3 +108,35 @@ async def test_notes_have_a_size(api: Api) -> None:
     await create(api, CONFIG)
     reply = await api.user.patch("/api/v1/experiments/1", {"notes": LONG * 8})
     assert reply.status_code == 413, reply.text[:300]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/experiments/1", {"description": LONG}),
+        ("/api/v1/experiments/1", {"name": LONG}),
+        ("/api/v1/experiments/1", {"notes": LONG}),
+        ("/api/v1/users/2", {"displayName": "x" * 256}),
+        ("/api/v1/projects/1", {"description": LONG}),
+        ("/api/v1/models/m", {"description": LONG}),
+        ("/api/v1/models/m", {"metadata": {"a": LONG}}),
+        ("/api/v1/models/m", {"notes": LONG}),
+    ],
+)
+async def test_texts_have_a_size(api: Api, path: str, body: JsonObject) -> None:
+    """A display name is in each experiment of every list; refused, and nothing is changed."""
+    await create(api, CONFIG)
+    assert (await api.user.post("/api/v1/models", {"name": "m"})).status_code == 200
+    client = api.admin if path.startswith("/api/v1/projects") else api.user
+    reply = await client.patch(path, body)
+    assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
+
+
+async def test_notes_of_a_project_have_a_size_together(api: Api) -> None:
+    """They are all in the list of projects."""
+    made = await api.user.post("/api/v1/workspaces/1/projects", {"name": "p"})
+    path = f"/api/v1/projects/{made.json()['project']['id']}/notes"
+    note = {"name": "n", "contents": "x" * 200_000}
+    assert (await api.user.post(path, note)).status_code == 200
+    reply = await api.user.post(path, note)
+    assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]

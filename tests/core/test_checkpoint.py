@@ -19,7 +19,7 @@ from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotFound
 from tenax.storage.directory import DirectoryStorage
 from tenax.storage.local_directory import from_directory
-from tenax.storage.port import CheckpointMissing, StorageFailed
+from tenax.storage.port import CheckpointMissing, StorageFailed, claimed_id
 from tests.kits.object_store import ObjectStore
 from tests.kits.task_master import TaskMaster
 
@@ -64,7 +64,10 @@ def test_upload(task: Task, source: Path) -> None:
     (record,) = task.reported()
     assert record["kind"] == "checkpoint"
     metadata = {"steps_completed": 7, "note": "x"}
-    assert record["body"] == {
+    body = record["body"]
+    assert isinstance(body, dict)
+    assert claimed_id(body.pop("claim")) == storage_id
+    assert body == {
         "uuid": storage_id,
         "stepsCompleted": 7,
         "metadata": metadata,
@@ -218,14 +221,14 @@ def test_missing(task: Task, tmp_path: Path) -> None:
 
 
 def test_ids_are_uuids(task: Task, source: Path) -> None:
-    """Ids are random UUIDs of version 4."""
+    """Ids are random UUIDs of version 8: what each is made of only its task knows."""
     import uuid
 
     ids = {task.context.upload(source, {"steps_completed": 1}) for _ in range(20)}
     assert len(ids) == 20
     for storage_id in ids:
         parsed = uuid.UUID(storage_id)
-        assert (str(parsed), parsed.version, parsed.variant) == (storage_id, 4, uuid.RFC_4122)
+        assert (str(parsed), parsed.version, parsed.variant) == (storage_id, 8, uuid.RFC_4122)
 
 
 def test_metadata_from_the_master(trial: Path, master: TaskMaster, source: Path) -> None:

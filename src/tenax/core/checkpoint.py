@@ -27,6 +27,7 @@ from tenax.core.sharding import (
 )
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of, walk_files
+from tenax.storage.port import claimed_id
 from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_ABANDONED, CHECKPOINT_FILES, CHECKPOINT_STARTED
 
 #: A storage with less room than that is full.
@@ -65,6 +66,8 @@ class CheckpointContext:
         needs_steps: bool,
     ) -> None:
         self._storage = storage
+        #: Of the ids that were made here, until they are reported.
+        self._claims: dict[str, str] = {}
         self._spool = spool
         self._distributed = distributed
         self._client = client
@@ -86,14 +89,14 @@ class CheckpointContext:
         """
         directory = None if ckpt_dir is None else os.fspath(ckpt_dir)
         if shard:
-            storage_id = str(self._distributed.broadcast(_new_id()))
+            storage_id = str(self._distributed.broadcast(self._new_id() if self._distributed.rank == 0 else ""))
             self._upload_sharded(storage_id, directory, metadata, selector)
             return storage_id
         self._refuse_rank("upload")
         if directory is None:
             raise InvalidInput("upload(None) stores nothing: give a directory, or shard=True on all ranks")
         checked = self._checked(metadata)
-        storage_id = _new_id()
+        storage_id = self._new_id()
         files = inventory_of(directory, selector).files
         with self._announced(storage_id):
             self._storage.stage(storage_id, directory, files)
@@ -173,7 +176,7 @@ class CheckpointContext:
 
         self._refuse_rank("store")
         checked = self._checked(metadata)
-        storage_id = _new_id()
+        storage_id = self._new_id()
         with self._announced(storage_id), self._workplace(storage_id) as (path, direct):
             yield Path(path), storage_id
             files = self._storage.staged(storage_id) if direct else walk_files(path)
@@ -185,7 +188,7 @@ class CheckpointContext:
     def _store_sharded(self, metadata: Optional[Mapping[str, object]]) -> Iterator[Tuple[Path, str]]:
         from pathlib import Path
 
-        storage_id = str(self._distributed.broadcast(_new_id()))
+        storage_id = str(self._distributed.broadcast(self._new_id() if self._distributed.rank == 0 else ""))
         with self._announced(storage_id), self._workplace(storage_id) as (path, direct):
             failure: Optional[Exception] = None
             try:
@@ -250,8 +253,16 @@ class CheckpointContext:
             "resources": {**files, METADATA_FILE: len(text)},
             "storage": self._storage.identity(),
             "state": "COMPLETED",
+            "claim": self._claims.pop(storage_id),
         }
         self._spool.report(CHECKPOINT, fast_json.dumps(body), urgent=True, durable=True)
+
+    def _new_id(self) -> str:
+        """One that nobody else can report, whoever sees its directory."""
+        claim = os.urandom(16).hex()
+        storage_id = claimed_id(claim)
+        self._claims[storage_id] = claim
+        return storage_id
 
     def _checked(self, metadata: Optional[Mapping[str, object]]) -> JsonObject:
         checked = plain_metadata(metadata)
@@ -289,7 +300,7 @@ class CheckpointContext:
         """The chief announces an upload before its first file; on an error it throws the files away and says so."""
         speaks = self._distributed.rank == 0 and self._client is not None
         if speaks:
-            body = {"uuid": storage_id, "storage": self._storage.identity()}
+            body = {"uuid": storage_id, "storage": self._storage.identity(), "claim": self._claims[storage_id]}
             self._spool.report(CHECKPOINT_STARTED, fast_json.dumps(body), durable=True)
         try:
             yield
@@ -329,13 +340,6 @@ class CheckpointContext:
         if DownloadMode(mode) is DownloadMode.NoSharedDownload:
             return step()
         return on_local_chief(self._distributed, step)
-
-
-def _new_id() -> str:
-    """A random UUID (version 4); the module ``uuid`` would cost 3 ms to import."""
-    text = os.urandom(16).hex()
-    variant = "89ab"[int(text[16], 16) & 3]
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 def _remove(path: str) -> None:

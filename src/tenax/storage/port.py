@@ -108,6 +108,20 @@ def is_there(storage: Storage, storage_id: str) -> bool:
         return False
 
 
+def claimed_id(claim: str) -> str:
+    """A UUID (version 8) that only whoever knows ``claim`` can report: its name is seen by all who see the storage."""
+    import hashlib
+
+    text = hashlib.sha256(claim.encode()).hexdigest()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-8{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"
+
+
+def is_claimed(storage_id: str) -> bool:
+    """Whether an id is one of those; clients that know nothing of them make random ones (version 4)."""
+    return len(storage_id) == 36 and storage_id[14] == "8"
+
+
 def checked_id(storage_id: str) -> str:
     """The id itself, or StorageFailed if it could be a path out of the storage."""
     if not storage_id or storage_id.startswith(".") or "/" in storage_id or "\\" in storage_id or "\0" in storage_id:

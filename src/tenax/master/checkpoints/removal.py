@@ -51,9 +51,9 @@ async def carry_out(transaction: Transaction, roots: CheckpointRoots, uuid: str)
     """Carry out a removal, below these roots or by a task on an agent. Raises TryAgain."""
     async with transaction() as conn:
         removal = await gc.begin_removal(conn, uuid)
-        owner = await users.file_owner(conn, None if removal is None else removal.owner_id)
-    if removal is None:
-        return RemovalOutcome()
+        if removal is None:
+            return RemovalOutcome()
+        owner = await users.file_owner(conn, removal.owner_id, elsewhere=removal.elsewhere)
     try:
         left = await asyncio.to_thread(_delete, removal, roots, owner)
     except (NotNow, StorageFailed) as error:

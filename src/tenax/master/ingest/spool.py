@@ -39,7 +39,7 @@ log = structlog.get_logger("tenax.spool")
 #: Bodies above this are read in a thread.
 _LARGE = 32 * 1024
 #: Bytes of a line that is no report of metrics: the files of the largest checkpoint, and what is said about it.
-_LARGEST_STATE = 4 << 20
+_LARGEST_STATE, _MOST_VALUES = 4 << 20, 50_000
 #: Of one request; the answer says where to go on.
 _MOST_LINES = 20_000
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
@@ -252,10 +252,10 @@ def _decoded(text: bytes) -> _Record | Refused:
 def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -> SpoolLine:
     body = bytes(record.body)
     if record.kind not in wire.KINDS:
-        why = f"a line of a spool cannot be of kind {record.kind!r}: is the master older than the task's library?"
+        why = f"a line of a spool cannot be of kind {record.kind[:100]!r}: is the master older than the task's library?"
         return SpoolLine(record.n, record.kind, body, refused=Refused(why))
-    if record.kind != wire.METRICS and len(body) > _LARGEST_STATE:
-        why = f"a line of kind {record.kind!r} has at most {_LARGEST_STATE} bytes, and this one {len(body)}: say less"
+    if record.kind != wire.METRICS and (len(body) > _LARGEST_STATE or body.count(b",") > _MOST_VALUES):
+        why = f"a line of kind {record.kind!r} has at most {_LARGEST_STATE} bytes and {_MOST_VALUES} values: say less"
         return SpoolLine(record.n, record.kind, b"", refused=Refused(why))
     if record.kind != wire.METRICS or not fresh:
         return SpoolLine(record.n, record.kind, body)
@@ -300,7 +300,7 @@ async def _change_state(conn: Connection, task: TaskOf, line: SpoolLine) -> None
         place = values.get("storage")
         if not isinstance(place, dict):
             raise InvalidInput("storage must say where the files are going to be")
-        await states.upload_announced(conn, task, _text(values, "uuid"), place)
+        await states.upload_announced(conn, task, _text(values, "uuid"), place, _claim(values))
     elif line.kind == wire.CHECKPOINT_ABANDONED:
         await states.upload_abandoned(conn, task, _text(values, "uuid"))
     elif line.kind == wire.CHECKPOINT:
@@ -323,6 +323,7 @@ async def _checkpoint(conn: Connection, task: TaskOf, values: JsonObject) -> che
         metadata=metadata if isinstance(metadata, dict) else {},
         storage_id=await states.run_started(conn, task, storage) if isinstance(storage, dict) else None,
         state=str(values.get("state", "COMPLETED")).removeprefix("STATE_"),
+        claim=_claim(values),
     )
 
 
@@ -348,6 +349,11 @@ def _text(values: JsonObject, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} is {value!r}, and must be a text")
     return value
+
+
+def _claim(values: JsonObject) -> str:
+    claim = values.get("claim", "")
+    return claim if isinstance(claim, str) else ""
 
 
 def _storage_id(values: JsonObject) -> str:

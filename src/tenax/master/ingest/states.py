@@ -26,6 +26,7 @@ from tenax.master.store.experiments import progress as experiment_progress
 from tenax.master.store.experiments import unmanaged
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.sessions import TaskOf
+from tenax.storage.port import claimed_id, is_claimed
 
 #: Keys of a checkpoint storage that are credentials or policies, and not where it is.
 _NOT_THE_PLACE = re.compile(r"^save_|secret|password|key_id$|access_key|connection_string|credential|token")
@@ -68,17 +69,31 @@ async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> N
 async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.CheckpointReport) -> None:
     """A checkpoint is complete. Raises InvalidInput, Forbidden (another uploads it), NotNow (another's, or deleted)."""
     reporter = Reporter(task.task_id, task.allocation_id or None, task.trial_id, task.run_id if task.trial_id else None)
+    _check_claim(report.uuid, report.claim)
     await gc.upload_ends(conn, report.uuid, task.task_id)
     await checkpoints.upsert(conn, reporter, report)
     if task.experiment_id is not None:
         await gc.mark(conn, task.experiment_id)
 
 
-async def upload_announced(conn: Connection, task: TaskOf, uuid: str, place: Mapping[str, Json]) -> None:
-    """Files of a checkpoint to be are about to be written: if it never comes to be, they can be found."""
+async def upload_announced(
+    conn: Connection, task: TaskOf, uuid: str, place: Mapping[str, Json], claim: str = ""
+) -> None:
+    """Files of a checkpoint to be are about to be written: if it never comes to be, they can be found.
+
+    Raises InvalidInput, Forbidden (the uuid is another task's).
+    """
+    _check_claim(uuid, claim)
+    if not task.allocation_id:
+        raise Forbidden("what runs elsewhere announces no uploads: nobody here could delete what is left of one")
     storage_id = await run_started(conn, task, place)
     assert storage_id is not None
     await gc.announce(conn, uuid, task.task_id, task.allocation_id, storage_id)
+
+
+def _check_claim(uuid: str, claim: str) -> None:
+    if is_claimed(uuid) and claimed_id(claim) != uuid.lower():
+        raise Forbidden(f"checkpoint {uuid} is another task's: only the one that made its uuid can report it")
 
 
 async def upload_abandoned(conn: Connection, task: TaskOf, uuid: str) -> None:

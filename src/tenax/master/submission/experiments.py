@@ -36,7 +36,7 @@ from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
 
 #: Characters of a configuration: every list of experiments has it.
-LARGEST_CONFIG = 1 << 20
+LARGEST_CONFIG = 256 * 1024
 #: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 #: Of a workspace that sets nothing.

@@ -149,7 +149,7 @@ async def download(master: MasterDep, request: Request, checkpoint_uuid: str) ->
         raise HTTPException(415, str(error)) from None
     async with master.db.connection() as conn:
         view = await checkpoint_lists.get(conn, checkpoint_uuid)
-        owner = await users.file_owner(conn, view.owner_id)
+        owner = await users.file_owner(conn, view.owner_id, elsewhere=view.allocation_id is None)
     place = await anyio.to_thread.run_sync(_place, master, view, owner)
     # Asked first: once pieces are on their way there is no other way to say that it is not there.
     await anyio.to_thread.run_sync(files_of, place, view.uuid)
@@ -181,7 +181,10 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
 async def _refresh(master: Master, caller: Caller, uuids: list[str]) -> Empty:
     async with master.db.connection() as conn:
         views = await _to_change(conn, caller, uuids)
-        owners = {view.uuid: await users.file_owner(conn, view.owner_id) for view in views}
+        owners = {
+            view.uuid: await users.file_owner(conn, view.owner_id, elsewhere=view.allocation_id is None)
+            for view in views
+        }
     for view in views:
         place = await anyio.to_thread.run_sync(_place, master, view, owners[view.uuid])
         files = await anyio.to_thread.run_sync(files_of, place, view.uuid)

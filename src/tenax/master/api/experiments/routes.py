@@ -30,6 +30,7 @@ from tenax.master.api.experiments.search_messages import (
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import JSON, NONE, WindowDep, search_page
+from tenax.master.api.http.requests import check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
 from tenax.master.api.trials.routes import whole_trials
@@ -157,6 +158,7 @@ async def patch_experiment(
 def _edit(body: messages.PatchExperiment) -> ExperimentEdit:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
+    check_sizes(name=body.name, description=body.description, notes=body.notes)
     for label in body.labels or ():
         check_label(label)
     labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))

@@ -24,6 +24,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope
 
+from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.creations import create_once
@@ -51,6 +52,16 @@ _MOST_VALUES_OF = {
 #: Bytes of one from people, without code: what they write is shown in lists again.
 LARGEST_WRITTEN = 2 << 20
 _WRITTEN_BY = (Allow.PUBLIC, Allow.USER, Allow.ADMIN)
+
+#: What people write, in characters, and as JSON where it is no text: lists show it again.
+_LONGEST = {
+    "displayName": LONGEST_NAME,
+    "name": 1000,
+    "description": 10_000,
+    "comment": 10_000,
+    "notes": 256 * 1024,
+    "metadata": 256 * 1024,
+}
 
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -111,6 +122,14 @@ class _WireRequest(Request):
         if len(body) <= LARGE_BODY_BYTES:
             return decode_body(body)
         return await anyio.to_thread.run_sync(decode_body, body)
+
+
+def check_sizes(**written: object) -> None:
+    """Raises InvalidInput for what is longer than a field of that name may be."""
+    for name, value in written.items():
+        length = len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
+        if length > _LONGEST[name]:
+            raise InvalidInput(f"{name} has {length} characters, and at most {_LONGEST[name]} are taken")
 
 
 def decode_large(body: bytes) -> object:

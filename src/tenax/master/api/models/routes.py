@@ -15,6 +15,7 @@ from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.models import messages
 from tenax.master.context import Master
@@ -90,6 +91,7 @@ async def get_model(master: MasterDep, model_name: str) -> messages.ModelRespons
 @routes.post("/api/v1/models", "PostModel", allow=Allow.USER, creates=True)
 async def post_model(master: MasterDep, caller: CallerDep, body: messages.PostModelRequest) -> messages.ModelResponse:
     """Make a model."""
+    check_sizes(description=body.description, notes=body.notes, metadata=body.metadata)
     edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
     models.checked_name(body.name)
     async with master.db.transaction() as conn:
@@ -106,6 +108,7 @@ async def patch_model(
 ) -> messages.ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
     labels = None if body.labels is None else checked_labels(body.labels)
+    check_sizes(description=body.description, notes=body.notes, metadata=body.metadata)
     edit = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         goal = await _workspace(conn, body.workspace_id, body.workspace_name)

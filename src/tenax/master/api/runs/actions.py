@@ -110,7 +110,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
         if leftover.obstacle:
             raise _Refused(leftover.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
-        owner = await users.file_owner(conn, run.owner_id)
+        owner = await users.file_owner(conn, run.owner_id, elsewhere=run.unmanaged)
         place = configured_place(plan.config)
         left[run.id] = _Files(run, leftover, place, roots, str(master.cluster.cluster_id), owner)
 

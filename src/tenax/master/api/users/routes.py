@@ -19,7 +19,7 @@ from tenax.master.access.passwords import new_as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import LONGEST_NAME
+from tenax.master.api.http.requests import LONGEST_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
 from tenax.master.api.users.login import knows_password
@@ -236,6 +236,7 @@ def _check_name(name: str) -> None:
 
 def _check_display_name(username: str, shown: str, *, admin: bool) -> None:
     """Nobody is taken for one of the first users. Raises InvalidInput."""
+    check_sizes(displayName=shown)
     if not is_name(shown):
         raise InvalidInput("displayName is one line without control characters")
     named = shown.strip().lower()

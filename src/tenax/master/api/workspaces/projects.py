@@ -15,6 +15,7 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.workspaces import messages
 from tenax.master.api.workspaces.routes import checked_name, project_message
@@ -72,6 +73,7 @@ async def post_project(
 ) -> messages.ProjectResponse:
     """Make a project in a workspace."""
     name = checked_name(body.name, "project")
+    check_sizes(description=body.description)
     key = _key(body.key) if body.key else None
     async with master.db.transaction() as conn:
         await workspaces.hold(conn, workspace_id)
@@ -86,6 +88,7 @@ async def patch_project(
 ) -> messages.ProjectResponse:
     """Change what is given; the rest stays."""
     name = None if body.name is None else checked_name(body.name, "project")
+    check_sizes(description=body.description)
     key = None if body.key is None else _key(body.key)
     async with master.db.transaction() as conn:
         project = await projects.lock(conn, project_id)
@@ -149,6 +152,7 @@ async def add_note(
     async with master.db.transaction() as conn:
         await _notable(master, caller, await projects.lock(conn, project_id))
         stored = await projects.add_note(conn, project_id, _note(body))
+        check_sizes(notes=stored)
     return _notes(stored)
 
 
@@ -160,6 +164,7 @@ async def put_notes(
     async with master.db.transaction() as conn:
         await _notable(master, caller, await projects.lock(conn, project_id))
         stored = await projects.set_notes(conn, project_id, [_note(note) for note in body.notes])
+        check_sizes(notes=stored)
     return _notes(stored)
 
 

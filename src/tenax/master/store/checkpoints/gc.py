@@ -82,6 +82,8 @@ class RemovalRow:
     #: Where the files are, as reported.
     storage: JsonObject | None
     resources: dict[str, int]
+    #: Of what was trained outside of the cluster.
+    elsewhere: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,7 @@ async def begin_removal(conn: Connection, uuid: str) -> RemovalRow | None:
         config=row["config"],
         storage=row["storage"],
         resources=row["resources"] or {},
+        elsewhere=row["elsewhere"],
     )
 
 

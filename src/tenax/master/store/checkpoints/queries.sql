@@ -220,7 +220,7 @@ begun as (
     -- Begun in this transaction.
     returning uuid, checkpoint, upload, globs, reason, tries, failure, begun_at = now() as fresh)
 select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, j.owner_id, d.config, s.config as storage,
-       c.resources
+       c.resources, coalesce(c.allocation_id, u.allocation_id) is null as elsewhere
 from begun b
 left join checkpoints c on c.uuid = b.checkpoint
 left join checkpoint_uploads u on u.uuid = b.upload

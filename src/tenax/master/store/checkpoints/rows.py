@@ -22,7 +22,7 @@ Q = load("checkpoints")
 
 _STATES = ("ACTIVE", "COMPLETED", "ERROR")
 #: Of a checkpoint: every list of them has all that is said about each.
-_MOST_FILES, _LARGEST_METADATA, _LARGEST_PLACE = 20_000, 256 * 1024, 16 * 1024
+_MOST_FILES, _LARGEST_FILES, _LARGEST_METADATA, _LARGEST_PLACE = 20_000, 1 << 20, 256 * 1024, 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class CheckpointReport:
     metadata: JsonObject = field(default_factory=dict)
     storage_id: int | None = None
     state: str = "COMPLETED"
+    #: What the uuid was made of, where it is one of those (`tenax.storage.port.claimed_id`).
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,7 @@ class CheckpointRow:
 async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport) -> None:
     """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow."""
     _check_metadata(report.metadata)
-    if len(report.resources) > _MOST_FILES:
-        raise InvalidInput(
-            f"checkpoint {report.uuid} has {len(report.resources)} files, and at most {_MOST_FILES} are taken: "
-            "put many small ones into one archive"
-        )
+    _check_files(report.uuid, report.resources)
     if report.state not in _STATES:
         raise InvalidInput(f"a checkpoint cannot be reported as {report.state!r}: {', '.join(_STATES)} are possible")
     stored = await conn.fetchval(
@@ -102,6 +100,14 @@ def _check_metadata(metadata: JsonObject) -> None:
         raise InvalidInput(
             f"the metadata of a checkpoint has {size} bytes as JSON, and at most {_LARGEST_METADATA} are taken: save "
             "what is long as a file of the checkpoint"
+        )
+
+
+def _check_files(uuid: str, resources: dict[str, int]) -> None:
+    if len(resources) > _MOST_FILES or len(msgspec.json.encode(resources)) > _LARGEST_FILES:
+        raise InvalidInput(
+            f"checkpoint {uuid} has {len(resources)} files, and at most {_MOST_FILES} are taken, in a list of at most "
+            f"{_LARGEST_FILES} bytes: put many small ones into one archive"
         )
 
 

@@ -72,7 +72,7 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     ]
     stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
-    owner = await users.file_owner(conn, row["owner_id"])
+    owner = await users.file_owner(conn, row["owner_id"], elsewhere=row["unmanaged"])
     return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"], owner)
 
 

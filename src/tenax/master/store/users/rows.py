@@ -153,12 +153,18 @@ async def create_first(conn: Connection, names: Mapping[str, bool], hashes: Mapp
     return True
 
 
-async def file_owner(conn: Connection, user_id: int | None) -> FileOwner:
-    """Whose files on disk a user's are; None: nobody's."""
+async def file_owner(conn: Connection, user_id: int | None, *, elsewhere: bool) -> FileOwner:
+    """Whose files on disk a user's are; None: nobody's.
+
+    ``elsewhere``: it was trained outside of the cluster, where no agent saw to it as whom. Then a user who is linked
+    with no uid has none here, as soon as there are users who are.
+    """
     row = await conn.fetchrow(Q.file_owner, user_id)
     shared = frozenset(row["shared"])
-    own = None if row["own"] is None else shared | {row["own"]}
-    return FileOwner(own, frozenset(row["others"]) - shared - {row["own"]})
+    others = frozenset(row["others"]) - shared - {row["own"]}
+    if row["own"] is not None:
+        return FileOwner(shared | {row["own"]}, others)
+    return FileOwner(shared if elsewhere and others else None, others)
 
 
 async def count(conn: Connection, filters: UserFilter) -> int:
