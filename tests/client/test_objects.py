@@ -249,6 +249,9 @@ def test_download_from_here(client: Client, master: PretendMaster, tmp_path: Pat
     assert (target / "link").is_symlink(), "what a link of somebody else's leads to was copied"
     with pytest.raises(AlreadyExists, match="another directory"):
         client.checkpoint("u").download(target)
+    (tmp_path / "store" / "u").rename(tmp_path / "elsewhere")
+    (tmp_path / "store" / "u").symlink_to(tmp_path / "elsewhere")
+    assert client.checkpoint("u").path() is None
 
 
 def archive(*names: str) -> bytes:

@@ -70,10 +70,10 @@ class Checkpoint(LiveAnswer):
         return reading.record(config, "checkpoint_storage")
 
     def path(self) -> Optional[Path]:
-        """Where it lies, if this machine sees that directory."""
+        """Where it lies, if this machine sees that directory; a link there leads to whatever its maker likes."""
         base = storage_directory(self.storage)
         here = base / self.uuid if base is not None else None
-        return here if here is not None and here.is_dir() else None
+        return here if here is not None and here.is_dir() and not here.is_symlink() else None
 
     def reload(self) -> Checkpoint:
         """The checkpoint as it is now."""

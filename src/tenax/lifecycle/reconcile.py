@@ -51,7 +51,7 @@ class LiveTrial:
     invalid_hp: bool
     fatal: str | None
     allocation: OpenAllocation | None
-    #: The platform ended its last attempts before they ran: the next one has to wait a while.
+    #: The platform ended its last attempts within a minute: the next one has to wait a while.
     held: bool = False
     #: Why its own wish was raised.
     wish_reason: str = ""

@@ -41,7 +41,7 @@ class Wish(str, Enum):
     KILL = "KILL"
 
 
-#: Between attempts that the platform ends before they run.
+#: Between attempts that the platform ends within a minute, and counts none of: nobody lives on such ends.
 _SETBACKS = Backoff(first=0.5, ceiling=60.0)
 
 WISH_ORDER = {wish: place for place, wish in enumerate(Wish)}
@@ -95,7 +95,9 @@ class TrialAttempt:
     nowhere: str | None = None
     #: It came as far as running.
     ran: bool = True
-    #: Attempts in a row before this one that the platform ended before they ran.
+    #: It ran for a minute, at least.
+    lasted: bool = True
+    #: Attempts in a row before this one that the platform ended within a minute.
     setbacks: int = 0
 
 
@@ -109,7 +111,7 @@ class TrialVerdict:
     reason: str
     #: For the search; None while the trial goes on.
     exit: TrialExit | None
-    #: Attempts in a row, this one included, that the platform ended before they ran.
+    #: Attempts in a row, this one included, that the platform ended within a minute.
     setbacks: int = 0
 
     @property
@@ -164,7 +166,7 @@ def _invalid(attempt: TrialAttempt) -> TrialVerdict:
 
 
 def _again_uncounted(attempt: TrialAttempt) -> TrialVerdict:
-    setbacks = 0 if attempt.ran else attempt.setbacks + 1
+    setbacks = 0 if attempt.lasted else attempt.setbacks + 1
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
 
 

@@ -104,6 +104,7 @@ async def _trials_ended(
             invalid_hp=trial.invalid_hp,
             fatal=trial.fatal,
             ran=allocation.ready,
+            lasted=allocation.lasted,
             setbacks=trial.setbacks,
             wish_reason=trial.wish_reason if wish is trial.wish else "",
             no_retry=no_retry.get(trial.id),

@@ -10,7 +10,8 @@ from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as n (allocat
 order by n.place;
 
 -- name: lock
-select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready
+select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready,
+       coalesce(ready_at < now() - interval '1 minute', false) as lasted
 from allocations where allocation_id = any($1::text[]) order by allocation_id for no key update;
 
 -- name: owners_of_containers

@@ -35,6 +35,8 @@ class AllocationRow:
     #: Why it was asked to leave.
     preemption_reason: str
     ready: bool
+    #: It has run for a minute, at least.
+    lasted: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ left join waiting w on w.job_id = j.job_id
 where j.job_id = any($1::text[]);
 
 -- name: held
--- Jobs whose trials wait without a request for the next try, since the platform ended the last before it ran.
+-- Jobs whose trials wait without a request for the next try, since the platform ended the last within a minute.
 select e.job_id, j.pool, sum(coalesce((d.config -> 'resources' ->> 'slots_per_trial')::int, 1))::int as slots
 from trials t
 join experiments e on e.id = t.experiment_id and e.state = 'ACTIVE'
