@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.users.rows import FileOwner
 from tenax.storage.port import claimed_id
 from tenax.storage.private_directory import mark_private
 from tests.kits.api import Api, settings_in
@@ -257,6 +259,19 @@ async def test_files_of_another_user_of_the_system_are_left_alone(api: Api, cont
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
     await make_pass(api, context)
     assert folder.exists()
+
+
+@pytest.mark.parametrize("trace", ["{}", ".{}.partial"])
+def test_what_a_task_has_made_is_its_own_whoever_owns_it_by_now(tmp_path: Path, trace: str) -> None:
+    """A user who was linked with a uid later, or with another one, still deletes what was saved before."""
+    uuid = claimed_id("of the owner alone")
+    place = CheckpointPlace(str(tmp_path), owner=FileOwner(frozenset({4001}), frozenset()))
+    for name, left in ((uuid, False), (UUID, True)):
+        folder = tmp_path / trace.format(name)
+        folder.mkdir()
+        with contextlib.suppress(NotNow):
+            delete_checkpoint(place, name)
+        assert folder.exists() is left
 
 
 async def test_an_upload_is_not_taken_over_before_its_announcement_came(api: Api) -> None:

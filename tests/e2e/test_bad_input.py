@@ -44,7 +44,7 @@ UNFIT: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "more slots than there are": ("slots_per_trial: 1", "slots_per_trial: 5", ("slots_per_trial", "5", "2 slots")),
     "an unknown pool": ("slots_per_trial: 1", "resource_pool: gpus", ("resource_pool", "'gpus'", "default")),
     "not a map": (GOOD, "- entrypoint: python3 train.py\n", ("line 1", "a map of keys and values", "a list")),
-    "nothing": (GOOD, "", ("no configuration",)),
+    "nothing": (GOOD, "", ("bad.yaml is empty",)),
 }
 
 LIMIT = 200_000

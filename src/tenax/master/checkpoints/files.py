@@ -8,7 +8,8 @@ Users say where their checkpoints are, and the master may read and delete more t
 - below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
   directory to the next; a link inside a checkpoint is deleted or packed as a link;
 - of a user who is linked with a uid it touches that uid's directories alone, of others none that is such a user's: a
-  UUID is no secret to whoever can list the storage, and a task reports any;
+  UUID is no secret to whoever can list the storage, and a task reports any. But for a UUID that its task has proved to
+  have made (`tenax.storage.port.claimed_id`): what has its name is that task's, whoever owns it by now;
 - a checkpoint is renamed before it is deleted: nobody finds half of one;
 - what is nested deeper than `DEEPEST`, or has more than `MOST_ENTRIES`, is left to a task on an agent: here it would
   take the files and the memory of everybody.
@@ -31,7 +32,7 @@ from tenax.errors import NotFound, NotNow
 from tenax.master.store.users.rows import FileOwner
 from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.globs import matching
-from tenax.storage.port import EVERYTHING, StorageFailed
+from tenax.storage.port import EVERYTHING, StorageFailed, is_claimed
 from tenax.storage.private_directory import CHECKPOINTS, is_inside_private, is_private
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class CheckpointPlace:
                 if is_private(way[-1]):
                     raise _private(f"{name} in {self}")
                 uid = os.fstat(way[-1]).st_uid
-                if self.owner is not None and not self.owner.owns(uid):
+                if self.owner is not None and not self.owner.owns(uid) and not _is_made_by_its_task(name):
                     raise NotNow(f"{name} in {self} belongs to uid {uid}, which is not its owner's here: left alone")
             yield way[-1]
         finally:
@@ -165,6 +166,11 @@ def is_empty(place: CheckpointPlace) -> bool:
     """Whether nothing at all is there, as in the directory of a file system that is not mounted. Raises NotNow."""
     with _explained(place, "the storage cannot be read"), place.opened() as base:
         return not os.listdir(base)
+
+
+def _is_made_by_its_task(name: str) -> bool:
+    """Of the directory of a checkpoint, or of what an upload or a deletion that broke off has left."""
+    return any(map(is_claimed, name.strip(".").split(".")))
 
 
 def _checked(checkpoint: str) -> str:

@@ -251,12 +251,19 @@ def _check_own(task: TaskOf, allocation_id: str) -> None:
 
 def _is_there(member: BarrierMember, of: int) -> bool:
     # The only member runs, or it could not ask; several need each other's addresses.
-    return member.arrived and (of == 1 or (member.state == "RUNNING" and member.address != ""))
+    return member.arrived and (
+        of == 1 or (member.address != "" and (member.state == "RUNNING" or _ended_after_it_met(member)))
+    )
+
+
+def _ended_after_it_met(member: BarrierMember) -> bool:
+    # A short script ends well before another member has heard that all had come.
+    return member.arrived and member.state == "TERMINATED" and not member.exit_reason
 
 
 def _check_still_possible(members: list[BarrierMember]) -> None:
     for member in members:
-        if member.state == "TERMINATED":
+        if member.state == "TERMINATED" and not _ended_after_it_met(member):
             why = f": {member.exit_reason}" if member.exit_reason else ""
             raise NotNow(f"the members cannot meet: rank {member.rank} on agent {member.agent_id} has ended{why}")
     if not members or members[0].allocation_state in ("TERMINATED", "TERMINATING"):
