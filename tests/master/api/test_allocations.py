@@ -144,19 +144,17 @@ async def test_all_members_meet(api: Api) -> None:
 async def test_a_member_that_has_met_may_end_before_another_hears_of_it(api: Api, reason: str, status: int) -> None:
     """A script that does nothing is done at once; one that failed is told to the others."""
     run = await running(api, 2)
-    first, second = (f"{run.path}/resources/{name}/rendezvous" for name in run.attempt.containers)
-    waiting = asyncio.create_task(run.task.get(first))
     async with api.master.db.transaction() as conn:
-        await barriers.arrive(conn, run.attempt.allocation_id, run.attempt.containers[1])
+        for name in run.attempt.containers:
+            await barriers.arrive(conn, run.attempt.allocation_id, name)
         code = 1 if reason else 0
         await conn.execute(
             "update containers set state = 'TERMINATED', ended_at = now(), exit = $2 where container_id = $1",
             run.attempt.containers[0],
             {"code": code, "reason": reason},
         )
-    reply = await run.task.get(second)
+    reply = await run.task.get(f"{run.path}/resources/{run.attempt.containers[1]}/rendezvous")
     assert reply.status_code == status, reply.text
-    await waiting
 
 
 async def test_the_only_member_meets_itself(api: Api) -> None:
