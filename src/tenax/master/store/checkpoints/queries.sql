@@ -314,7 +314,10 @@ select (select cluster_id::text from cluster) || '/tensorboard/experiment/' || i
 from experiments where id = any($1::bigint[]) and state = 'DELETING' order by id;
 
 -- name: assign
-update removals set task_id = $2, begun_at = coalesce(begun_at, now()) where uuid = any($1::text[]) and task_id is null;
+-- In the order in which everyone holds them.
+with held as (
+    select uuid from removals where uuid = any($1::text[]) and task_id is null order by uuid for update)
+update removals r set task_id = $2, begun_at = coalesce(begun_at, now()) from held where r.uuid = held.uuid;
 
 -- name: assigned
 -- Removals that a task may report about, locked.
