@@ -262,7 +262,7 @@ class ProcessSupervisor:
             if self.main.reap():
                 return
             # Where somebody deleted its directory, no agent will ever find it and end it.
-            self.killed = self.killed or os.stat(".").st_nlink == 0
+            self.killed = self.killed or directory_is_gone()
             if self._lingers() == 0:
                 self.main.kill_all()
                 kills += 1
@@ -350,6 +350,20 @@ class ProcessSupervisor:
         return disk.f_bavail * disk.f_frsize < FULL_BYTES
 
 
+def directory_is_gone() -> bool:
+    """Whether somebody deleted the container's directory; not where the file system cannot say it now.
+
+    The count of its links would tell, too, but some file systems in user space always say none.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def write_exit(text: str) -> None:
     """Put the record into the reserved room, then name it. Tries until the disk takes it: the exit is never lost.
 
@@ -365,7 +379,7 @@ def write_exit(text: str) -> None:
             os.rename("exit.new", "exit.json")
             return
         except OSError:
-            if os.stat(".").st_nlink == 0:
+            if directory_is_gone():
                 return
             time.sleep(1)
 
