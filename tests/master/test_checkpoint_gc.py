@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.kits.master.tasks import placed
 from tests.kits.rows import add_trial
 
 EVERYTHING = Woken(frozenset(), full=True)
+WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 class Killed(Exception):
@@ -322,6 +324,43 @@ async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, co
     assert files(api) == [1, 3]
     log = (await api.user.get(f"/api/v1/trials/{run.trial}/logs")).text
     assert sum("no room" in line for line in log.splitlines()) == 1
+
+
+async def waits(api: Api) -> None:
+    """Somebody waits for what is held."""
+    async with api.master.db.connection() as conn:
+        while not await conn.fetchval(WAITS):  # noqa: ASYNC110 - nothing is sent about it
+            await asyncio.sleep(0.01)
+
+
+async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, context: PassContext) -> None:
+    """What ended tasks leave and what no task has are two transactions; a checkpoint is held before its removal."""
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7, 0.6, 0.8)
+    await end(api)
+    base(api).rename(base(api).with_name("unmounted"))
+    await collect(api, context)
+    ((task, _),) = await gc_tasks(api)
+    async with api.master.db.transaction() as conn, asyncio.timeout(20):
+        await conn.execute("select 1 from checkpoints where uuid = $1 for no key update", uuid(2))
+        telling = asyncio.create_task(tell(api, task, {"uuid": uuid(2), "failure": "no room"}))
+        await waits(api)
+        await conn.execute("select 1 from removals where uuid = $1 for update", uuid(2))
+    assert await telling == 200
+    await change(
+        api,
+        "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'",
+        f"update removals set task_id = null, retry_at = now(), delegated = true where uuid = '{uuid(2)}'",
+    )
+    async with api.master.db.transaction() as conn, asyncio.timeout(20):
+        await conn.execute("select 1 from removals where uuid = $1 for update", uuid(2))
+        collecting = asyncio.create_task(collect(api, context))
+        await waits(api)
+        await conn.execute("select 1 from removals where uuid = $1 for update", uuid(3))
+    await collecting
+    ((again, document),) = await gc_tasks(api)
+    assert again != task
+    assert [each["uuid"] for each in document["removals"]] == [uuid(2)]
 
 
 async def test_an_empty_storage_may_be_one_that_is_not_mounted(api: Api, context: PassContext) -> None:

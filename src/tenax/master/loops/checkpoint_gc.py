@@ -101,6 +101,8 @@ class CheckpointGc:
                 return
         async with context.transaction() as conn:
             await checkpoint_removal_tasks.take_back(conn)
+        # By itself: each holds its removals in their order, the two together would not.
+        async with context.transaction() as conn:
             await checkpoint_removal_tasks.launch(conn, self._settings)
 
     async def _carry_out_all(self, context: PassContext, uuids: list[str]) -> None:

@@ -101,8 +101,9 @@ async def _leave_to_a_task(context: PassContext, experiment_id: int, left: Remai
         failures = [removal for removal in pending.values() if removal.uuid in undone and removal.failure]
         failed = next((removal for removal in failures if removal.tries), None)
         if failed is not None:
-            # Requested again, they begin anew. In the order in which everyone holds them.
-            for uuid in sorted(pending):
+            # Requested again, they begin anew.
+            await deletion.hold_removals(conn, experiment_id)
+            for uuid in pending:
                 await gc.drop_removal(conn, uuid)
             if _stays_with_its_owner(left):
                 await deletion.delete_rows(conn, experiment_id)

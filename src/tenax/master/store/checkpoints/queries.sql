@@ -178,6 +178,7 @@ from (
       and (a.ended_at < now() - interval '7 days'
            or not exists (select 1 from containers c where c.allocation_id = a.allocation_id and c.gone_at is null))
     for update of u skip locked) o
+order by o.uuid
 on conflict do nothing
 returning uuid;
 
@@ -187,6 +188,7 @@ select exists (select 1 from checkpoint_uploads where collected_at is null);
 -- name: request_upload_removals
 insert into removals (uuid, upload, reason)
 select uuid, uuid, $2 from checkpoint_uploads where uuid = any($1::text[]) and collected_at is null
+order by uuid
 on conflict do nothing;
 
 -- name: any_delegated
@@ -199,6 +201,10 @@ order by retry_at, uuid limit $1;
 
 -- name: next_retry
 select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now() and task_id is null;
+
+-- name: hold_checkpoints
+-- Before their removals, in the order in which everyone holds them.
+select uuid from checkpoints where uuid = any($1::text[]) order by uuid for no key update;
 
 -- name: lock_checkpoint
 -- Before its removal, as whoever decides one does.

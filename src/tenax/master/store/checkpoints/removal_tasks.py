@@ -105,7 +105,8 @@ async def assign(conn: Connection, uuids: Sequence[str], task_id: str) -> None:
 
 
 async def assigned(conn: Connection, task_id: str, uuids: Sequence[str]) -> list[AssignedRemoval]:
-    """Those of ``uuids`` that this task may report about, locked."""
+    """Those of ``uuids`` that this task may report about, locked, and their checkpoints before them."""
+    await conn.execute(Q.hold_checkpoints, list(uuids))
     return [AssignedRemoval(**row) for row in await conn.fetch(Q.assigned, task_id, list(uuids))]
 
 

@@ -81,6 +81,12 @@ async def set_reason(conn: Connection, experiment_id: int, reason: str) -> None:
     await conn.execute(Q.set_deletion_reason, experiment_id, reason)
 
 
+async def hold_removals(conn: Connection, experiment_id: int) -> None:
+    """Lock the checkpoints of an experiment and then their removals, as everyone does who changes several."""
+    await conn.execute(Q.hold_checkpoints, experiment_id)
+    await conn.execute(Q.hold_removals, experiment_id)
+
+
 async def delete_rows(conn: Connection, experiment_id: int) -> None:
     """All rows of an experiment that is DELETING; nothing if it is not. In a transaction."""
     row = await conn.fetchrow(Q.documents, experiment_id)
@@ -88,7 +94,7 @@ async def delete_rows(conn: Connection, experiment_id: int) -> None:
         return
     if await conn.fetchval(Q.lock_deleting, experiment_id) is None:
         return
-    await conn.execute(Q.hold_removals, experiment_id)
+    await hold_removals(conn, experiment_id)
     trials = await conn.fetch(Q.deletion_trials, experiment_id)
     # Output first: in which months it is goes with its tasks, and those with the experiment.
     await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])

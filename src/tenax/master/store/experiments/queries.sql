@@ -283,6 +283,10 @@ order by c.uuid;
 -- name: lock_deleting
 select id from experiments where id = $1 and state = 'DELETING' for update;
 
+-- name: hold_checkpoints
+-- Before their removals.
+select c.uuid from trials t join checkpoints c on c.trial_id = t.id where t.experiment_id = $1 order by c.uuid for update of c;
+
 -- name: hold_removals
 -- In the order in which everyone holds them: what deletes rows because others go has none.
 select r.uuid
