@@ -12,10 +12,10 @@ import threading
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.master.api.http.requests import LARGEST_WRITTEN
+from tenax.master.api.http.requests import MAX_WRITTEN_BYTES
 from tenax.master.reading.log_search import Pattern
-from tenax.master.store.database.filter_text import LONGEST_FILTER, MAX_NODES, MOST_SORTS
-from tenax.master.submission.messages import MOST_FILES
+from tenax.master.store.database.filter_text import MAX_FILTER, MAX_NODES, MAX_SORTS
+from tenax.master.submission.messages import MAX_FILES
 from tests.kits.api import Api
 from tests.kits.master.attempts import running
 from tests.kits.master.experiments import CONFIG, create, file
@@ -35,7 +35,7 @@ async def test_groups_of_a_filter_count(api: Api, path: str, count: int) -> None
     """Empty ones, too; a filter as long as a book is not read."""
     reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * count)})
     assert reply.status_code == (400 if count == MAX_NODES else 413)
-    for limit in (MAX_NODES, LONGEST_FILTER, LARGEST_WRITTEN, 20_000):
+    for limit in (MAX_NODES, MAX_FILTER, MAX_WRITTEN_BYTES, 20_000):
         if str(limit) in reply.text:
             return
     raise AssertionError(reply.text)
@@ -51,13 +51,13 @@ async def test_a_filter_of_the_largest_size_is_answered(api: Api, path: str) -> 
 @pytest.mark.parametrize("path", LISTS)
 async def test_columns_of_an_order_are_few(api: Api, path: str) -> None:
     """Each is sorted by, and the database would take a minute for thousands."""
-    for count, status in ((MOST_SORTS, 200), (MOST_SORTS + 1, 400), (5000, 400), (3_000_000, 413)):
+    for count, status in ((MAX_SORTS, 200), (MAX_SORTS + 1, 400), (5000, 400), (3_000_000, 413)):
         reply = await api.user.post(path, {"sort": ",".join(["id=asc"] * count)})
         assert reply.status_code == status, reply.text
-        assert status != 400 or str(MOST_SORTS) in reply.text
+        assert status != 400 or str(MAX_SORTS) in reply.text
 
 
-@pytest.mark.parametrize("count", [MOST_FILES + 1, 200_000])
+@pytest.mark.parametrize("count", [MAX_FILES + 1, 200_000])
 async def test_entries_of_a_code_directory_count(api: Api, count: int) -> None:
     """Empty files cost as much as others; the refusal says what to do."""
     files = [{"path": f"f{number}", "content": ""} for number in range(count)]
@@ -74,7 +74,7 @@ async def test_entries_of_a_code_directory_count(api: Api, count: int) -> None:
 
 async def test_the_largest_code_directory_holds_nobody_up(api: Api) -> None:
     """As many entries as are taken, each with all that clients send."""
-    await create(api, modelDefinition=[file(f"d{number % 100}/f{number}", "") for number in range(MOST_FILES)])
+    await create(api, modelDefinition=[file(f"d{number % 100}/f{number}", "") for number in range(MAX_FILES)])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_columns_without_end(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     reported = {"avgMetrics": {f"m{n}": n for n in range(9)}}
     body = json.dumps({"group": "g", "metrics": {"trialRunId": 1, "stepsCompleted": 1, "metrics": reported}})
     assert (await run.task.ask("POST", f"/api/v1/trials/{run.trial}/metrics", body.encode())).status_code == 200
-    monkeypatch.setattr("tenax.master.store.runs.lists.MOST_COLUMNS", 3)
+    monkeypatch.setattr("tenax.master.store.runs.lists.MAX_COLUMNS", 3)
     columns = (await api.user.get("/api/v1/projects/1/columns")).json()["columns"]
     assert sum(column["location"] == "LOCATION_TYPE_CUSTOM_METRIC" for column in columns) == 3 * 4
     ranges = (await api.user.get("/api/v1/projects/1/experiments/metric-ranges")).json()["ranges"]

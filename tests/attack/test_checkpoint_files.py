@@ -81,7 +81,7 @@ def test_directories_in_directories(tmp_path: Path, use: Callable[[CheckpointPla
 
 def test_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each that is listed stands in memory."""
-    monkeypatch.setattr(checkpoint_files, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(checkpoint_files, "MAX_ENTRIES", 10)
     (tmp_path / UUID).mkdir()
     for number in range(11):
         (tmp_path / UUID / str(number)).touch()

@@ -114,9 +114,9 @@ async def test_answers_that_wait_have_a_bound_together(
 
 async def test_large_bodies_have_a_bound_together(api: Api, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond it one waits for another to end, of one caller and in all, and is then told to come again."""
-    monkeypatch.setattr(held_bodies, "MOST_OF_ONE", 1 << 20)
+    monkeypatch.setattr(held_bodies, "MAX_BODY_BYTES", 1 << 20)
     monkeypatch.setattr(held_bodies, "WAIT_S", 0.3)
-    size = held_bodies.MOST_OF_ONE * 3 // 4
+    size = held_bodies.MAX_BODY_BYTES * 3 // 4
     body = b'{"config": "' + b"x" * (size - 14) + b'"}'
     head = b"PATCH /api/v1/experiments/1 HTTP/1.1\r\nHost: m\r\nConnection: close\r\nAuthorization: Bearer %s\r\n"
     head += b"Content-Length: %d\r\n\r\n"
@@ -141,6 +141,6 @@ async def test_large_bodies_have_a_bound_together(api: Api, port: int, monkeypat
 
 async def test_a_body_that_is_held_has_a_limit(api: Api) -> None:
     """Far below that of code, which goes to a file."""
-    reply = await api.user.ask("PATCH", "/api/v1/experiments/1", b" " * (held_bodies.MOST_OF_ONE + 1))
+    reply = await api.user.ask("PATCH", "/api/v1/experiments/1", b" " * (held_bodies.MAX_BODY_BYTES + 1))
     assert reply.status_code == 413
     assert "32 MiB" in reply.text

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tenax.master.api.http.requests import MOST_VALUES
-from tenax.master.telemetry.reports import METRICS_BYTES, MOST_NAMES
+from tenax.master.api.http.requests import MAX_VALUES
+from tenax.master.telemetry.reports import MAX_NAMES, METRICS_BYTES
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
 
 #: Many more than the smallest bound below, and little enough to be sent in a moment.
-MANY = MOST_VALUES + 1
+MANY = MAX_VALUES + 1
 ROUTES = ("metrics", "training_metrics", "validation_metrics")
 
 
@@ -38,7 +38,7 @@ def named(count: int, first: int = 0) -> bytes:
 @pytest.mark.parametrize(
     "metrics",
     [
-        named(MOST_NAMES + 1),
+        named(MAX_NAMES + 1),
         b'{"a":[' + b",".join([b"1"] * MANY) + b"]}",
         b'{"a":[' + b",".join([b"{}"] * MANY) + b"]}",
         b'{"a":"' + b"x" * METRICS_BYTES + b'"}',
@@ -54,10 +54,10 @@ async def test_a_report_without_end(api: Api, route: str, metrics: bytes) -> Non
 async def test_names_without_end(api: Api) -> None:
     """Few in each report, and another few in the next: they are summed up, so all of them are read each time."""
     run = await running(api)
-    assert (await send(run, "metrics", named(MOST_NAMES - 1)))[0] == 200
-    assert (await send(run, "metrics", named(4, first=MOST_NAMES - 3), step=2))[0] == 400
-    assert (await send(run, "metrics", named(2, first=MOST_NAMES - 2), step=3))[0] == 200
-    assert (await send(run, "metrics", named(MOST_NAMES), step=4))[0] == 200
+    assert (await send(run, "metrics", named(MAX_NAMES - 1)))[0] == 200
+    assert (await send(run, "metrics", named(4, first=MAX_NAMES - 3), step=2))[0] == 400
+    assert (await send(run, "metrics", named(2, first=MAX_NAMES - 2), step=3))[0] == 200
+    assert (await send(run, "metrics", named(MAX_NAMES), step=4))[0] == 200
     assert (await send(run, "metrics", b'{"one more":1}', step=5))[0] == 400
     assert (await send(run, "metrics", b'{"m1":1}', step=6))[0] == 200
 

@@ -269,10 +269,10 @@ async def test_folders_that_somebody_goes_on_filling(bench: ProcessBench, monkey
     runtime = await bench.runtime()
     task_spec = mallorys_spec(bench, "hello", argv=["/bin/sh", "-c", "touch $(seq 100)"])
     await run(runtime, task_spec)
-    monkeypatch.setattr("tenax.runtime.removal.LONGEST_S", 0.0)
+    monkeypatch.setattr("tenax.runtime.removal.TIMEOUT_S", 0.0)
     with pytest.raises(TakesLong):
         await runtime.remove(task_spec.container_id)
-    monkeypatch.setattr("tenax.runtime.removal.LONGEST_S", 60.0)
+    monkeypatch.setattr("tenax.runtime.removal.TIMEOUT_S", 60.0)
     await runtime.remove(task_spec.container_id)
     assert os.listdir(bench.directory / "containers") == []
 

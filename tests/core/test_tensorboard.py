@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tenax.core import tfevents
-from tenax.core.tensorboard import MOST_REPORTS, Tensorboard, scalars_of, thinned
+from tenax.core.tensorboard import MAX_REPORTS, Tensorboard, scalars_of, thinned
 from tenax.core.values import metrics_body
 from tenax.jsonvalue import Json
 from tenax.storage.local_directory import from_directory
@@ -120,8 +120,8 @@ def test_a_storage_that_fails_stops_nothing(tmp_path: Path, capsys: pytest.Captu
 
 def test_many_reports_are_thinned() -> None:
     """Evenly, and the last one stays."""
-    many = [(float(n), "") for n in range(MOST_REPORTS * 3 + 1)]
+    many = [(float(n), "") for n in range(MAX_REPORTS * 3 + 1)]
     few = thinned(many)
-    assert len(few) <= MOST_REPORTS
+    assert len(few) <= MAX_REPORTS
     assert few[-1] == many[-1]
     assert thinned(few) == few

@@ -28,7 +28,7 @@ from tests.docs.pages import ROOT, ShownFile, Typed, parts
 from tests.kits.machine import home
 from tests.kits.ports import free_port
 
-_LONGEST_S = 180.0
+_MAX_WAIT_S = 180.0
 _END = "--- typed, and ended with"
 
 
@@ -139,7 +139,7 @@ class Desk:
         # A comment of the line ends with it.
         self._shell.stdin.write(f"{{ {line}\n}} < /dev/null\necho '{_END}' $?\n".encode())
         self._shell.stdin.flush()
-        output, until = b"", time.monotonic() + _LONGEST_S
+        output, until = b"", time.monotonic() + _MAX_WAIT_S
         while not (ended := re.search(rf"^{_END} (\d+)\n".encode(), output, re.MULTILINE)):
             ready, _, _ = select.select([self._shell.stdout], [], [], max(0.0, until - time.monotonic()))
             data = os.read(self._shell.stdout.fileno(), 65536) if ready else b""
@@ -164,7 +164,7 @@ class Desk:
             start_new_session=True,
         )
         os.close(inner)
-        said, answered, until = "", 0, time.monotonic() + _LONGEST_S
+        said, answered, until = "", 0, time.monotonic() + _MAX_WAIT_S
         with contextlib.suppress(OSError), open(screen, "r+b", buffering=0) as terminal:
             while select.select([terminal], [], [], max(0.0, until - time.monotonic()))[0]:
                 said += terminal.read(65536).decode(errors="replace")
@@ -174,7 +174,7 @@ class Desk:
                     answered = len(said)
             process.kill()
         self.said += said
-        return process.wait(_LONGEST_S), said
+        return process.wait(_MAX_WAIT_S), said
 
     @contextlib.contextmanager
     def running(self, line: str, until: str) -> Iterator[None]:
@@ -192,7 +192,7 @@ class Desk:
                 stderr=subprocess.STDOUT,
             )
         try:
-            end = time.monotonic() + _LONGEST_S
+            end = time.monotonic() + _MAX_WAIT_S
             while until not in said.read_text(errors="replace"):
                 assert process.poll() is None, f"{line!r} ended:\n{said.read_text()}"
                 assert time.monotonic() < end, f"{line!r} did not say {until!r}:\n{said.read_text()}"

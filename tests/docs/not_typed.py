@@ -27,4 +27,4 @@ NOT_TYPED = {
     "perf record -e cpu-clock -F 2999 -- tenax up --foreground --dir /tmp/cluster --slots 2 --port 0": TOOLS,
 }
 #: How many there were when the list was made.
-MOST = 16
+MAX_NOT_TYPED = 16

@@ -18,7 +18,7 @@ from rich.text import Text
 
 TENAX = Path(sys.executable).with_name("tenax")
 _COLUMNS, _LINES = 108, 34
-_LONGEST_S = 900
+_MAX_WAIT_S = 900
 #: What the picture begins with, where it leaves out trials, where it goes on, and its last line.
 _FIRST, _TRIALS, _END, _LAST = "Experiment 1 ", "The best 10 of", "were stopped early", "What next:"
 #: Lines of the table of trials that are shown: its head, and three for each trial.
@@ -44,11 +44,11 @@ def recorded() -> str:
         ended = Path(place) / "ended"
         tmux = ["tmux", "-L", f"tenax-picture-{Path(place).name}", "-f", "/dev/null"]
         # The terminal stays until it was read.
-        line = f"{shlex.quote(str(TENAX))} demo; echo $? > {shlex.quote(str(ended))}; sleep {_LONGEST_S}"
+        line = f"{shlex.quote(str(TENAX))} demo; echo $? > {shlex.quote(str(ended))}; sleep {_MAX_WAIT_S}"
         size = ["-x", str(_COLUMNS), "-y", str(_LINES)]
         subprocess.run([*tmux, "new-session", "-d", *size, line], check=True)
         try:
-            until = time.monotonic() + _LONGEST_S
+            until = time.monotonic() + _MAX_WAIT_S
             while not ended.exists() and time.monotonic() < until:
                 time.sleep(0.2)
             pane = subprocess.run(

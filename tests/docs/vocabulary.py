@@ -39,11 +39,18 @@ BANNED_IN_NAMES = {
     "retaining": "retention",
     "collecting": "checkpoint gc",
 }
+#: In names of constants: a limit is ``MAX_``, whatever it bounds.
+BANNED_IN_CONSTANTS = {"most": "max", "longest": "max", "largest": "max", "deepest": "max"}
 #: Names that do not say what the value is.
 EMPTY = frozenset({"told", "wanted", "asked", "said", "heard", "found", "one", "thing", "things", "words"})
 
 #: Names that stay, each with the reason.
-ALLOWED = {"spool_patience_s": "a setting of agents", "words": "what a trigger of the SDK looks for in the output"}
+ALLOWED = {
+    "spool_patience_s": "a setting of agents",
+    "words": "what a trigger of the SDK looks for in the output",
+    "AT_MOST": "an operator of filters",
+    "_LARGEST_FOR_S": "how long the names of the largest are remembered: no limit",
+}
 
 
 def used() -> dict[str, list[str]]:
@@ -93,7 +100,8 @@ def _in_name(name: str) -> set[str]:
         return set()
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_+", " ", name).lower().strip()
     empty = {spaced} & EMPTY
-    return empty | _phrases(spaced, (*BANNED, *BANNED_IN_NAMES))
+    constants = tuple(BANNED_IN_CONSTANTS) if name.isupper() else ()
+    return empty | _phrases(spaced, (*BANNED, *BANNED_IN_NAMES, *constants))
 
 
 def _in_prose(text: str) -> set[str]:

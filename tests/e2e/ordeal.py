@@ -51,7 +51,7 @@ SCRIPT = Path(__file__).parent / "faults"
 _LINE_BYTES = 64
 _LINE = re.compile(r"([0-9a-f]{8}) ([0-9]{7}) \.+")
 #: Bytes of the line that begins a run.
-_LONGEST_HEAD = 4096
+_MAX_HEAD = 4096
 #: Those that left nothing when they were asked for again are gone.
 _CONTAINERS = """
 select container_id as name, coalesce(exit ->> 'reason' like 'nothing is left%', false) as gone from containers
@@ -327,7 +327,7 @@ def lines(kept: list[Book], log: list[str]) -> int:
         missing += len(set(range(1, book.printed + 1)) - set(numbers))
     # What is gone may begin and end within a line.
     assert missing * _LINE_BYTES <= gone + 2 * _LINE_BYTES * gaps, f"{missing} lines are gone, {gone} bytes were told"
-    assert gone <= missing * _LINE_BYTES + len(heads) * _LONGEST_HEAD, (
+    assert gone <= missing * _LINE_BYTES + len(heads) * _MAX_HEAD, (
         f"{gone} bytes were told to be gone, {missing} lines are"
     )
     return gone

@@ -21,7 +21,7 @@ import pytest
 
 LIMIT_S = 0.1
 #: However slow the machine seems to be.
-_MOST_SLOWER = 2.5
+_MAX_SLOWER = 2.5
 #: The pace is looked at before every so many tests.
 _EVERY = 20
 
@@ -97,7 +97,7 @@ def pace() -> float:
 def slower() -> float:
     """How much slower the machine is now than when it was seen at its best."""
     now = max(pace() for _ in range(5))
-    return min(_MOST_SLOWER, max(1.0, now / _best_pace_s))
+    return min(_MAX_SLOWER, max(1.0, now / _best_pace_s))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@ import pytest
 
 from tenax.errors import NotAuthenticated
 from tenax.master.access.authorization import Allow, RequestCredential
-from tenax.master.access.credential_cache import KEEP_S, MOST_KEPT, CredentialCache
+from tenax.master.access.credential_cache import KEEP_S, MAX_KEPT, CredentialCache
 from tenax.master.store.database.wakeups import Listener
 from tests.kits.api import Api
 from tests.kits.master.attempts import ended, running
@@ -98,8 +98,8 @@ async def test_a_connection_that_was_lost_forgets_everything(api: Api) -> None:
 
 async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest go first, and leave nothing behind."""
-    monkeypatch.setattr("tenax.master.access.credential_cache.MOST_KEPT", 3)
-    assert MOST_KEPT >= 1000
+    monkeypatch.setattr("tenax.master.access.credential_cache.MAX_KEPT", 3)
+    assert MAX_KEPT >= 1000
     credentials = CredentialCache(api.master.db, Listener(api.master.db))
     for _ in range(5):
         client = await api.login("determined", api.passwords["determined"])

@@ -19,7 +19,7 @@ from tenax.master.access.login_throttle import (
     BACKOFF,
     FORGET_S,
     FREE,
-    MOST_KEPT,
+    MAX_KEPT,
     SUSPECT_FACTOR,
     LoginSource,
     Throttle,
@@ -91,7 +91,7 @@ def test_failures_are_forgotten() -> None:
     throttle.check(eve(), 0.0)
     fails(throttle, FREE)
     throttle.check(eve(), FORGET_S)
-    for number in range(MOST_KEPT):
+    for number in range(MAX_KEPT):
         fails(throttle, 1, LoginSource(f"n{number}", f"x{number}"))
     throttle.check(eve(), 0.0)
 

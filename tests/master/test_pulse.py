@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 
-from tenax.master.concurrency.pulse import _MOST_MISSED, Pulse
+from tenax.master.concurrency.pulse import _MAX_MISSED, Pulse
 
 _HELD = """
 import asyncio, threading
@@ -32,7 +32,7 @@ async def test_an_event_loop_that_goes_on_is_not() -> None:
     """However often it is looked at."""
     reasons: list[str] = []
     with Pulse(reasons.append, look_s=0.05) as pulse:
-        while pulse._beats < 2 * _MOST_MISSED:  # noqa: ASYNC110 - nothing else tells
+        while pulse._beats < 2 * _MAX_MISSED:  # noqa: ASYNC110 - nothing else tells
             await asyncio.sleep(0.01)
     assert not reasons
 

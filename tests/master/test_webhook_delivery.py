@@ -239,7 +239,7 @@ async def test_an_attempt_whose_master_died_is_made_again(api: Api) -> None:
 
 async def test_no_script_fills_the_disk(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond what may wait for a receiver that takes nothing, events are dropped; the script goes on."""
-    monkeypatch.setattr(webhook_events, "MOST_WAITING", 2)
+    monkeypatch.setattr(webhook_events, "MAX_WAITING", 2)
     async with receiving() as receiver:
         number = await hook(api, receiver)
         experiment = (await naming(api, receiver))["id"]

@@ -26,7 +26,7 @@ from tests.scale.place import scaled, tell
 
 SLOTS = 50
 #: Of one transaction, however many trials there are; far from what one per trial would be.
-MOST_STATEMENTS = 60
+MAX_STATEMENTS = 60
 EVERYTHING = Woken(frozenset(), full=True)
 
 
@@ -86,7 +86,7 @@ def _report(what: str, round_trip_ms: int, trials: int, far: CountingDatabase, b
         most_statements=most,
         in_all_s=round(time.perf_counter() - began, 2),
     )
-    assert most <= MOST_STATEMENTS
+    assert most <= MAX_STATEMENTS
 
 
 async def _heartbeats(database: Database, agent_id: str) -> float:

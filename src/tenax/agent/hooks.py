@@ -14,12 +14,12 @@ import structlog
 log = structlog.get_logger("tenax.agent")
 
 #: Seconds that a hook may take.
-LONGEST_S = 60.0
+TIMEOUT_S = 60.0
 #: Bytes of its output that are logged.
 _SHOWN = 2000
 
 
-async def run_hook(name: str, command: Sequence[str], within_s: float = LONGEST_S) -> None:
+async def run_hook(name: str, command: Sequence[str], within_s: float = TIMEOUT_S) -> None:
     """Run a hook to its end; nothing where none is configured."""
     if not command:
         return

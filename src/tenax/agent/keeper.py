@@ -56,7 +56,7 @@ _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
 _RETRY_BEFORE_REMOVAL_S = 30.0
 #: Of which it is remembered that they were here.
-_MOST_GONE = 10_000
+_MAX_GONE = 10_000
 _DELETED = "its directory on the agent's machine was deleted while it ran"
 _LOST_WITH_IT = "what it had reported and printed and was not sent yet was deleted with its directory"
 _CERTIFICATE = "etc/ssl/master.crt"
@@ -90,7 +90,7 @@ class Tools:
 
     def remember_gone(self, container_id: str) -> None:
         self.gone[container_id] = None
-        if len(self.gone) > _MOST_GONE:
+        if len(self.gone) > _MAX_GONE:
             del self.gone[next(iter(self.gone))]
 
 

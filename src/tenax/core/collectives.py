@@ -35,7 +35,7 @@ _RANK = struct.Struct("!I")
 _NONCE = 32
 _HANDSHAKE_SECONDS = 10.0
 #: Who has come and said nothing yet, besides the ranks: of more, whoever has waited longest has to leave.
-_MOST_GUESTS = 128
+_MAX_GUESTS = 128
 
 
 class PeerLost(TenaxError):
@@ -227,7 +227,7 @@ class _Lobby:
         except OSError:
             sock.close()
             return
-        if len(self._guests) >= _MOST_GUESTS + self._size:
+        if len(self._guests) >= _MAX_GUESTS + self._size:
             self._leave(next(iter(self._guests.values()))).close()
         self._guests[sock.fileno()] = guest
         self._selector.register(sock, selectors.EVENT_READ, guest)

@@ -7,7 +7,7 @@ Rules it keeps:
 
 - A report costs the training loop one append. Writing and copying are a thread's, every few seconds, and the end's; a
   trial that ends before that starts no thread.
-- Of more than `MOST_REPORTS` reports between two looks some are left out here, never the last: the master has all.
+- Of more than `MAX_REPORTS` reports between two looks some are left out here, never the last: the master has all.
 - Whatever goes wrong here is said once and stops no training.
 """
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from tenax.storage.port import Storage
 
 #: Seconds between two looks, at first and at the longest: the file that is copied each time grows.
-INTERVAL_S, LONGEST_INTERVAL_S = 5.0, 60.0
-MOST_REPORTS = 500
+INTERVAL_S, MAX_INTERVAL_S = 5.0, 60.0
+MAX_REPORTS = 500
 #: Bytes of a metric's name that are kept.
-_LONGEST_TAG = 500
+_MAX_TAG = 500
 
 
 class Tensorboard:
@@ -68,7 +68,7 @@ class Tensorboard:
     def report(self, body: str) -> None:
         """A report, as it goes to the master."""
         now = time.time()
-        if len(self._waiting) < 2 * MOST_REPORTS:
+        if len(self._waiting) < 2 * MAX_REPORTS:
             self._waiting.append((now, body))
         else:
             self._skipped = now, body
@@ -111,7 +111,7 @@ class Tensorboard:
         pause = INTERVAL_S
         while not self._ended.wait(pause):
             self._write_new()
-            pause = min(LONGEST_INTERVAL_S, max(INTERVAL_S, (time.monotonic() - begun) / 20))
+            pause = min(MAX_INTERVAL_S, max(INTERVAL_S, (time.monotonic() - begun) / 20))
 
     def _write_new(self) -> None:
         try:
@@ -185,8 +185,8 @@ def of_trial(info: ClusterInfo, run_dir: str, storage: Callable[[], Storage], *,
 
 
 def thinned(waiting: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """At most `MOST_REPORTS` of them, evenly; the last is kept."""
-    stride = -(-len(waiting) // MOST_REPORTS)
+    """At most `MAX_REPORTS` of them, evenly; the last is kept."""
+    stride = -(-len(waiting) // MAX_REPORTS)
     return waiting[(len(waiting) - 1) % stride :: stride] if stride > 1 else waiting
 
 
@@ -209,6 +209,6 @@ def _gather(prefix: str, metrics: dict[str, Json], scalars: dict[str, float]) ->
         if isinstance(value, dict):
             _gather(f"{tag}/", value, scalars)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            scalars[tag[:_LONGEST_TAG]] = float(value)
+            scalars[tag[:_MAX_TAG]] = float(value)
         elif value in ("NaN", "Infinity", "-Infinity"):
-            scalars[tag[:_LONGEST_TAG]] = float(str(value))
+            scalars[tag[:_MAX_TAG]] = float(str(value))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = os.path.join("determined", "__init__.py")
 #: A script that is longer was not written by hand.
-_LONGEST_SCRIPT = 256 * 1024
+_MAX_SCRIPT = 256 * 1024
 _QUOTES = "'\"();&"
 
 
@@ -92,7 +92,7 @@ def _texts(entrypoint: Json) -> Iterable[str]:
         name = word.strip(_QUOTES)
         names += [name, name.replace(".", os.sep) + ".py"]
     for name in dict.fromkeys(names):
-        if name and not os.path.isabs(name) and os.path.isfile(name) and os.path.getsize(name) <= _LONGEST_SCRIPT:
+        if name and not os.path.isabs(name) and os.path.isfile(name) and os.path.getsize(name) <= _MAX_SCRIPT:
             try:
                 with open(name, encoding="utf-8", errors="replace") as file:
                     yield file.read()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: The variable that says where a launcher listens for its ranks: a unix socket.
 MAILBOX = "TENAX_LAUNCH_MAILBOX"
-_LONGEST = 16 * 1024
+_MAX_RECORD = 16 * 1024
 #: Seconds that the machines of a trial may take to reach each other; they have met at the master before.
 MEETING_S = 60.0
 
@@ -116,7 +116,7 @@ class Mailbox:
     def _read(self) -> None:
         with suppress(OSError):
             while True:
-                failure = Failure.decode(self._socket.recv(_LONGEST))
+                failure = Failure.decode(self._socket.recv(_MAX_RECORD))
                 if failure is not None:
                     self._take(failure)
 

@@ -29,7 +29,7 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, sign
 #: So many of the last lines are looked through for what the command raised.
 _LAST_LINES = 200
 #: A line without an end is shown when it is this long.
-_LONGEST = 64 * 1024
+_MAX_LINE = 64 * 1024
 #: Seconds that what the command left in the background may go on writing.
 _LINGER_S = 5.0
 #: An exception that was printed longer ago is not what the command ended with.
@@ -50,7 +50,7 @@ class Prefixer:
     def feed(self, data: bytes) -> bytes:
         """The lines that end in ``data``."""
         lines = (self._rest + data).splitlines(keepends=True)
-        unfinished = bool(lines) and not lines[-1].endswith(b"\n") and len(lines[-1]) <= _LONGEST
+        unfinished = bool(lines) and not lines[-1].endswith(b"\n") and len(lines[-1]) <= _MAX_LINE
         self._rest = lines.pop() if unfinished else b""
         self.last_lines.extend(lines)
         return b"".join(self._prefix + line for line in lines)

@@ -31,7 +31,7 @@ from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
-from tenax.master.api.http.held_bodies import MOST_OF_ONE
+from tenax.master.api.http.held_bodies import MAX_BODY_BYTES
 from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
 from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app
@@ -162,7 +162,7 @@ async def serve_until_shutdown(
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=GRACE_S,  # type: ignore[arg-type]
-        ws_max_size=min(settings.body_limit_bytes, MOST_OF_ONE),
+        ws_max_size=min(settings.body_limit_bytes, MAX_BODY_BYTES),
         ssl_certfile=None if tls is None else str(tls.cert),
         ssl_keyfile=None if tls is None else str(tls.key),
     )

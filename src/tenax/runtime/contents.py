@@ -285,7 +285,7 @@ def own_share(run: Path, who: TaskUser | None) -> float:
 
 
 #: More files than these are not counted: by then it has filled the disk with them.
-_MOST_MEASURED = 200_000
+_MAX_MEASURED = 200_000
 
 
 def _bytes_below(run: Path) -> float:
@@ -293,7 +293,7 @@ def _bytes_below(run: Path) -> float:
     for _, folders, files, descriptor in os.fwalk(run, follow_symlinks=False):
         for name in (*folders, *files):
             count += 1
-            if count > _MOST_MEASURED:
+            if count > _MAX_MEASURED:
                 return float("inf")
             try:
                 used += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * 512

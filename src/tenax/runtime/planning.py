@@ -22,7 +22,7 @@ from tenax.wire.agents import ContainerSpec
 from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS, SHM_BYTES
 
 #: Unix sockets take 107 bytes of path; what Python's multiprocessing appends to TMPDIR is 32 long.
-LONGEST_TMPDIR = 70
+MAX_TMPDIR = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def links(spec: ContainerSpec) -> list[tuple[str, str]]:
 def temporary_link(home: Home) -> str:
     """A short name for the container's own temporary folder where its path is too long; "" where it is not."""
     target = home.run / "tmp"
-    if len(str(target)) <= LONGEST_TMPDIR:
+    if len(str(target)) <= MAX_TMPDIR:
         return ""
     while True:
         link = Path(tempfile.gettempdir()) / f"tenax-{secrets.token_hex(6)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 #: Of processes that come from one another; more take another round.
-_DEEPEST = 10_000
+_MAX_DEPTH = 10_000
 
 
 def call(name: str, *arguments: int | bytes) -> int:
@@ -48,7 +48,7 @@ def descendants(root: int) -> list[int]:
 
 def is_below(pid: int, root: int) -> bool:
     """Whether ``pid`` comes from ``root`` at this moment."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         fields = stat_fields(str(pid))
         if not fields or pid <= 1:
             return False

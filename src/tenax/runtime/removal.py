@@ -21,7 +21,7 @@ from tenax.errors import TenaxError
 from tenax.runtime.users import TaskUser, acting_as, owner_of
 
 #: At a time: what somebody goes on filling is come back to, and holds up nothing else meanwhile.
-LONGEST_S = 20.0
+TIMEOUT_S = 20.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Names a file without opening it; Linux only.
 _PATH = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -68,7 +68,7 @@ def delete_tree(path: Path, who: TaskUser | None) -> None:
 
 def empty(folder: int) -> bool:
     """Delete all in an open folder; whether nothing is left of what was there. Raises TakesLong."""
-    until = time.monotonic() + LONGEST_S
+    until = time.monotonic() + TIMEOUT_S
     while True:
         gone, moved = True, False
         with os.scandir(folder) as entries:

@@ -22,7 +22,7 @@ from tenax.jsonvalue import Json, to_number
 _STEPS = "batches"
 #: So many metrics of a report are named in a refusal, each value with so many characters.
 _NAMED = 20
-_LONGEST = 60
+_MAX_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def read_report(objective: Objective, metrics: Mapping[str, Json], step: int) ->
 def shortened(value: Json) -> str:
     """A value as JSON text, for a message to a person."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
 def _time(name: str | None, metrics: Mapping[str, Json], step: int) -> float | None:

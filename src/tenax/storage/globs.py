@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Part = Union[str, "_Letters"]
 
 #: Characters of one pattern, and of all that are asked for at once.
-LONGEST, LONGEST_TOGETHER = 1000, 10_000
+MAX_PATTERN, MAX_TOGETHER = 1000, 10_000
 _IN_FOLDER, _ANYWHERE, _FOLDERS, _LETTER = "*", "**", "**/", "?"
 
 
@@ -102,9 +102,9 @@ def check_globs(globs: Iterable[str]) -> None:
     lengths = [len(glob) if glob.strip() else 0 for glob in globs]
     if not all(lengths):
         raise InvalidInput("a pattern is blank: name the files to delete, for example **/optimizer.pt")
-    if lengths and (max(lengths) > LONGEST or sum(lengths) > LONGEST_TOGETHER):
+    if lengths and (max(lengths) > MAX_PATTERN or sum(lengths) > MAX_TOGETHER):
         raise InvalidInput(
-            f"a pattern has at most {LONGEST} characters, and all of them {LONGEST_TOGETHER}: name fewer files at once"
+            f"a pattern has at most {MAX_PATTERN} characters, and all of them {MAX_TOGETHER}: name fewer files at once"
         )
 
 

@@ -18,7 +18,7 @@ _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
 _FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_LONGEST = 300
+_MAX_LINE = 300
 
 
 def exception_line(lines: Sequence[str]) -> Optional[str]:
@@ -66,4 +66,4 @@ def of_rank(line: str) -> tuple[str, str]:
 
 def cut(line: str) -> str:
     """No longer than a reason may be."""
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
+    return line if len(line) <= _MAX_LINE else line[:_MAX_LINE] + "..."

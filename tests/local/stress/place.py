@@ -25,7 +25,7 @@ from tests.kits.ports import free_port
 TENAX = Path(sys.executable).with_name("tenax")
 _DISK = "400m"
 #: Every command has an end; those of a cluster that hangs have theirs after two minutes.
-_LONGEST_S = 200
+_MAX_WAIT_S = 200
 #: Writes down every signal that can be caught, and goes on.
 _BYSTANDER = """
 import os, signal, sys
@@ -87,7 +87,7 @@ class Place:
     def finish(self, process: subprocess.Popen[str], *arguments: str) -> Done:
         """Its end; what it printed is kept for the checks."""
         try:
-            output, _ = process.communicate(timeout=_LONGEST_S)
+            output, _ = process.communicate(timeout=_MAX_WAIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             raise AssertionError(f"{arguments} has no end:\n{process.communicate()[0]}\n{self.story()}") from None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Set by the shell while it completes.
 VARIABLE = "_TENAX_COMPLETE"
 _RETRY_FOR_S = 1.0
-_MOST = 200
+_MAX_OFFERED = 200
 #: Checkpoints are completed from so many of the newest experiments that have any.
 _WITH_CHECKPOINTS = 5
 
@@ -164,7 +164,7 @@ def _groups(session: Session, _: click.Context) -> Iterator[Named]:
 def _trials(session: Session, _: click.Context) -> Iterator[Named]:
     from tenax.client.runs import search_runs
 
-    for run in search_runs(session, limit=_MOST):
+    for run in search_runs(session, limit=_MAX_OFFERED):
         yield str(run.id), f"{run.experiment_name} {run.state.lower()}"
 
 
@@ -189,8 +189,8 @@ def _slots(session: Session, context: click.Context) -> Iterator[Named]:
             yield from ((slot.id, slot.name) for slot in agent.slots)
 
 
-_NEWEST: Query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_DESC", "limit": _MOST}
-_SOME: Query = {"limit": _MOST}
+_NEWEST: Query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_DESC", "limit": _MAX_OFFERED}
+_SOME: Query = {"limit": _MAX_OFFERED}
 _PROJECTS = "/api/v1/workspaces/0/projects"
 LISTERS: Dict[str, Lister] = {
     "experiment": _plain("/api/v1/experiments", "experiments", "id", "name", "state", query=_NEWEST),

@@ -11,7 +11,7 @@ from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
 #: The largest whole number that a float holds exactly.
-_LONGEST = 1 << 53
+_MAX_UNITS = 1 << 53
 UNITS = ("batches", "records", "epochs")
 #: What a length without a unit counts: what scripts report as the number of steps done.
 DEFAULT_UNIT = "batches"
@@ -21,9 +21,9 @@ DEFAULT_UNIT = "batches"
 class Length:
     """Exactly one of the three is set."""
 
-    batches: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
-    records: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
-    epochs: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
+    batches: Annotated[int | None, IntShape(minimum=0, maximum=_MAX_UNITS)] = None
+    records: Annotated[int | None, IntShape(minimum=0, maximum=_MAX_UNITS)] = None
+    epochs: Annotated[int | None, IntShape(minimum=0, maximum=_MAX_UNITS)] = None
 
 
 def _has_single_unit(value: Json, at: Path, report: ProblemReport) -> None:
@@ -48,7 +48,7 @@ class _Length(Struct[Length]):
 
 LENGTH = _Length(Length, atomic=True, rule=_has_single_unit)
 POSITIVE_LENGTH = _Length(Length, atomic=True, rule=_positive)
-MAX_LENGTH = AnyOf(number=IntShape(minimum=0, maximum=_LONGEST), map=LENGTH)
+MAX_LENGTH = AnyOf(number=IntShape(minimum=0, maximum=_MAX_UNITS), map=LENGTH)
 
 
 def unit_and_count(value: Json) -> tuple[str, int] | None:

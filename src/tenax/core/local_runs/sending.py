@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import Json, JsonObject
 
 #: Refusals that are said, of each stream.
-_MOST_REFUSALS = 3
+_MAX_REFUSALS = 3
 
 
 class SentElsewhere(NotNow):
@@ -209,7 +209,7 @@ class RunSender:
 
     def _say_refusals(self, answer: JsonObject) -> None:
         refused = answer.get("refused")
-        for refusal in (refused if isinstance(refused, list) else [])[:_MOST_REFUSALS]:
+        for refusal in (refused if isinstance(refused, list) else [])[:_MAX_REFUSALS]:
             self._say(f"the master refused a report: {_object(refusal).get('message')}")
 
     def _note(self) -> None:

@@ -27,7 +27,7 @@ _POLL_S = 0.05
 #: How long ``up`` waits for a supervising process that says nothing new; it says something every few seconds.
 SILENCE_S = 60.0
 #: How long it waits at all: a database that recovers for longer does so without a spectator.
-LONGEST_START_S = 1800.0
+MAX_START_S = 1800.0
 #: Less than this is no room for a file.
 _FULL_BYTES = 256 * 1024
 
@@ -109,7 +109,7 @@ def launch(cluster: LocalCluster, lock: int) -> int:
 
 
 def wait_until_up(
-    state: StateDir, say: Callable[[str], None], *, silence_s: float = SILENCE_S, longest_s: float = LONGEST_START_S
+    state: StateDir, say: Callable[[str], None], *, silence_s: float = SILENCE_S, longest_s: float = MAX_START_S
 ) -> Glance:
     """Until the cluster is up; ``say`` hears what it is waiting for.
 

@@ -24,7 +24,7 @@ from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 
 KEEP_S = 5.0
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 
 #: sha256, and whether it is an agent's.
 _Key = tuple[bytes, bool]
@@ -97,7 +97,7 @@ class CredentialCache:
         self._kept[key] = kept
         for tag in kept.tags:
             self._by_tag.setdefault(tag, set()).add(key)
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, key: _Key) -> None:

@@ -26,7 +26,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.users import failed_logins
 
 #: How many may be there at a time, by whether they are suspect.
-_MOST = {False: 256, True: 64}
+_MAX_PRESENT = {False: 256, True: 64}
 #: No name is longer; what is longer needs not be kept.
 _NAME = 255
 
@@ -58,7 +58,7 @@ class LoginJudge:
         now = time.monotonic()
         self._throttle.check(source, now)
         suspect = self._throttle.is_suspect(source, now)
-        if self._present[suspect] >= _MOST[suspect]:
+        if self._present[suspect] >= _MAX_PRESENT[suspect]:
             raise TooOften("too many want to log in at this moment: try again in a second")
         self._throttle.arrived(source, now)
         self._present[suspect] += 1

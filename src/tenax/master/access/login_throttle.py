@@ -29,7 +29,7 @@ BACKOFF = Backoff(first=1.0, ceiling=60.0)
 SUSPECT_FACTOR = 10
 #: Failures are forgotten after this long without a new one.
 FORGET_S = 900.0
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 
 
 @dataclass(slots=True)
@@ -102,12 +102,12 @@ class Throttle:
                 self._failures[key].count -= 1
         self._known[source.pair] = None
         self._known.move_to_end(source.pair)
-        while len(self._known) > MOST_KEPT:
+        while len(self._known) > MAX_KEPT:
             self._known.popitem(last=False)
 
     def _count(self, key: str, now: float) -> None:
         known = self._failures.pop(key, None)
         count = known.count if known is not None and now - known.last < FORGET_S else 0
         self._failures[key] = _Failures(count + 1, now)
-        while len(self._failures) > MOST_KEPT:
+        while len(self._failures) > MAX_KEPT:
             self._failures.popitem(last=False)

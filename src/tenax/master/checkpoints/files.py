@@ -11,7 +11,7 @@ Users say where their checkpoints are, and the master may read and delete more t
   UUID is no secret to whoever can list the storage, and a task reports any. But for a UUID that its task has proved to
   have made (`tenax.storage.port.claimed_id`): what has its name is that task's, whoever owns it by now;
 - a checkpoint is renamed before it is deleted: nobody finds half of one;
-- what is nested deeper than `DEEPEST`, or has more than `MOST_ENTRIES`, is left to a task on an agent: here it would
+- what is nested deeper than `MAX_DEPTH`, or has more than `MAX_ENTRIES`, is left to a task on an agent: here it would
   take the files and the memory of everybody.
 
 Blocking: call it in a thread.
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tenax.storage.port import Files
 
 #: Directories inside of one another: each is an open file while one is gone through.
-DEEPEST = 100
-MOST_ENTRIES = 1_000_000
+MAX_DEPTH = 100
+MAX_ENTRIES = 1_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = _FOLDER | os.O_NOFOLLOW
 
@@ -241,8 +241,10 @@ def _delete_tree(name: str, parent: int, depth: int) -> None:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > DEEPEST:
-        raise StorageFailed(f"it has directories nested more than {DEEPEST} deep, which the master does not go through")
+    if depth > MAX_DEPTH:
+        raise StorageFailed(
+            f"it has directories nested more than {MAX_DEPTH} deep, which the master does not go through"
+        )
 
 
 def entries_of(folder: int) -> Iterator[tuple[str, str, int]]:
@@ -256,8 +258,8 @@ def entries_of(folder: int) -> Iterator[tuple[str, str, int]]:
         folders.sort()
         prefix = "" if base == "." else base.removeprefix("./") + "/"
         count += len(folders) + len(files)
-        if count > MOST_ENTRIES:
-            raise StorageFailed(f"it has more than {MOST_ENTRIES} files, which the master does not go through")
+        if count > MAX_ENTRIES:
+            raise StorageFailed(f"it has more than {MAX_ENTRIES} files, which the master does not go through")
         for name in sorted(folders + files):
             yield prefix + name, name, descriptor
 

@@ -38,13 +38,13 @@ from tenax.wire.task_names import PYTHON, REMOVALS_FILE
 log = structlog.get_logger("tenax.checkpoint_gc")
 
 #: Removals of one task.
-_MOST = 1000
+_MAX_REMOVALS = 1000
 
 
 async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
     """Launch a task for each owner, workspace and storage with unassigned removals; the ids of the tasks."""
     groups: dict[tuple[int, str], list[UnassignedRemoval]] = defaultdict(list)
-    for removal in await removal_tasks.unassigned(conn, _MOST):
+    for removal in await removal_tasks.unassigned(conn, _MAX_REMOVALS):
         setup = removal.setup
         key = [removal.storage, setup.pool, setup.workspace_id, setup.environment, setup.bind_mounts]
         groups[removal.owner_id, json.dumps(key, sort_keys=True)].append(removal)
@@ -66,7 +66,7 @@ async def reported(conn: Connection, task_id: str, reports: Mapping[str, Removal
 
 async def take_back(conn: Connection) -> None:
     """Let the removals of tasks that have ended be tried again."""
-    for removal in await removal_tasks.orphaned(conn, _MOST):
+    for removal in await removal_tasks.orphaned(conn, _MAX_REMOVALS):
         failure = (
             f"task {removal.by_task}, which was to delete it on an agent, has ended: {removal.exit_reason or 'killed'}"
         )

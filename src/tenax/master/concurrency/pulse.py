@@ -22,7 +22,7 @@ log = structlog.get_logger("tenax.pulse")
 #: How often is looked, and how often in vain before the end. Together less than an agent is waited for (25 s): its
 #: connection may be to this process.
 _LOOK_S = 3.0
-_MOST_MISSED = 4
+_MAX_MISSED = 4
 
 
 def end_process(reason: str) -> None:
@@ -60,6 +60,6 @@ class Pulse:
         while not self._over.wait(self._look_s):
             missed = missed + 1 if self._beats == seen else 0
             seen = self._beats
-            if missed >= _MOST_MISSED:
-                self._end(f"nothing else was done for {_MOST_MISSED * self._look_s:g} seconds: the event loop is held")
+            if missed >= _MAX_MISSED:
+                self._end(f"nothing else was done for {_MAX_MISSED * self._look_s:g} seconds: the event loop is held")
                 return

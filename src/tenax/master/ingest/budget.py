@@ -29,7 +29,7 @@ from tenax.master.store.logs import rows as logs
 
 _FRESH_S = 5.0
 #: The search for what is largest reads through all tasks.
-_LARGEST_S = 300.0
+_LARGEST_FOR_S = 300.0
 
 
 class NoRoom(TryAgain):
@@ -88,8 +88,8 @@ class Budget:
 
     async def _most(self, what: str) -> str:
         """The end of a sentence: what has the most of it."""
-        looked_at, names = self._largest.get(what, (-_LARGEST_S, []))
-        if time.monotonic() - looked_at >= _LARGEST_S:
+        looked_at, names = self._largest.get(what, (-_LARGEST_FOR_S, []))
+        if time.monotonic() - looked_at >= _LARGEST_FOR_S:
             # Noted before it is looked for: one search at a time.
             self._largest[what] = (time.monotonic(), names)
             names = await self._find_largest(what)

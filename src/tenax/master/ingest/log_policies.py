@@ -34,7 +34,7 @@ log = structlog.get_logger("tenax.logs")
 #: Triggers may come and go.
 _FRESH_S = 15.0
 _KEPT = 10_000
-_LONGEST = 2000
+_MAX_LINE = 2000
 _ACTIONS = {"cancel_retries": CANCEL_RETRIES, "exclude_node": EXCLUDE_NODE}
 
 
@@ -104,7 +104,7 @@ class LogPolicies:
     async def record(self, conn: Connection, watch: Watch, matches: Sequence[Match], agent_id: str) -> None:
         """Write what follows from matches, in the transaction that stores the lines."""
         for match in matches:
-            rule, line = match.rule, clean(match.line[:_LONGEST])
+            rule, line = match.rule, clean(match.line[:_MAX_LINE])
             if rule.trigger_id is not None:
                 await webhook_events.log_line_matched(conn, rule.trigger_id, watch.task_id, line, agent_id)
             elif await log_policies.record(conn, watch.trial_id, rule.name, rule.action, _key(rule, agent_id)[1], line):

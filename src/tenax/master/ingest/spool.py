@@ -39,9 +39,9 @@ log = structlog.get_logger("tenax.spool")
 #: Bodies above this are read in a thread.
 _LARGE = 32 * 1024
 #: Bytes of a line that is no report of metrics: the files of the largest checkpoint, and what is said about it.
-_LARGEST_STATE, _MOST_VALUES = 4 << 20, 50_000
+_MAX_STATE_BYTES, _MAX_VALUES = 4 << 20, 50_000
 #: Of one request; the answer says where to go on.
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
 _MEMBERS_KEPT = 50_000
 
@@ -230,7 +230,7 @@ class SpoolIngest:
 
 def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[SpoolLine]:
     """The first complete lines of a request; reports that were taken in before are not read any further."""
-    read = [_decoded(text) for text in body.split(b"\n", _MOST_LINES)[:-1]]
+    read = [_decoded(text) for text in body.split(b"\n", _MAX_LINES)[:-1]]
     # A line that cannot be read has the number that its neighbours leave for it.
     first = next((record.n - place for place, record in enumerate(read) if isinstance(record, _Record)), acked + 1)
     lines: list[SpoolLine] = []
@@ -254,8 +254,8 @@ def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -
     if record.kind not in wire.KINDS:
         why = f"a line of a spool cannot be of kind {record.kind[:100]!r}: is the master older than the task's library?"
         return SpoolLine(record.n, record.kind, body, refused=Refused(why))
-    if record.kind != wire.METRICS and (len(body) > _LARGEST_STATE or body.count(b",") > _MOST_VALUES):
-        why = f"a line of kind {record.kind!r} has at most {_LARGEST_STATE} bytes and {_MOST_VALUES} values: say less"
+    if record.kind != wire.METRICS and (len(body) > _MAX_STATE_BYTES or body.count(b",") > _MAX_VALUES):
+        why = f"a line of kind {record.kind!r} has at most {_MAX_STATE_BYTES} bytes and {_MAX_VALUES} values: say less"
         return SpoolLine(record.n, record.kind, b"", refused=Refused(why))
     if record.kind != wire.METRICS or not fresh:
         return SpoolLine(record.n, record.kind, body)

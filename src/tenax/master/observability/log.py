@@ -122,7 +122,7 @@ def _plain_line(_logger: object, _method: str, event: structlog.typing.EventDict
 
 #: Lines that are kept, and characters of one.
 LINES = 5000
-LONGEST = 8192
+MAX_MESSAGE = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class OwnLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record, as the formatter has it."""
         try:
-            message = self.format(record)[:LONGEST]
+            message = self.format(record)[:MAX_MESSAGE]
         except Exception:
             self.handleError(record)
             return

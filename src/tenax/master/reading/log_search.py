@@ -25,7 +25,7 @@ from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _LINE_FEED = 10
-LONGEST_PATTERN = 1000
+MAX_PATTERN = 1000
 #: Anchors of the whole text, and flags that are switched off.
 _WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 
@@ -169,8 +169,8 @@ class Pattern:
     """A regular expression of RE2, for many lines at once. Raises InvalidInput."""
 
     def __init__(self, text: str) -> None:
-        if len(text) > LONGEST_PATTERN:
-            raise InvalidInput(f"a pattern has at most {LONGEST_PATTERN} characters, and this one has {len(text)}")
+        if len(text) > MAX_PATTERN:
+            raise InvalidInput(f"a pattern has at most {MAX_PATTERN} characters, and this one has {len(text)}")
         options = re2.Options()
         options.log_errors = False
         try:

@@ -71,7 +71,7 @@ class LogReads:
 T = TypeVar("T")
 
 #: Chunks that are looked through at a time, at first (a page needs few) and at most.
-_FIRST, _MOST = 2, 8
+_FIRST, _MAX_AT_ONCE = 2, 8
 _BEYOND = 2**62
 
 
@@ -175,7 +175,7 @@ class _Reader:
             )
             if not spans:
                 return
-            self._at_once = min(2 * self._at_once, _MOST)
+            self._at_once = min(2 * self._at_once, _MAX_AT_ONCE)
             lines = await self._threads.run(self._search, spans)
             last = spans[-1]
             if self._query.descending:

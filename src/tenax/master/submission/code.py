@@ -29,7 +29,7 @@ from tenax.master.submission.uploads import PIECE, Content, SpooledBody, tempora
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
 _PERMISSIONS = 0o7777
-_DEEPEST = 100
+_MAX_DEPTH = 100
 #: The last second of the year 9999.
 _LATEST = 253_402_300_799
 #: Beyond it the archive grows smaller by a hundredth and slower by half.
@@ -93,8 +93,8 @@ def _header(file: File) -> tarfile.TarInfo:
 
 def _safe(path: str) -> str:
     parts = PurePosixPath(path).parts
-    if len(parts) > _DEEPEST:
-        raise InvalidInput(f"{path[:100]!r}... lies {len(parts)} directories deep: {_DEEPEST} are the most")
+    if len(parts) > _MAX_DEPTH:
+        raise InvalidInput(f"{path[:100]!r}... lies {len(parts)} directories deep: {_MAX_DEPTH} are the most")
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise InvalidInput(f"{path!r} does not lie inside the code directory: give paths relative to it, without ..")
     return str(PurePosixPath(*parts))

@@ -36,7 +36,7 @@ from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
 
 #: Characters of a configuration: every list of experiments has it.
-LARGEST_CONFIG = 256 * 1024
+MAX_CONFIG = 256 * 1024
 #: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 #: Of a workspace that sets nothing.
@@ -78,9 +78,9 @@ async def examine(
     An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours. ``body``: where the content of its
     files stands.
     """
-    if len(request.config) > LARGEST_CONFIG:
+    if len(request.config) > MAX_CONFIG:
         raise InvalidInput(
-            f"the configuration has {len(request.config)} characters, and at most {LARGEST_CONFIG} are taken: put what "
+            f"the configuration has {len(request.config)} characters, and at most {MAX_CONFIG} are taken: put what "
             "is long into a file of the code directory"
         )
     template = await template_of(db, request.template)

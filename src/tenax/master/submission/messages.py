@@ -26,14 +26,14 @@ class File(Message):
 
 
 #: Files and directories of a code directory: each costs more than its bytes.
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 
 
 def _check_count(files: object) -> object:
     """Before any of them is read. Raises ValueError."""
-    if isinstance(files, list) and len(files) > MOST_FILES:
+    if isinstance(files, list) and len(files) > MAX_FILES:
         raise ValueError(
-            f"the code directory has {len(files)} files and directories, and at most {MOST_FILES} are taken: leave "
+            f"the code directory has {len(files)} files and directories, and at most {MAX_FILES} are taken: leave "
             "out what the code does not need with a .detignore file, and keep data in shared storage"
         )
     return files

@@ -22,7 +22,7 @@ import msgspec
 from tenax.jsonvalue import Json, to_json
 from tenax.master.telemetry import summary, values
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
-from tenax.master.telemetry.reports import MOST_NAMES, MetricReport
+from tenax.master.telemetry.reports import MAX_NAMES, MetricReport
 from tenax.search.journal import Validated, encode
 from tenax.search.validation import Objective, Reading, UnusableReport, read_report, shortened
 
@@ -127,7 +127,7 @@ class _Decisions:
             )
         if self._has_too_many_names(report):
             return values.Refused(
-                f"the group {report.group!r} would have more than {MOST_NAMES} different metrics: report fewer names"
+                f"the group {report.group!r} would have more than {MAX_NAMES} different metrics: report fewer names"
             )
         before = self._stored(report)
         merged = report.metrics if before is None else _merge(before, report)
@@ -161,7 +161,7 @@ class _Decisions:
         known: Collection[str] = work.names if work is not None else () if head is None else head.summaries
         # The sum of both is a bound: names are counted only where it does not do.
         most = len(known) + len(report.metrics)
-        return most > MOST_NAMES and most - sum(name in known for name in report.metrics) > MOST_NAMES
+        return most > MAX_NAMES and most - sum(name in known for name in report.metrics) > MAX_NAMES
 
     def _stored(self, report: MetricReport) -> values.ReportedStep | None:
         if report.step == NO_STEP:

@@ -4,7 +4,7 @@ Rules:
 - A group has a name without "."; a report in a group other than the profiler's has a step (left out: 0).
 - What stays with the trial is the newest of its reports, so that metrics (without those of batches) have at most
   `METRICS_BYTES`.
-- A report has at most `MOST_NAMES` metrics, as has its group in all: each is summed up with every report.
+- A report has at most `MAX_NAMES` metrics, as has its group in all: each is summed up with every report.
 - Refused: NUL and lone surrogates anywhere (they cannot be stored or shown), nesting deeper than `MAX_DEPTH`, more than
   `MAX_BYTES`, a metric without a name, an ``epoch`` that is not a finite number or null.
 - NaN and infinities come as the strings "NaN", "Infinity", "-Infinity" and stay so.
@@ -27,7 +27,7 @@ from tenax.wire.spool_names import MAX_LINE_BYTES
 MAX_BYTES = MAX_LINE_BYTES
 METRICS_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
-MOST_NAMES, MOST_VALUES = 10_000, 1_000_000
+MAX_NAMES, MAX_VALUES = 10_000, 1_000_000
 _MAX_STEP = 2**62
 #: The year 9999.
 _MAX_SECONDS = 253_402_300_800
@@ -164,8 +164,8 @@ def _checked(
     _check_text(text, metrics)
     if batch is not None:
         _check_batch(batch)
-    if len(metrics) > MOST_NAMES:
-        raise InvalidInput(f"a report has at most {MOST_NAMES} metrics, and this one has {len(metrics)}")
+    if len(metrics) > MAX_NAMES:
+        raise InvalidInput(f"a report has at most {MAX_NAMES} metrics, and this one has {len(metrics)}")
     for name in _EPOCHS:
         if name in metrics and not _is_epoch(metrics[name]):
             raise InvalidInput(f"the metric {name!r} must be a finite number or null, and is {metrics[name]!r}")
@@ -181,8 +181,8 @@ def _check_size(text: bytes, batch: bytes | None) -> None:
     if len(text) + len(batch or b"") > MAX_BYTES:
         raise InvalidInput(f"a report of metrics has at most {MAX_BYTES // 2**20} MiB, and this one has more")
     # To read them holds up every thread.
-    if text.count(b",") + (batch or b"").count(b",") > MOST_VALUES:
-        raise InvalidInput(f"a report of metrics has at most {MOST_VALUES} values, and this one has more")
+    if text.count(b",") + (batch or b"").count(b",") > MAX_VALUES:
+        raise InvalidInput(f"a report of metrics has at most {MAX_VALUES} values, and this one has more")
 
 
 def _check_batch(batch: bytes) -> None:

@@ -7,9 +7,9 @@ import json
 from tenax.jsonvalue import Json, JsonObject
 
 #: Slack refuses longer texts.
-_LONGEST = 2900
+_MAX_TEXT = 2900
 #: What is shown of a line of output, so that what stands behind it has room.
-_LONGEST_LINE = 1500
+_MAX_LINE = 1500
 #: Beside a message.
 _GOOD, _BAD = "#13B670", "#DD5040"
 _COMPLETED = "Your experiment completed successfully 🎉"
@@ -46,7 +46,7 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
     experiment, custom, line = (_object(data, name) for name in ("experiment", "custom", "task_log"))
     if line:
         text = _matched(line, _text(_object(event, "condition"), "regex"), base_url)
-        return {"text": text.splitlines()[0][:_LONGEST], "blocks": [_section(text)]}
+        return {"text": text.splitlines()[0][:_MAX_TEXT], "blocks": [_section(text)]}
     if custom:
         head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} {_text(custom, 'title')}"
         colour = _BAD if _text(custom, "level") in ("ERROR", "CRITICAL") else _GOOD
@@ -59,10 +59,10 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
         blocks = []
     if experiment:
         blocks.append(_about(experiment, sign, base_url))
-    plain: JsonObject = {"type": "plain_text", "text": head[:_LONGEST]}
+    plain: JsonObject = {"type": "plain_text", "text": head[:_MAX_TEXT]}
     attachments: list[Json] = [{"color": colour, "blocks": blocks}] if blocks else []
     return {
-        "text": _safe(head)[:_LONGEST],
+        "text": _safe(head)[:_MAX_TEXT],
         "blocks": [{"type": "section", "text": plain}],
         "attachments": attachments,
     }
@@ -102,7 +102,7 @@ def _matched(line: JsonObject, regex: str, base_url: str) -> str:
     link = f"<{logs} | View full logs here>" if base_url else f"View full logs at {logs}"
     lines = [
         f"{what}, running on node `{_safe(_text(line, 'node_name'))}`, reported a log",
-        f"```{_safe(_text(line, 'triggering_log')[:_LONGEST_LINE])}```",
+        f"```{_safe(_text(line, 'triggering_log')[:_MAX_LINE])}```",
         "This log matched the regex",
         f"```{_safe(regex)}```",
         link if known else "",
@@ -115,7 +115,7 @@ def _section(text: str) -> Json:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
 def _safe(text: str) -> str:

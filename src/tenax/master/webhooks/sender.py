@@ -36,7 +36,7 @@ from tenax.master.webhooks.payloads import body_of
 
 SIGNATURE = "X-Determined-AI-Signature"
 TIMESTAMP = "X-Determined-AI-Signature-Timestamp"
-LONGEST_URL = 2000
+MAX_URL = 2000
 _CONNECT_S = 5.0
 #: Where clouds keep the credentials of their machines, beside the link-local ones.
 _METADATA = tuple(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
@@ -65,8 +65,8 @@ def check_url(url: str) -> None:
         raise InvalidInput("url must be a whole address that begins with http:// or https://")
     if parts.username is not None or parts.password is not None:
         raise InvalidInput("url must not hold a name or a password: let the receiver check the signature instead")
-    if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
-        raise InvalidInput(f"url must have at most {LONGEST_URL} characters, without blanks")
+    if len(url) > MAX_URL or not url.isprintable() or " " in url:
+        raise InvalidInput(f"url must have at most {MAX_URL} characters, without blanks")
 
 
 def signing_key(settings: WebhookSettings, secret: bytes) -> str:

@@ -26,9 +26,9 @@ routes = Routes("Agents")
 
 PREFIX = "tnxj_"
 #: Of a lifespan, in seconds: a year.
-LONGEST_S = 365 * 86400.0
-MOST_USES = 1_000_000
-LONGEST_DESCRIPTION = 1000
+MAX_LIFESPAN_S = 365 * 86400.0
+MAX_USES = 1_000_000
+MAX_DESCRIPTION = 1000
 
 
 @routes.post("/api/v1/join-tokens", "PostJoinToken", allow=Allow.ADMIN, creates=True, secret=True)
@@ -38,10 +38,10 @@ async def post_join_token(
     """Make a token. This answer is the only place where it is ever shown."""
     if body.agent_id is not None and not AGENT_ID.fullmatch(body.agent_id):
         raise InvalidInput("agentId: the name of an agent is 1 to 128 letters, digits, dots, dashes and underscores")
-    if not 1 <= body.uses <= MOST_USES and body.uses != -1:
-        raise InvalidInput(f"uses is {body.uses}: give 1 to {MOST_USES}, or -1 for any number")
-    if len(body.description) > LONGEST_DESCRIPTION:
-        raise InvalidInput(f"description has {len(body.description)} characters: {LONGEST_DESCRIPTION} are possible")
+    if not 1 <= body.uses <= MAX_USES and body.uses != -1:
+        raise InvalidInput(f"uses is {body.uses}: give 1 to {MAX_USES}, or -1 for any number")
+    if len(body.description) > MAX_DESCRIPTION:
+        raise InvalidInput(f"description has {len(body.description)} characters: {MAX_DESCRIPTION} are possible")
     token = PREFIX + secrets.token_urlsafe(32)
     async with master.db.transaction() as conn:
         made = await join_tokens.create(
@@ -79,8 +79,8 @@ def _seconds(lifespan: str) -> float:
         seconds = parse_duration(lifespan)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"lifespan: {error}") from None
-    if not 0 < seconds <= LONGEST_S:
-        raise InvalidInput(f"lifespan is {lifespan}: give more than none and at most {LONGEST_S / 86400:g}d")
+    if not 0 < seconds <= MAX_LIFESPAN_S:
+        raise InvalidInput(f"lifespan is {lifespan}: give more than none and at most {MAX_LIFESPAN_S / 86400:g}d")
     return seconds
 
 

@@ -50,11 +50,11 @@ from tenax.wire.message import Empty
 routes = Routes("Allocations")
 
 #: The longest that one long poll is held, whatever it asks for.
-LONGEST_POLL_S = 300.0
+MAX_POLL_S = 300.0
 #: A task whose agent is not heard is answered after so long, if somebody asks whether it lives.
 _ASKS_AGAIN_S = 2.0
-_MOST_PEERS = 10_000
-_LONGEST_ADDRESS = 255
+_MAX_PEERS = 10_000
+_MAX_ADDRESS = 255
 _PREFIX = "/api/v1/allocations/{allocation_id}"
 
 
@@ -78,7 +78,7 @@ async def preemption_signal(
 
     async with master.db.transaction() as conn:
         await barriers.listens(conn, allocation_id)
-    seconds = min(max(0.0, timeout_seconds), LONGEST_POLL_S)
+    seconds = min(max(0.0, timeout_seconds), MAX_POLL_S)
     return PreemptionResponse(preempt=await wait_until(master, "allocation", allocation_id, seconds, poll) is True)
 
 
@@ -155,7 +155,7 @@ async def resume_point(
 async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body: AllGatherRequest) -> AllGatherResponse:
     """What all members brought, once all have."""
     _check_own(task, allocation_id)
-    if not 0 < body.num_peers <= _MOST_PEERS or not body.request_uuid:
+    if not 0 < body.num_peers <= _MAX_PEERS or not body.request_uuid:
         raise InvalidInput("requestUuid and a positive numPeers are needed: say who you are and how many gather")
     async with master.db.transaction() as conn:
         await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, body.data)
@@ -213,8 +213,8 @@ async def waiting(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty
 async def proxy_address(master: MasterDep, task: TaskDep, allocation_id: str, body: ProxyAddressRequest) -> Empty:
     """Where the task can be reached, as it reports itself."""
     _check_own(task, allocation_id)
-    if not body.proxy_address or len(body.proxy_address) > _LONGEST_ADDRESS or not body.proxy_address.isprintable():
-        raise InvalidInput(f"proxyAddress must be a host name or an address of at most {_LONGEST_ADDRESS} characters")
+    if not body.proxy_address or len(body.proxy_address) > _MAX_ADDRESS or not body.proxy_address.isprintable():
+        raise InvalidInput(f"proxyAddress must be a host name or an address of at most {_MAX_ADDRESS} characters")
     async with master.db.transaction() as conn:
         await allocations.set_proxy_address(conn, allocation_id, body.proxy_address)
     return Empty()

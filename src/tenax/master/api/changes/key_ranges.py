@@ -9,15 +9,15 @@ from tenax.errors import InvalidInput
 #: First and last id of each.
 Ranges = list[tuple[int, int]]
 #: More than anybody knows.
-_MOST = 100_000
+_MAX_RANGES = 100_000
 
 
 def parse(text: str) -> Ranges:
     """The ranges of a text; empty for none. Raises InvalidInput."""
     ranges: Ranges = []
     parts = text.split(",") if text else []
-    if len(parts) > _MOST:
-        raise InvalidInput(f"known has {len(parts)} ranges: at most {_MOST} are taken")
+    if len(parts) > _MAX_RANGES:
+        raise InvalidInput(f"known has {len(parts)} ranges: at most {_MAX_RANGES} are taken")
     for part in parts:
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (last if dash else first).isdecimal()) or int(last or first) < int(first):

@@ -33,7 +33,7 @@ routes = Routes("Changes")
 #: Between two looks at what is followed.
 _PERIOD_S = 1.0
 #: Characters of a subscription, and ids of one of its lists.
-_LONGEST, _MOST_IDS = 1 << 20, 10_000
+_MAX_TEXT, _MAX_IDS = 1 << 20, 10_000
 #: Of each kind: its record's name in a message, and the three lists of its subscription.
 _KINDS = {
     "projects": ("project", ("workspace_ids", "project_ids", "")),
@@ -134,8 +134,8 @@ async def _send(websocket: WebSocket, message: JsonObject) -> None:
 
 def _subscription(text: str) -> _Subscription:
     """Raises InvalidInput."""
-    if len(text) > _LONGEST:
-        raise InvalidInput(f"a subscription has at most {_LONGEST} characters")
+    if len(text) > _MAX_TEXT:
+        raise InvalidInput(f"a subscription has at most {_MAX_TEXT} characters")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -164,8 +164,8 @@ def _ids(kind: str, name: str, value: Json) -> list[int] | None:
         return None
     if (
         not isinstance(value, list)
-        or len(value) > _MOST_IDS
+        or len(value) > _MAX_IDS
         or not all(isinstance(number, int) and 0 <= number < 2**63 for number in value)
     ):
-        raise InvalidInput(f"subscribe.{kind}.{name} is a list of at most {_MOST_IDS} ids")
+        raise InvalidInput(f"subscribe.{kind}.{name} is a list of at most {_MAX_IDS} ids")
     return [int(str(number)) for number in value]

@@ -45,7 +45,7 @@ routes = Routes("Checkpoints")
 #: For so long the loop leaves a deletion to the request that asked for it, if it is of no more than so many.
 _OWN_S, _AT_ONCE = 60.0, 20
 #: Checkpoints of one request.
-_MOST = 10_000
+_MAX_AT_ONCE = 10_000
 
 
 @routes.post("/api/v1/checkpoints", "ReportCheckpoint", allow=Allow.REPORTER)
@@ -197,8 +197,8 @@ async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list
     """These checkpoints, each once, if the caller may change all of them; their experiments locked in a transaction."""
     if not uuids:
         raise InvalidInput("checkpointUuids is empty: name at least one checkpoint")
-    if len(uuids) > _MOST:
-        raise InvalidInput(f"at most {_MOST} checkpoints are taken at once")
+    if len(uuids) > _MAX_AT_ONCE:
+        raise InvalidInput(f"at most {_MAX_AT_ONCE} checkpoints are taken at once")
     views = await checkpoint_lists.get_all(conn, list(dict.fromkeys(uuids)))
     for view in views:
         caller.may_change(view.owner_id, f"checkpoint {view.uuid}")

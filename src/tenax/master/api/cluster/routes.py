@@ -224,8 +224,8 @@ async def get_message(master: MasterDep) -> messages.GetClusterMessageResponse:
 async def set_message(master: MasterDep, caller: CallerDep, body: messages.SetClusterMessageRequest) -> Empty:
     """Show a message to everyone, in the place of the one before."""
     text = body.message.strip()
-    if not 1 <= len(text) <= cluster.LONGEST:
-        raise InvalidInput(f"message has {len(text)} characters: write 1 to {cluster.LONGEST}")
+    if not 1 <= len(text) <= cluster.MAX_MESSAGE:
+        raise InvalidInput(f"message has {len(text)} characters: write 1 to {cluster.MAX_MESSAGE}")
     async with master.db.transaction() as conn:
         moment = await now(conn)
         starts = body.start_time or moment

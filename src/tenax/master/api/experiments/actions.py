@@ -41,7 +41,7 @@ routes = Routes("Experiments")
 #: Does something for a caller to the experiment of that number, in a transaction of its own. Raises UserError.
 Action = Callable[[Connection, Caller, int], Awaitable[object]]
 
-_LONGEST_LABEL = 500
+_MAX_LABEL = 500
 
 
 #: How an experiment's reason puts it.
@@ -173,9 +173,9 @@ async def retain_logs_of_many(
 
 def check_label(label: str) -> None:
     """Raises InvalidInput."""
-    if not label.strip() or len(label) > _LONGEST_LABEL or not is_name(label):
+    if not label.strip() or len(label) > _MAX_LABEL or not is_name(label):
         raise InvalidInput(
-            f"labels: give each 1 to {_LONGEST_LABEL} characters of one line, not all blank, no control characters"
+            f"labels: give each 1 to {_MAX_LABEL} characters of one line, not all blank, no control characters"
         )
 
 

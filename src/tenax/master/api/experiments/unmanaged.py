@@ -43,7 +43,7 @@ _REPORTS = {
     State.CANCELED: TrialReport.CANCELED,
     State.ERROR: TrialReport.ERROR,
 }
-_LONGEST_REASON = 500
+_MAX_REASON = 500
 _REASONS = {
     TrialReport.COMPLETED: "the script finished",
     TrialReport.ERROR: "the script failed",
@@ -137,7 +137,7 @@ async def patch_trial(
         )
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
-        reason = body.reason[:_LONGEST_REASON] or _REASONS.get(report, "")
+        reason = body.reason[:_MAX_REASON] or _REASONS.get(report, "")
         await unmanaged.say(conn, trial_id, report, reason)
         return messages.CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 

@@ -25,7 +25,7 @@ from tenax.master.store.database.idempotency import RequestKey
 from tenax.master.submission.uploads import SpooledBody
 
 HEADER = "Idempotency-Key"
-_LONGEST = 255
+_MAX_KEY = 255
 
 
 class AnswerLost(TenaxError):
@@ -52,8 +52,8 @@ async def create_once(request: Request, handle: Callable[[Request], Awaitable[Re
             return await handle(request)
         except OutcomeUnknown as error:
             raise AnswerLost from error
-    if not 1 <= len(key) <= _LONGEST or not key.isprintable():
-        raise InvalidInput(f"{HEADER} is 1 to {_LONGEST} printable characters")
+    if not 1 <= len(key) <= _MAX_KEY or not key.isprintable():
+        raise InvalidInput(f"{HEADER} is 1 to {_MAX_KEY} printable characters")
     try:
         return await _with_key(request, handle, key, secret=secret)
     except _AnsweredBefore as before:

@@ -9,7 +9,7 @@ Pure ASGI, so that streams pass untouched. Rules it keeps:
 - a body arrives within `BODY_S`, and at `BODY_BYTES_PER_S` after that, or it is refused with 408: only the time for
   which the master waits counts;
 - cookies are taken out of the headers: the framework would parse all of them, for each request, in quadratic time;
-- a query has at most `MOST_PARAMETERS`;
+- a query has at most `MAX_PARAMETERS`;
 - a NUL in path or query is refused: it could not be stored;
 - an error that nobody foresaw is logged once, here, and told to the caller as ours; one of the database, on a route of
   tasks or agents, as one to try again: they know no better, and what they have to say is not lost meanwhile;
@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenax.errors import InvalidInput, TenaxError, TooLarge, TryAgain
 from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, Allow, Caller
 from tenax.master.api.http.errors import error_response
-from tenax.master.api.http.held_bodies import FREE_BYTES, MOST_OF_ONE, HeldBodies, HeldBody
+from tenax.master.api.http.held_bodies import FREE_BYTES, MAX_BODY_BYTES, HeldBodies, HeldBody
 from tenax.master.api.http.routing import allowed
 from tenax.master.observability import counters
 
@@ -46,7 +46,7 @@ UNKNOWN_BODY_BYTES = 64 * 1024
 GOES_TO_FILE = "goes_to_file"
 BODY_S = 30.0
 BODY_BYTES_PER_S = 8 * 1024
-MOST_PARAMETERS = 2000
+MAX_PARAMETERS = 2000
 #: Who sends again what was answered with 503, and gives up at 500.
 _TASKS = (Allow.TASK, Allow.REPORTER, Allow.AGENT)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -96,8 +96,8 @@ class Edge:
     def _refusal(self, scope: Scope) -> TenaxError | None:
         if b"%00" in scope["query_string"] or "\x00" in scope["path"]:
             return InvalidInput("the address holds a NUL character: remove it")
-        if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
-            return InvalidInput(f"a query has at most {MOST_PARAMETERS} parameters: ask for less at once")
+        if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
+            return InvalidInput(f"a query has at most {MAX_PARAMETERS} parameters: ask for less at once")
         return _too_large(self.body_limit) if _content_length(scope) > self.body_limit else None
 
 
@@ -144,7 +144,7 @@ class _Exchange:
         state = self._scope.get("state", {})
         caller: Caller = state.get("caller", NOBODY)
         to_file = state.get(GOES_TO_FILE, False)
-        limit = self._limit if to_file else min(self._limit, MOST_OF_ONE)
+        limit = self._limit if to_file else min(self._limit, MAX_BODY_BYTES)
         if caller is NOBODY:
             limit = min(limit, UNKNOWN_BODY_BYTES)
         expected = self._taken

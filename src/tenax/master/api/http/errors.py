@@ -58,7 +58,7 @@ FORBIDDEN = ErrorKind(403, 7, "PermissionDenied")
 UNIMPLEMENTED = ErrorKind(501, 12, "Unimplemented")
 
 #: Problems of one request that are listed; more are only counted.
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 #: First match wins.
 KINDS: tuple[tuple[type[BaseException], ErrorKind], ...] = (
@@ -176,5 +176,5 @@ def _problems(errors: Iterable[object]) -> str:
         place = ".".join(str(step) for step in item["loc"] if step not in ("body", "query", "path"))
         text = str(item["msg"]).removeprefix("Value error, ")
         problems.append(f"{place}: {text}" if place else text)
-    more = len(problems) - _MOST_PROBLEMS
-    return "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+    more = len(problems) - _MAX_PROBLEMS
+    return "; ".join(problems[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -5,7 +5,7 @@ Rules it keeps:
 - a body up to `FREE_BYTES` is held without asking: connections are counted elsewhere;
 - a larger one has its place before more of it is read, and keeps it until the request is answered; who does not get one
   in `WAIT_S` is told to come again;
-- one caller has at most `MOST_OF_ONE`, so that who sends slowly keeps places from nobody else;
+- one caller has at most `MAX_BODY_BYTES`, so that who sends slowly keeps places from nobody else;
 - bodies with code are not held: they go to files (`tenax.master.submission.uploads`).
 """
 
@@ -21,8 +21,8 @@ from tenax.wire.spool_names import MAX_LINE_BYTES
 
 FREE_BYTES = 256 * 1024
 #: The largest body that is held: reports are the largest that clients send at once, and what stands around them.
-MOST_OF_ONE = MAX_LINE_BYTES + (1 << 20)
-MOST_IN_ALL = 96 << 20
+MAX_BODY_BYTES = MAX_LINE_BYTES + (1 << 20)
+MAX_HELD_BYTES = 96 << 20
 WAIT_S = 30.0
 
 
@@ -34,11 +34,11 @@ class HeldBodies:
         self._waiting: deque[asyncio.Event] = deque()
 
     async def take(self, caller: Caller, size: int) -> HeldBody:
-        """A place for a body of ``size`` bytes, `MOST_OF_ONE` at most. Raises HTTPException 503 where there is none."""
+        """A place for ``size`` bytes, `MAX_BODY_BYTES` at most. Raises HTTPException 503 where there is none."""
         whose = caller.agent_id or (caller.user.id if caller.user else None)
         try:
             async with asyncio.timeout(WAIT_S):
-                while self._held.total() + size > MOST_IN_ALL or self._held[whose] + size > MOST_OF_ONE:
+                while self._held.total() + size > MAX_HELD_BYTES or self._held[whose] + size > MAX_BODY_BYTES:
                     freed = asyncio.Event()
                     self._waiting.append(freed)
                     await freed.wait()

@@ -4,11 +4,11 @@ Rules it keeps:
 
 - whoever may not call a route is refused before the body is read;
 - a body is JSON whatever its Content-Type says, and none at all is the empty message;
-- a large body is decoded in a thread, and holds at most `MOST_VALUES` then: reading one holds up all threads;
+- a large body is decoded in a thread, and holds at most `MAX_VALUES` then: reading one holds up all threads;
 - one that brings code goes to a file, and only what is left of it without that code is decoded; few arrive and
   fewer are worked on at a time, and the others wait.
-- a body that becomes a message is checked value by value, in the event loop: so it has at most `MOST_VALUES`, or what
-  `_MOST_VALUES_OF` says where people, or tasks, send no code with it.
+- a body that becomes a message is checked value by value, in the event loop: so it has at most `MAX_VALUES`, or what
+  `_MAX_VALUES_OF` says where people, or tasks, send no code with it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tenax.master.submission.messages import File
 from tenax.master.submission.uploads import SpooledBody
 
 #: Characters of a name: of a user, a group, a webhook, a template.
-LONGEST_NAME = 255
+MAX_NAME = 255
 
 #: Bodies above this are decoded in a thread.
 LARGE_BODY_BYTES = 256 * 1024
 
 #: Values of a body that becomes a message: about twenty for each file of the largest code directory.
-MOST_VALUES = 400_000
-_MOST_VALUES_OF = {
+MAX_VALUES = 400_000
+_MAX_VALUES_OF = {
     Allow.PUBLIC: 1000,
     Allow.USER: 20_000,
     Allow.ADMIN: 20_000,
@@ -50,12 +50,12 @@ _MOST_VALUES_OF = {
 }
 
 #: Bytes of one from people, without code: what they write is shown in lists again.
-LARGEST_WRITTEN = 2 << 20
+MAX_WRITTEN_BYTES = 2 << 20
 _WRITTEN_BY = (Allow.PUBLIC, Allow.USER, Allow.ADMIN)
 
-#: What people write, in characters, and as JSON where it is no text: lists show it again.
-_LONGEST = {
-    "displayName": LONGEST_NAME,
+#: The limits of what people write, in characters, and as JSON where it is no text: lists show it again.
+_MAX_LENGTHS = {
+    "displayName": MAX_NAME,
     "name": 1000,
     "description": 10_000,
     "comment": 10_000,
@@ -74,8 +74,8 @@ class WireRoute(APIRoute):
         has_body = self.body_field is not None
         brings_code = self.body_field is not None and _brings_code(self.body_field.field_info.annotation)
         allow = allowed(self.endpoint) or Allow.PUBLIC
-        most = MOST_VALUES if brings_code else _MOST_VALUES_OF.get(allow, MOST_VALUES)
-        largest = None if brings_code or allow not in _WRITTEN_BY else LARGEST_WRITTEN
+        most = MAX_VALUES if brings_code else _MAX_VALUES_OF.get(allow, MAX_VALUES)
+        largest = None if brings_code or allow not in _WRITTEN_BY else MAX_WRITTEN_BYTES
         creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
 
         async def answer(request: Request) -> Response:
@@ -103,7 +103,7 @@ class _WireRequest(Request):
         scope: Scope,
         receive: Receive,
         condensed: bytes | None = None,
-        most: int = MOST_VALUES,
+        most: int = MAX_VALUES,
         largest: int | None = None,
     ) -> None:
         super().__init__(scope, receive)
@@ -128,13 +128,13 @@ def check_sizes(**written: object) -> None:
     """Raises InvalidInput for what is longer than a field of that name may be."""
     for name, value in written.items():
         length = len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
-        if length > _LONGEST[name]:
-            raise InvalidInput(f"{name} has {length} characters, and at most {_LONGEST[name]} are taken")
+        if length > _MAX_LENGTHS[name]:
+            raise InvalidInput(f"{name} has {length} characters, and at most {_MAX_LENGTHS[name]} are taken")
 
 
 def decode_large(body: bytes) -> object:
     """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
-    check_values(body, MOST_VALUES)
+    check_values(body, MAX_VALUES)
     return decode_body(body)
 
 

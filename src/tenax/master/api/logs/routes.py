@@ -44,7 +44,7 @@ log = structlog.get_logger("tenax.logs")
 Posted = tuple[str, list[OutputLine], list[Origin]]
 
 #: Lines in one request, and in one part of a stream.
-_MOST_LINES, _PART_LINES = 10_000, 1000
+_MAX_LINES, _PART_LINES = 10_000, 1000
 Texts = Annotated[list[str], Query()]
 Numbers = Annotated[list[int], Query()]
 
@@ -240,8 +240,8 @@ def posted(rows: Json) -> Posted:
     """Lines of one task, as a shipper writes them. Raises InvalidInput."""
     if not isinstance(rows, list) or not rows:
         raise InvalidInput("logs must be a list of at least one line")
-    if len(rows) > _MOST_LINES:
-        raise InvalidInput(f"a request has at most {_MOST_LINES} lines, and this one has {len(rows)}")
+    if len(rows) > _MAX_LINES:
+        raise InvalidInput(f"a request has at most {_MAX_LINES} lines, and this one has {len(rows)}")
     task_ids: set[str] = set()
     lines: list[OutputLine] = []
     origins: dict[Origin, int] = {}
@@ -256,7 +256,7 @@ def posted(rows: Json) -> Posted:
             _text(row, "source") or "task",
             _text(row, "stdtype"),
         )
-        lines += _lines_of(row, origins.setdefault(origin, len(origins)), _MOST_LINES - len(lines))
+        lines += _lines_of(row, origins.setdefault(origin, len(origins)), _MAX_LINES - len(lines))
     task_id = next(iter(task_ids))
     if len(task_ids) > 1 or not task_id:
         raise InvalidInput("all lines of a request are of one task: give each its task_id")
@@ -271,7 +271,7 @@ def _lines_of(row: dict[str, Json], origin: int, most: int) -> list[OutputLine]:
     level = level_number(_text(row, "level"))
     text = clean(_text(row, "log")).removesuffix("\n")
     if text.count("\n") >= most:
-        raise InvalidInput(f"a request has at most {_MOST_LINES} lines, and this one has more")
+        raise InvalidInput(f"a request has at most {_MAX_LINES} lines, and this one has more")
     texts = [
         line[start : start + MAX_LINE] for line in text.split("\n") for start in range(0, len(line) or 1, MAX_LINE)
     ]
@@ -329,5 +329,5 @@ async def remaining(master: MasterDep, id: int) -> RemainingDaysResponse:
 
 def check_days(days: int) -> None:
     """Raises InvalidInput."""
-    if not retention.FOR_EVER <= days <= retention.LONGEST_DAYS:
-        raise InvalidInput(f"numDays is {days}: write 0 to {retention.LONGEST_DAYS} days, or -1 for ever")
+    if not retention.FOR_EVER <= days <= retention.MAX_DAYS:
+        raise InvalidInput(f"numDays is {days}: write 0 to {retention.MAX_DAYS} days, or -1 for ever")

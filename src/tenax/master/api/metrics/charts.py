@@ -27,7 +27,7 @@ from tenax.master.telemetry.reports import microseconds
 routes = Routes("Trials")
 
 #: Trials, and metrics of each, that are compared at most.
-_MOST_TRIALS, _MOST_METRICS = 1000, 200
+_MAX_TRIALS, _MAX_METRICS = 1000, 200
 #: Trials whose metrics are read together: what is held in memory at a time.
 READ_AT_ONCE = 100
 _TYPES = {"training": MetricType.TRAINING, "validation": MetricType.VALIDATION}
@@ -91,8 +91,8 @@ async def compare(
     Metrics are named by ``metricIds`` (``group.name``), or by ``metricNames`` of one ``group`` or ``metricType``.
     """
     lines = _lines(metric_names, metric_ids, group or GROUPS.get(metric_type, ""))
-    if len(trial_ids) > _MOST_TRIALS:
-        raise InvalidInput(f"at most {_MOST_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
+    if len(trial_ids) > _MAX_TRIALS:
+        raise InvalidInput(f"at most {_MAX_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
     ids = list(dict.fromkeys(trial_ids))
     async with master.db.snapshot() as conn:
         trials = await whole_trials(conn, await trial_lists.views(conn, ids))
@@ -133,8 +133,8 @@ def _unpacked(
 
 
 def _lines(names: list[str], ids: list[str], group: str) -> list[_GroupMetrics]:
-    if len(names) + len(ids) > _MOST_METRICS:
-        raise InvalidInput(f"at most {_MOST_METRICS} metrics are compared at a time")
+    if len(names) + len(ids) > _MAX_METRICS:
+        raise InvalidInput(f"at most {_MAX_METRICS} metrics are compared at a time")
     chosen: dict[str, dict[str, None]] = {}
     if names and not group:
         raise InvalidInput("metricNames are of a group: name it as group, or as metricType")

@@ -32,9 +32,9 @@ from tenax.wire.message import Message
 
 routes = Routes("Experiments")
 
-_PERIOD_S, _LONGEST_PERIOD_S = 30, 3600
+_PERIOD_S, _MAX_PERIOD_S = 30, 3600
 _TRIALS, _POINTS = 25, 1000
-Period = Annotated[int, Query(ge=0, le=_LONGEST_PERIOD_S)]
+Period = Annotated[int, Query(ge=0, le=_MAX_PERIOD_S)]
 #: The next message and whether anything may follow it; None: no news, which only the first message may be without.
 NextMessage = Callable[[bool], Awaitable[tuple[Message | None, bool]]]
 

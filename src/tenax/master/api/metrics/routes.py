@@ -250,7 +250,7 @@ def _integer(value: Json) -> int:
 
 #: Which group a metric of the machine belongs to, by the beginning of its name.
 _GROUPS = {"gpu": "gpu", "cpu": "cpu", "free_memory": "memory", "memory": "memory", "disk": "disk", "net": "network"}
-_MOST_POINTS = 10_000
+_MAX_POINTS = 10_000
 
 
 @routes.post(
@@ -289,10 +289,10 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
     if not isinstance(batches, list):
         raise InvalidInput("batches must be a list")
     reports: list[MetricReport] = []
-    if len(batches) > _MOST_POINTS:
-        raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has {len(batches)} batches")
+    if len(batches) > _MAX_POINTS:
+        raise InvalidInput(f"a request has at most {_MAX_POINTS} samples, and this one has {len(batches)} batches")
     for batch in batches:
-        trial_id, points = _points(_report_object(batch), _MOST_POINTS - len(reports))
+        trial_id, points = _points(_report_object(batch), _MAX_POINTS - len(reports))
         run_id = await run_of(master, caller, trial_id, {})
         reports += [from_values(trial_id, run_id, group, None, at, values) for group, at, values in points]
     if reports:
@@ -318,7 +318,7 @@ def _points(batch: JsonObject, most: int) -> tuple[int, list[tuple[str, str, Jso
     if not isinstance(values, list) or not isinstance(times, list) or len(values) != len(times):
         raise InvalidInput("values and timestamps of a batch must be lists of one length")
     if len(values) > most:
-        raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has more")
+        raise InvalidInput(f"a request has at most {_MAX_POINTS} samples, and this one has more")
     samples: list[tuple[str, str, JsonObject]] = []
     for at, value in zip(times, values, strict=True):
         own: JsonObject = {name: value}

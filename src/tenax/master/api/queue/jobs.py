@@ -25,7 +25,7 @@ routes = Routes("Jobs")
 
 #: Days over which waiting is told.
 _DAYS = 30
-_MOST_UPDATES = 1000
+_MAX_UPDATES = 1000
 
 Pool = Annotated[str, Query()]
 States = Annotated[list[messages.JobState] | None, Query()]
@@ -79,10 +79,8 @@ async def get_stats(
 @routes.post("/api/v1/job-queues", "UpdateJobQueue", allow=Allow.USER)
 async def update_queue(master: MasterDep, caller: CallerDep, body: messages.UpdateJobQueueRequest) -> Empty:
     """Change places in the queue; all changes are made, or none."""
-    if len(body.updates) > _MOST_UPDATES:
-        raise InvalidInput(
-            f"updates has {len(body.updates)} entries, and may have {_MOST_UPDATES}: send less at a time"
-        )
+    if len(body.updates) > _MAX_UPDATES:
+        raise InvalidInput(f"updates has {len(body.updates)} entries, and may have {_MAX_UPDATES}: send less at a time")
     for update in body.updates:
         queue_control.check(update)
     async with master.db.transaction() as conn:

@@ -27,9 +27,9 @@ from tenax.wire.message import rfc3339
 routes = Routes("Usage")
 
 #: A caller who asks for more has made a mistake.
-MOST_PERIODS = 4000
+MAX_PERIODS = 4000
 #: An answer in one piece that would hold more is refused: the CSV is a stream.
-_MOST_ENTRIES = 200_000
+_MAX_ENTRIES = 200_000
 
 Text = Annotated[str, Query()]
 PeriodParameter = Annotated[messages.AggregationPeriod, Query()]
@@ -51,9 +51,9 @@ async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Te
     entries: list[messages.RawEntry] = []
     async for part in usage.raw(master.db, window(timestamp_after, timestamp_before)):
         entries += [_entry(attempt) for attempt in part]
-        if len(entries) > _MOST_ENTRIES:
+        if len(entries) > _MAX_ENTRIES:
             raise InvalidInput(
-                f"there are more than {_MOST_ENTRIES} attempts in this time: ask for a shorter one, or for the CSV "
+                f"there are more than {_MAX_ENTRIES} attempts in this time: ask for a shorter one, or for the CSV "
                 "(GET /resources/allocation/raw), which comes as a stream"
             )
     return messages.RawResponse(resource_entries=entries)
@@ -224,8 +224,8 @@ def split(whole: Period, *, monthly: bool) -> list[Period]:
         ends = min(_next_month(begins) if monthly else begins + timedelta(days=1), whole.ends)
         periods.append(Period(begins, ends))
         begins = ends
-        if len(periods) > MOST_PERIODS:
-            raise InvalidInput(f"start_date and end_date are more than {MOST_PERIODS} periods apart: ask for less")
+        if len(periods) > MAX_PERIODS:
+            raise InvalidInput(f"start_date and end_date are more than {MAX_PERIODS} periods apart: ask for less")
     return periods
 
 

@@ -18,7 +18,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import LONGEST_NAME
+from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     GetTemplatesResponse,
@@ -144,8 +144,8 @@ def _check_name(name: str) -> None:
         raise InvalidInput("the name of a template cannot be blank, nor begin or end with a space")
     if not is_name(name):
         raise InvalidInput("the name of a template is one line without control characters")
-    if len(name) > LONGEST_NAME:
-        raise InvalidInput(f"the name of a template has at most {LONGEST_NAME} characters, and this has {len(name)}")
+    if len(name) > MAX_NAME:
+        raise InvalidInput(f"the name of a template has at most {MAX_NAME} characters, and this has {len(name)}")
 
 
 async def _checked(config: JsonObject) -> JsonObject:

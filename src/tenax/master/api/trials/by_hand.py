@@ -29,7 +29,7 @@ routes = Routes("ByHand")
 _RUN = "/api/v1/trials/{trial_id}/runs/{run_id}"
 #: A year: what is older is dated as of then.
 _OLDEST_MS = 366 * 24 * 3600 * 1000
-_LONGEST_HOST = 255
+_MAX_HOST = 255
 
 
 @routes.post(f"{_RUN}/spool", "ShipTrialSpool", allow=Allow.USER, often=True, response_class=Response)
@@ -65,7 +65,7 @@ async def ship_output(
     age_us = min(age_ms, _OLDEST_MS) * 1000
     try:
         following = await master.intake.logs.output_elsewhere(
-            run.task_id, name, host[:_LONGEST_HOST], stream, offset, body, final, age_us
+            run.task_id, name, host[:_MAX_HOST], stream, offset, body, final, age_us
         )
     except (NoRoom, DatabaseFull) as error:
         return JSONResponse({"message": str(error)}, status_code=507)

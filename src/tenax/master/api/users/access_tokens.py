@@ -36,10 +36,10 @@ FOR_EVER_S = 36500 * DAY_S
 #: How long a login is new: who has just given their password needs not give it again.
 FRESH_S = 900.0
 #: A lifespan that asks for the longest that is allowed.
-LONGEST = "-1"
+MAX_LIFESPAN = "-1"
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _LIFESPAN = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[hms])+")
-LONGEST_DESCRIPTION = 1000
+MAX_DESCRIPTION = 1000
 
 _ORDERS = {
     messages.TokenSortBy.UNSPECIFIED: "id",
@@ -137,7 +137,7 @@ def _seconds(master: Master, lifespan: str | None) -> float:
     """How long a new token lives. Raises InvalidInput."""
     settings = master.settings.security.token
     most = FOR_EVER_S if settings.max_lifespan_days == -1 else settings.max_lifespan_days * DAY_S
-    if lifespan == LONGEST:
+    if lifespan == MAX_LIFESPAN:
         return most
     if lifespan is None or lifespan == "":
         usual = settings.default_lifespan_days
@@ -160,14 +160,14 @@ def _within(seconds: float, left: float, lifespan: str | None, what: str, way: s
     """
     if left <= 0:
         raise NotAuthenticated
-    if seconds > left and lifespan not in (None, "", LONGEST):
+    if seconds > left and lifespan not in (None, "", MAX_LIFESPAN):
         raise Forbidden(f"{what} ends in {left / 3600:.1f} hours and makes none that ends later: {way}")
     return min(seconds, left)
 
 
 def _checked_description(description: str) -> str:
-    if len(description) > LONGEST_DESCRIPTION:
-        raise InvalidInput(f"description has {len(description)} characters: {LONGEST_DESCRIPTION} are possible")
+    if len(description) > MAX_DESCRIPTION:
+        raise InvalidInput(f"description has {len(description)} characters: {MAX_DESCRIPTION} are possible")
     return description
 
 

@@ -8,7 +8,7 @@ from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import Window
-from tenax.master.api.http.requests import LONGEST_NAME
+from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
 from tenax.master.store.users import groups
@@ -82,8 +82,8 @@ async def assign_multiple_groups(master: MasterDep, body: messages.AssignMultipl
 
 
 def _checked(name: str) -> str:
-    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME:
-        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters, without blanks around them")
+    if not name.strip() or name != name.strip() or len(name) > MAX_NAME:
+        raise InvalidInput(f"name must have 1 to {MAX_NAME} characters, without blanks around them")
     return name
 
 

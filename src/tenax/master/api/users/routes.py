@@ -19,7 +19,7 @@ from tenax.master.access.passwords import new_as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import LONGEST_NAME, check_sizes
+from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
 from tenax.master.api.users.login import knows_password
@@ -227,9 +227,9 @@ def _patched(user: UserRow, body: messages.PatchUser) -> UserRow:
 
 
 def _check_name(name: str) -> None:
-    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidInput(
-            f"{name[:LONGEST_NAME]!r} cannot be a user name: give 1 to {LONGEST_NAME} characters that can be printed, "
+            f"{name[:MAX_NAME]!r} cannot be a user name: give 1 to {MAX_NAME} characters that can be printed, "
             "without blanks around them"
         )
 

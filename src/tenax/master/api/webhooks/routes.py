@@ -18,7 +18,7 @@ from tenax.errors import InvalidInput, Unsupported
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import LONGEST_NAME
+from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.logs.messages import LogLevel
 from tenax.master.api.webhooks import messages
@@ -35,7 +35,7 @@ from tenax.wire.message import Empty
 routes = Routes("Webhooks")
 
 #: Characters of a title and a description, and of a pattern.
-LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
+MAX_TITLE, MAX_DESCRIPTION, MAX_PATTERN = 1000, 100_000, 1000
 
 
 @routes.get("/api/v1/webhooks", "GetWebhooks", allow=Allow.USER)
@@ -64,9 +64,9 @@ async def post_webhook_event_data(
 ) -> Empty:
     """Send a custom event to every webhook of its experiment that has a trigger for one."""
     data = body.data
-    if len(data.title) > LONGEST_TITLE or len(data.description) > LONGEST_DESCRIPTION:
+    if len(data.title) > MAX_TITLE or len(data.description) > MAX_DESCRIPTION:
         raise InvalidInput(
-            f"data.title may have {LONGEST_TITLE} characters and data.description {LONGEST_DESCRIPTION}: shorten them"
+            f"data.title may have {MAX_TITLE} characters and data.description {MAX_DESCRIPTION}: shorten them"
         )
     level = LogLevel.INFO if data.level is LogLevel.UNSPECIFIED else data.level
     level_name = level.value.removeprefix("LOG_LEVEL_")
@@ -169,8 +169,8 @@ def _whose(workspace_id: int | None) -> str:
 def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
-    if body.name and (len(body.name) > LONGEST_NAME or not is_name(body.name)):
-        raise InvalidInput(f"name may have {LONGEST_NAME} characters that can be shown in a line")
+    if body.name and (len(body.name) > MAX_NAME or not is_name(body.name)):
+        raise InvalidInput(f"name may have {MAX_NAME} characters that can be shown in a line")
     if body.webhook_type is messages.WebhookType.UNSPECIFIED:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:
@@ -203,8 +203,8 @@ def _trigger(trigger: messages.Trigger) -> webhooks.TriggerRow:
         return webhooks.TriggerRow("EXPERIMENT_STATE_CHANGE", {"state": state})
     if kind is messages.TriggerType.TASK_LOG:
         regex = trigger.condition.get("regex")
-        if not isinstance(regex, str) or not 0 < len(regex) <= LONGEST_PATTERN:
-            raise InvalidInput(f"triggers.condition.regex must be a pattern of 1 to {LONGEST_PATTERN} characters")
+        if not isinstance(regex, str) or not 0 < len(regex) <= MAX_PATTERN:
+            raise InvalidInput(f"triggers.condition.regex must be a pattern of 1 to {MAX_PATTERN} characters")
         wrong = check_pattern(regex)
         if wrong is not None:
             raise InvalidInput(f"triggers.condition.regex cannot be used: {wrong}")

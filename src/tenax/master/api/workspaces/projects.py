@@ -33,7 +33,7 @@ from tenax.wire.message import Empty
 routes = Routes("Projects")
 
 #: Projects that are given when no number is asked for, and at most.
-_RECENT, _MOST_RECENT = 5, 100
+_RECENT, _MAX_RECENT = 5, 100
 _KEY = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
@@ -44,7 +44,7 @@ async def get_recent(
     """The projects that the caller viewed last, the newest first."""
     if limit < 0:
         raise InvalidInput(f"limit is {limit}: it must not be negative")
-    most = min(limit or _RECENT, _MOST_RECENT)
+    most = min(limit or _RECENT, _MAX_RECENT)
     async with master.db.connection() as conn:
         ids = await user_settings.recent_projects(conn, caller.person.id, most)
         views = await project_lists.views(conn, ids)

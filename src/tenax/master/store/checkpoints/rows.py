@@ -22,7 +22,7 @@ Q = load("checkpoints")
 
 _STATES = ("ACTIVE", "COMPLETED", "ERROR")
 #: Of a checkpoint: every list of them has all that is said about each.
-_MOST_FILES, _LARGEST_FILES, _LARGEST_METADATA, _LARGEST_PLACE = 20_000, 1 << 20, 256 * 1024, 16 * 1024
+_MAX_FILES, _MAX_FILES_BYTES, _MAX_METADATA_BYTES, _MAX_PLACE_BYTES = 20_000, 1 << 20, 256 * 1024, 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,18 @@ async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport)
 
 def _check_metadata(metadata: JsonObject) -> None:
     size = len(msgspec.json.encode(metadata))
-    if size > _LARGEST_METADATA:
+    if size > _MAX_METADATA_BYTES:
         raise InvalidInput(
-            f"the metadata of a checkpoint has {size} bytes as JSON, and at most {_LARGEST_METADATA} are taken: save "
+            f"the metadata of a checkpoint has {size} bytes as JSON, and at most {_MAX_METADATA_BYTES} are taken: save "
             "what is long as a file of the checkpoint"
         )
 
 
 def _check_files(uuid: str, resources: dict[str, int]) -> None:
-    if len(resources) > _MOST_FILES or len(msgspec.json.encode(resources)) > _LARGEST_FILES:
+    if len(resources) > _MAX_FILES or len(msgspec.json.encode(resources)) > _MAX_FILES_BYTES:
         raise InvalidInput(
-            f"checkpoint {uuid} has {len(resources)} files, and at most {_MOST_FILES} are taken, in a list of at most "
-            f"{_LARGEST_FILES} bytes: put many small ones into one archive"
+            f"checkpoint {uuid} has {len(resources)} files, and at most {_MAX_FILES} are taken, in a list of at most "
+            f"{_MAX_FILES_BYTES} bytes: put many small ones into one archive"
         )
 
 
@@ -159,8 +159,8 @@ async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[in
 async def storage_backend(conn: Connection, config: JsonObject) -> int:
     """The number of a storage; the same storage has the same number forever. Raises InvalidInput."""
     size = len(msgspec.json.encode(config))
-    if size > _LARGEST_PLACE:
-        raise InvalidInput(f"what says where the files are has {size} bytes, and at most {_LARGEST_PLACE} are taken")
+    if size > _MAX_PLACE_BYTES:
+        raise InvalidInput(f"what says where the files are has {size} bytes, and at most {_MAX_PLACE_BYTES} are taken")
     known: int | None = await conn.fetchval(Q.known_storage, config)
     if known is not None:
         return known

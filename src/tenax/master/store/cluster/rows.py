@@ -43,7 +43,7 @@ async def raise_generation(conn: Connection, seen: int) -> int:
 
 
 #: Characters.
-LONGEST = 250
+MAX_MESSAGE = 250
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ MAX_DEPTH = 100
 #: Groups and conditions: a statement has room for so many parameters, and a person for fewer.
 MAX_NODES = 2000
 #: Characters of a filter: reading more than that holds up everyone else.
-LONGEST_FILTER = 1 << 20
+MAX_FILTER = 1 << 20
 #: Columns of an order: each is sorted by, and a person sees no difference beyond a few.
-MOST_SORTS = 20
+MAX_SORTS = 20
 
 Value: TypeAlias = "str | float | bool | None"
 Member = TypeVar("Member", bound=Enum)
@@ -138,8 +138,8 @@ def parse(text: str | None) -> Filter:
     """The filter in ``text``; none of it lists everything. Raises InvalidInput, naming what is wrong with it."""
     if text is None or not text.strip():
         return Filter()
-    if len(text) > LONGEST_FILTER:
-        raise InvalidInput(f"filter has {len(text)} characters: {LONGEST_FILTER} are the most")
+    if len(text) > MAX_FILTER:
+        raise InvalidInput(f"filter has {len(text)} characters: {MAX_FILTER} are the most")
     try:
         document: Json = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -160,8 +160,8 @@ def parse_sort(text: str | None) -> tuple[Sort, ...]:
     """The parts of ``column=asc,other=desc``, the most important first. Raises InvalidInput."""
     if text is None or not text.strip():
         return ()
-    if text.count(",") >= MOST_SORTS:
-        raise InvalidInput(f"sort names more than {MOST_SORTS} columns: name those that matter most")
+    if text.count(",") >= MAX_SORTS:
+        raise InvalidInput(f"sort names more than {MAX_SORTS} columns: name those that matter most")
     parts = []
     for part in text.split(","):
         column, equals, direction = part.strip().rpartition("=")

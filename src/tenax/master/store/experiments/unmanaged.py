@@ -35,9 +35,9 @@ Q = load("experiments")
 #: For how long the start of a run may be sent again, where nothing was reported of the run: longer than clients try.
 REPEATED_FOR_S = 600.0
 
-_LONGEST_NAME = 500
+_MAX_NAME = 500
 #: Hyperparameters of a trial: each is found by filters, and every list of trials has them.
-_MOST_HPARAMS, _LARGEST_HPARAMS = 1000, 64 * 1024
+_MAX_HPARAMS, _MAX_HPARAMS_BYTES = 1000, 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,9 @@ async def set_hparams(conn: Connection, trial_id: int, run_id: int, hparams: Jso
 def check_hparams(hparams: JsonObject) -> None:
     """Raises InvalidInput for more of them than a trial has."""
     size = len(msgspec.json.encode(hparams))
-    if size > _LARGEST_HPARAMS:
+    if size > _MAX_HPARAMS_BYTES:
         raise InvalidInput(
-            f"the hyperparameters have {size} bytes as JSON, and at most {_LARGEST_HPARAMS} are taken: keep what is "
+            f"the hyperparameters have {size} bytes as JSON, and at most {_MAX_HPARAMS_BYTES} are taken: keep what is "
             "long in a file, and its name here"
         )
     waiting: list[Json] = [hparams]
@@ -169,8 +169,8 @@ def check_hparams(hparams: JsonObject) -> None:
         last = waiting.pop()
         count += 1
         waiting.extend(last.values() if isinstance(last, dict) else last if isinstance(last, list) else ())
-    if count > _MOST_HPARAMS:
-        raise InvalidInput(f"a script declares at most {_MOST_HPARAMS} hyperparameters, and these are {count}")
+    if count > _MAX_HPARAMS:
+        raise InvalidInput(f"a script declares at most {_MAX_HPARAMS} hyperparameters, and these are {count}")
 
 
 async def say(
@@ -231,8 +231,8 @@ async def put_source(
 
 def check_name(name: str, what: str) -> None:
     """Raises InvalidInput for a name that cannot be kept."""
-    if not name.strip() or len(name) > _LONGEST_NAME or not is_name(name):
-        raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters that can be shown in a line")
+    if not name.strip() or len(name) > _MAX_NAME or not is_name(name):
+        raise InvalidInput(f"{what} must have 1 to {_MAX_NAME} characters that can be shown in a line")
 
 
 async def _lock(conn: Connection, experiment_id: int) -> ExperimentRow:

@@ -20,7 +20,7 @@ from tenax.master.store.tasks import contexts
 Q = load("logs")
 
 FOR_EVER = -1
-LONGEST_DAYS = 32767
+MAX_DAYS = 32767
 #: Tasks that are cleaned in one transaction.
 BATCH = 100
 #: Days that the cluster's own tasks are there after their end, where output is kept for ever.

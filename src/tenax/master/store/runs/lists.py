@@ -21,7 +21,7 @@ from tenax.search.methods.registry import names_of
 
 Q = load("runs")
 #: Of a kind, that are offered: each costs the loop time, and nobody reads more.
-MOST_COLUMNS = 2500
+MAX_COLUMNS = 2500
 _ONE_TRIAL = names_of(lambda method: method.one_trial)
 
 
@@ -183,26 +183,26 @@ class Named:
 
 async def hyperparameter_columns(conn: Connection, project_id: int) -> list[Named]:
     """Of runs, sampled or constant, by their paths with dots."""
-    return [Named(**row) for row in await conn.fetch(Q.hyperparameters, project_id, MOST_COLUMNS)]
+    return [Named(**row) for row in await conn.fetch(Q.hyperparameters, project_id, MAX_COLUMNS)]
 
 
 async def configured(conn: Connection, project_id: int) -> list[Named]:
     """Of experiments, as configured."""
-    return [Named(**row) for row in await conn.fetch(Q.configured, project_id, MOST_COLUMNS)]
+    return [Named(**row) for row in await conn.fetch(Q.configured, project_id, MAX_COLUMNS)]
 
 
 async def metadata_columns(conn: Connection, project_id: int) -> list[Named]:
     """Leaves of the metadata of runs."""
-    return [Named(**row) for row in await conn.fetch(Q.metadata, project_id, MOST_COLUMNS)]
+    return [Named(**row) for row in await conn.fetch(Q.metadata, project_id, MAX_COLUMNS)]
 
 
 async def metric_columns(conn: Connection, project_id: int) -> list[tuple[str, Named]]:
     """(group, metric) of all runs."""
-    rows = await conn.fetch(Q.metrics, project_id, MOST_COLUMNS)
+    rows = await conn.fetch(Q.metrics, project_id, MAX_COLUMNS)
     return [(row["grp"], Named(row["name"], row["number"])) for row in rows]
 
 
 async def metric_ranges(conn: Connection, project_id: int) -> list[tuple[str, float, float]]:
     """(``group.metric.qualifier``, least, greatest) over all runs; what is not finite does not count."""
-    rows = await conn.fetch(Q.ranges, project_id, 4 * MOST_COLUMNS)
+    rows = await conn.fetch(Q.ranges, project_id, 4 * MAX_COLUMNS)
     return [(row["name"], row["low"], row["high"]) for row in rows]

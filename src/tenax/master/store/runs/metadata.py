@@ -154,7 +154,7 @@ _COLUMNS = (
     "timestamp_value",
 )
 #: Values of one key that are listed at most.
-_MOST_VALUES = 10_000
+_MAX_VALUES = 10_000
 
 
 async def get(conn: Connection, trial_id: int) -> JsonObject:
@@ -187,4 +187,4 @@ async def replace(conn: Connection, trial_id: int, metadata: JsonObject) -> None
 
 async def values(conn: Connection, project_id: int, key: str) -> list[str]:
     """The texts that runs of a project have under ``key``, sorted, each once."""
-    return [row["string_value"] for row in await conn.fetch(Q.values_of, project_id, key, _MOST_VALUES)]
+    return [row["string_value"] for row in await conn.fetch(Q.values_of, project_id, key, _MAX_VALUES)]

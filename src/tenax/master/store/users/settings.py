@@ -13,7 +13,7 @@ from tenax.master.store.database.queries import load
 Q = load("users")
 
 #: Characters of all settings of one person; they are read as a whole.
-MOST = 1 << 20
+MAX_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,10 @@ async def put(conn: Connection, user_id: int, values: Mapping[SettingKey, str]) 
     """Keep these settings beside the others. In a transaction. Raises TooLarge."""
     paths, keys = [place.storage_path for place in values], [place.key for place in values]
     await conn.execute(Q.put, user_id, paths, keys, list(values.values()))
-    if await conn.fetchval(Q.size, user_id) > MOST:
-        raise TooLarge(f"the settings of one user may have {MOST} characters together: reset them, or store less")
+    if await conn.fetchval(Q.size, user_id) > MAX_TOGETHER:
+        raise TooLarge(
+            f"the settings of one user may have {MAX_TOGETHER} characters together: reset them, or store less"
+        )
 
 
 async def reset(conn: Connection, user_id: int) -> None:

@@ -2,7 +2,7 @@
 
 Rules: a delivery is written in the transaction of the event, so that neither is there without the other; each has an id
 of its own, by which a receiver knows a repetition; the shape of a message is the one that Determined sends. Where a
-receiver has taken nothing for so long that `MOST_WAITING` wait, what comes next is dropped: no script fills the disk.
+receiver has taken nothing for so long that `MAX_WAITING` wait, what comes next is dropped: no script fills the disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger("tenax.webhook_delivery")
 #: What is woken when there is something to send.
 KIND = "webhook"
 #: Messages that wait for one webhook.
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 #: States of an experiment that a trigger may name.
 STATES = (
     ExperimentState.ACTIVE,
@@ -131,7 +131,7 @@ async def _put(conn: Connection, trigger: Record, kind: str, timestamp: int, dat
         "condition": trigger["condition"],
         "event_data": data,
     }
-    if await conn.fetchval(Q.enqueue, event_id, trigger["webhook_id"], event, MOST_WAITING) is None:
+    if await conn.fetchval(Q.enqueue, event_id, trigger["webhook_id"], event, MAX_WAITING) is None:
         log.warning(
             "an event was dropped: too much waits for the webhook, or it is gone",
             webhook=trigger["webhook_id"],
