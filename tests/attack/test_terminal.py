@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tenax.cli.main import run
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.config.master import LogSettings
+from tenax.display.terminal import VisibleStream, is_name, visible
 from tenax.master.observability.log import set_up
-from tenax.visible import VisibleStream, is_name, visible
 from tests.kits.api import Api
 from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.cli.terminal import on_terminal

@@ -8,7 +8,7 @@ import sys
 
 import structlog
 
-from tenax.visible import visible
+from tenax.display.terminal import visible
 
 
 def set_up(level_name: str, *, json_lines: bool = False) -> None:

@@ -12,7 +12,7 @@ import click
 from tenax import __version__
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access
-from tenax.visible import VisibleStream
+from tenax.display.terminal import VisibleStream
 
 #: Groups that Determined's users know keep the short names they have there.
 ENTRIES = {
@@ -101,7 +101,7 @@ def _let_go(stream: TextIO) -> None:
 
 
 def run(arguments: Optional[List[str]] = None) -> int:
-    """Run a command; its exit code (`tenax.cli.console.exits`). What it prints is made visible (`tenax.visible`)."""
+    """Run a command; its exit code (`tenax.cli.console.exits`). All that it prints goes through `tenax.display`."""
     _make_printable()
     streams = sys.stdout, sys.stderr
     sys.stdout = cast(TextIO, VisibleStream(sys.stdout))

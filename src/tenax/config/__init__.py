@@ -17,7 +17,7 @@ from tenax.config.resolve import (
     wishes_of,
     written_secrets,
 )
-from tenax.hidden import without_secrets
+from tenax.display.secrets import without_secrets
 
 __all__ = [
     "ConfigError",

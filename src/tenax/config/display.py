@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tenax.config.problems import ProblemReport
-from tenax.hidden import HIDDEN, SECRETS, VARIABLES
+from tenax.display.secrets import HIDDEN, SECRETS, VARIABLES
 from tenax.jsonvalue import Json, JsonObject
 
 #: What a text that holds one of them has in it: the last key of its path that is not a star. No variable is no secret.

@@ -10,7 +10,7 @@ import json
 import re
 
 from tenax.config.master import MasterSettings
-from tenax.hidden import HIDDEN
+from tenax.display.secrets import HIDDEN
 from tenax.jsonvalue import Json, JsonObject
 
 #: Names of what is secret; ``auth`` and ``url`` (of a database, with its password) among them.

@@ -19,8 +19,8 @@ from enum import Enum
 
 from tenax.config.problems import Path, ProblemReport, unknown_choice
 from tenax.config.text import kind
+from tenax.display.terminal import is_name, visible_line
 from tenax.jsonvalue import Json
-from tenax.visible import is_name, visible_line
 
 #: ``(higher list, lower list) -> merged list``.
 ListMerge = Callable[[list[Json], list[Json]], list[Json]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenax.config.problems import ProblemReport
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
-from tenax.hidden import HIDDEN, without_secrets
+from tenax.display.secrets import HIDDEN, without_secrets
 from tenax.jsonvalue import Json, JsonObject
 
 _SECTION = "checkpoint_storage"

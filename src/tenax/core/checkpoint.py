@@ -25,13 +25,11 @@ from tenax.core.sharding import (
     settle,
     together,
 )
+from tenax.disk import is_full, says_full
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of, walk_files
 from tenax.storage.port import claimed_id
 from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_ABANDONED, CHECKPOINT_FILES, CHECKPOINT_STARTED
-
-#: A storage with less room than that is full.
-_FULL_BYTES = 64 * 1024
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -352,10 +350,4 @@ def _took_no_more(error: Exception, path: str) -> bool:
     """Whether a block that writes a checkpoint failed since its storage is full; not every library says so."""
     import errno
 
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        return True
-    try:
-        disk = os.statvfs(path)
-    except OSError:
-        return False
-    return disk.f_bavail * disk.f_frsize < _FULL_BYTES
+    return says_full(error) or is_full(path) or (isinstance(error, OSError) and error.errno == errno.EROFS)

@@ -11,8 +11,8 @@ import os
 
 from tenax.client.connection import fast_json
 from tenax.core.info import REQUIRED, cluster_from_environment
+from tenax.display.secrets import without_secrets
 from tenax.errors import InvalidInput
-from tenax.hidden import without_secrets
 from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, RUN_BEGINS, RUN_DIRECTORY
 
 TYPE_CHECKING = False

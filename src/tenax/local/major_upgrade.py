@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import IO
 
+from tenax.disk import size_text
 from tenax.errors import UserError
 from tenax.local.accounts import account_for
 from tenax.local.binaries import CURRENT_MAJOR, Installation, below, choose, choose_old, installed, within_reach
@@ -99,8 +100,8 @@ class MajorUpgrade:
         free = shutil.disk_usage(self.directory).free
         if free < needed:
             raise NotUpgraded(
-                f"The copy may need {_size(needed)}, and the disk of {self.directory} has {_size(free)} left: make "
-                "room on it. Nothing was changed."
+                f"The copy may need {size_text(needed)}, and the disk of {self.directory} has {size_text(free)} left: "
+                "make room on it. Nothing was changed."
             )
 
     def _fill(self, available: Sequence[Installation]) -> None:
@@ -191,7 +192,7 @@ class _Copy:
                 copied += len(chunk)
                 if time.monotonic() - reported > _PROGRESS_EVERY_S:
                     reported = time.monotonic()
-                    self.say(f"{what}: {_size(copied)} copied")
+                    self.say(f"{what}: {size_text(copied)} copied")
 
     def _wait(self, what: str, restoring: subprocess.Popen[bytes]) -> None:
         while True:
@@ -235,7 +236,3 @@ def _quoted(database: str) -> str:
 
 def _used(directory: Path) -> int:
     return sum((Path(place) / name).lstat().st_blocks * 512 for place, _, names in os.walk(directory) for name in names)
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tenax.runtime.endings import SWITCHED_OFF, killed_by
+from tenax.runtime.exit_reason import SWITCHED_OFF, killed_by
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.wakes import News
 from tenax.wire.agents import ContainerSpec, Exit

@@ -23,8 +23,8 @@ from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
-from tenax.runtime.endings import exit_of
 from tenax.runtime.environment import kept
+from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.launching import Forkserver, is_locked, launch
 from tenax.runtime.planning import Machine

@@ -33,13 +33,13 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found, unused-ignore]
 import _socket
-import errno
 import fcntl
 import os
 import select
 import time
 
 from tenax.backoff import Backoff
+from tenax.disk import is_full, says_full
 from tenax.runtime.main_process import ExecPlan, Main
 from tenax.runtime.procfs import oom_kills, prctl, put, quietly, start_ticks
 
@@ -58,8 +58,6 @@ WAKE_INTERVAL_S = 0.01
 EXIT_BYTES = 1024
 #: Between two looks whether the container's directory is still there.
 LOOK_EVERY_S = 5.0
-#: A disk with less room than that is full.
-FULL_BYTES = 256 * 1024
 #: Of a stream, one a second at most: 64 KiB.
 MARKS = 4096
 MARK_EVERY_S = 1.0
@@ -103,7 +101,7 @@ class Segments:
                     self._open()
                 written = os.write(self._fd, view[: self.segment_bytes - self._filled])
             except OSError as error:
-                self.full = self.full or error.errno in (errno.ENOSPC, errno.EDQUOT)
+                self.full = self.full or says_full(error)
                 self._abandon()
                 self.dropped += len(view)
                 self.offset += len(view)
@@ -343,11 +341,7 @@ class ProcessSupervisor:
         """It took no output at some time, or takes no more now: neither reports nor a message that says so."""
         if any(segments.full for segments in self.segments.values()):
             return True
-        try:
-            disk = os.statvfs(".")
-        except OSError:
-            return False
-        return disk.f_bavail * disk.f_frsize < FULL_BYTES
+        return is_full(".")
 
 
 def directory_is_gone() -> bool:

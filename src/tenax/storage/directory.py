@@ -10,6 +10,7 @@ import errno
 import os
 from contextlib import contextmanager, suppress
 
+from tenax.disk import says_full
 from tenax.storage.files import copy_file, select, sync_path, sync_tree, walk_files, write_file
 from tenax.storage.globs import matching
 from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id
@@ -189,7 +190,7 @@ class DirectoryStorage(Storage):
 
 
 def _advice(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
+    if says_full(error):
         return "Make room there, or choose another checkpoint_storage."
     if error.errno == errno.ENOENT:
         return "Make or mount it on every machine, or choose another checkpoint_storage."

@@ -19,8 +19,8 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, PlainSerializer, model_validator
 from pydantic.alias_generators import to_camel
 
+from tenax.display.terminal import is_name, visible_line
 from tenax.jsonvalue import Document as Document
-from tenax.visible import is_name, visible_line
 
 #: Sent as a string, for readers whose numbers are doubles.
 Int64 = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]

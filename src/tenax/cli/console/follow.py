@@ -30,8 +30,8 @@ from tenax.cli.experiment.view import (
 )
 from tenax.client.experiments import Experiment
 from tenax.client.trials import LogFilter, LogLine, Trial, pages
+from tenax.display.terminal import VisibleStream, visible_line
 from tenax.errors import TenaxError
-from tenax.visible import VisibleStream, visible_line
 from tenax.wire.task_names import RUN_BEGINS
 
 if TYPE_CHECKING:

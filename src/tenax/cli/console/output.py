@@ -14,8 +14,8 @@ import click
 from tenax.cli.console import layout
 from tenax.cli.console.layout import TableColumn as TableColumn
 from tenax.client import reading
+from tenax.display.terminal import visible_line
 from tenax.jsonvalue import Json, JsonObject
-from tenax.visible import visible_line
 
 Element = TypeVar("Element")
 #: The columns of a list, each with what stands there for an element of the list.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tenax.config.master import MasterSettings, load_master_settings
+from tenax.disk import size_text
 from tenax.errors import UserError
 from tenax.jsonvalue import Json, JsonObject
 from tenax.local.binaries import CURRENT_MAJOR
@@ -95,13 +96,9 @@ def short_of_room(cluster: LocalCluster) -> str:
         return ""
     refused = "logs and metrics are refused" if free < needed // 2 else "logs are refused"
     return (
-        f"The disk of {cluster.state.root} has {_size(free)} left, less than {_size(needed)}: "
+        f"The disk of {cluster.state.root} has {size_text(free)} left, less than {size_text(needed)}: "
         f"{refused}, so that the state of experiments can still be written. Make room on it."
     )
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
 def refuse_taken_port(host: str, port: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from tenax.disk import is_full
 from tenax.errors import TenaxError, UserError
 from tenax.local.holders import call_this_process_supervisor
 from tenax.local.pgdata import refuse_unreadable
@@ -28,8 +28,6 @@ _POLL_S = 0.05
 SILENCE_S = 60.0
 #: How long it waits at all: a database that recovers for longer does so without a spectator.
 MAX_START_S = 1800.0
-#: Less than this is no room for a file.
-_FULL_BYTES = 256 * 1024
 
 
 class NotStarted(UserError):
@@ -152,8 +150,7 @@ def _why(state: StateDir, seen: Glance) -> str:
 def _room(state: StateDir) -> str:
     """A sentence about a disk without any, and a space; empty where it has room."""
     place = next(place for place in (state.root, *state.root.parents) if place.exists())
-    free = shutil.disk_usage(place).free
-    return f"The disk of {place} is full: make room on it. " if free < _FULL_BYTES else ""
+    return f"The disk of {place} is full: make room on it. " if is_full(str(place)) else ""
 
 
 def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -> int:

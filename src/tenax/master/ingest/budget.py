@@ -22,6 +22,7 @@ from pathlib import Path
 import structlog
 
 from tenax.config.master import BudgetSettings
+from tenax.disk import size_text
 from tenax.errors import TenaxError, TryAgain
 from tenax.master.store.cluster import gauges
 from tenax.master.store.database.connection import Database
@@ -70,8 +71,8 @@ class Budget:
         usage = await self._current()
         if usage.logs >= self._settings.log_bytes:
             raise NoRoom(
-                f"logs take {_size(usage.logs)}, and may take {_size(self._settings.log_bytes)}: delete experiments or "
-                f"shorten log_retention_days, or raise budgets.log_bytes{await self._most('logs')}"
+                f"logs take {size_text(usage.logs)}, and may take {size_text(self._settings.log_bytes)}: delete "
+                f"experiments or shorten log_retention_days, or raise budgets.log_bytes{await self._most('logs')}"
             )
         self._check_free(usage, self._settings.min_free_bytes, "logs")
 
@@ -80,8 +81,8 @@ class Budget:
         usage = await self._current()
         if usage.metrics >= self._settings.metric_bytes:
             raise NoRoom(
-                f"metrics take {_size(usage.metrics)}, and may take {_size(self._settings.metric_bytes)}: delete "
-                "experiments or shorten metric_retention_days, or raise budgets.metric_bytes"
+                f"metrics take {size_text(usage.metrics)}, and may take {size_text(self._settings.metric_bytes)}: "
+                "delete experiments or shorten metric_retention_days, or raise budgets.metric_bytes"
                 f"{await self._most('metrics')}"
             )
         self._check_free(usage, self._settings.min_free_bytes // 2, "metrics")
@@ -99,8 +100,8 @@ class Budget:
     def _check_free(self, usage: Usage, needed: int, what: str) -> None:
         if usage.free is not None and usage.free < needed:
             raise NoRoom(
-                f"the disk of the database has {_size(usage.free)} left, and {what} are refused below {_size(needed)}, "
-                "so that the state of experiments can still be written: make room on it"
+                f"the disk of the database has {size_text(usage.free)} left, and {what} are refused below "
+                f"{size_text(needed)}, so that the state of experiments can still be written: make room on it"
             )
 
     async def _current(self) -> Usage:
@@ -150,10 +151,6 @@ def _free(directory: Path) -> int | None:
         return shutil.disk_usage(directory).free
     except OSError:
         return None
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
 log = structlog.get_logger("tenax.intake")

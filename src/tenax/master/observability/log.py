@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import structlog
 
 from tenax.config.master import LogSettings
-from tenax.visible import visible
+from tenax.display.terminal import visible
 
 _NOISY = ("uvicorn.access", "asyncio", "websockets")
 #: What a line of `OWN_LOG` says beside its text.

@@ -9,7 +9,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.runtime.directory import VERSION, Card
 from tenax.runtime.docker.config import LABEL, LABEL_CLUSTER, LABEL_GENERATION
 from tenax.runtime.docker.engine import EngineRefused
-from tenax.runtime.endings import killed_by
+from tenax.runtime.exit_reason import killed_by
 from tenax.runtime.processes import boot_id
 from tenax.wire.agents import Exit
 

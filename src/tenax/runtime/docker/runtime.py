@@ -43,7 +43,7 @@ from tenax.runtime.docker.config import (
 from tenax.runtime.docker.credentials import auth_header
 from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.docker.output import Tails
-from tenax.runtime.endings import SWITCHED_OFF
+from tenax.runtime.exit_reason import SWITCHED_OFF
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home

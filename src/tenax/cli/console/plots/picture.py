@@ -12,7 +12,7 @@ from typing import List, Sequence, Tuple
 from tenax.cli.console import layout
 from tenax.cli.console.plots.axes import PlotAxis, axis
 from tenax.cli.console.plots.curves import XY, Panel, thinned
-from tenax.visible import visible_line
+from tenax.display.terminal import visible_line
 
 WIDTH = 1000
 #: Of one panel.

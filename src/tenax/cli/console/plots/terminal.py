@@ -18,7 +18,7 @@ import click
 from tenax.cli.console import layout
 from tenax.cli.console.plots.axes import PlotAxis, axis
 from tenax.cli.console.plots.curves import XY, Curve, Panel, thinned
-from tenax.visible import visible_line
+from tenax.display.terminal import visible_line
 
 COLORS = (33, 208, 35, 170, 203, 37, 136, 99)
 #: Of the dots of one character, by column and row.

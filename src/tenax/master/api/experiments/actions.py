@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from asyncpg import Connection
 
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, NotFound, UserError
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.access.authorization import Allow, Caller
@@ -33,7 +34,6 @@ from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.lists import ExperimentFilter
 from tenax.master.store.workspaces import projects
-from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Experiments")

@@ -13,6 +13,7 @@ from asyncpg import Connection
 from fastapi import Body, Query
 
 from tenax.config.templates import check_template
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
@@ -31,7 +32,6 @@ from tenax.master.api.tasks.messages import (
 from tenax.master.store.tasks import templates
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
-from tenax.visible import is_name
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")

@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import Body, Query, Request
 from starlette.requests import HTTPConnection
 
+from tenax.display.terminal import is_name
 from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow, Stale, Unsupported, UserError
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.access.passwords import new_as_sent
@@ -28,7 +29,6 @@ from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
 from tenax.master.store.users.rows import NO_LOGIN, UserFilter, UserRow
-from tenax.visible import is_name
 
 routes = Routes("Users")
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Response
 
 from tenax.config.names import check_pattern
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, Unsupported
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
@@ -29,7 +30,6 @@ from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.webhooks.payloads import sample_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
-from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Webhooks")

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from fastapi import Query
 
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
@@ -27,7 +28,6 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import HeldProject
 from tenax.master.store.workspaces.removal import Folder
-from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Projects")

@@ -13,6 +13,7 @@ from datetime import datetime
 import msgspec
 from asyncpg import Connection
 
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import ExperimentId, RequestId, trial_task_id
 from tenax.jsonvalue import Json, JsonObject
@@ -28,7 +29,6 @@ from tenax.master.store.experiments.creation import NewExperiment
 from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.webhooks import events as webhook_events
-from tenax.visible import is_name
 
 Q = load("experiments")
 

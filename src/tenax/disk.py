@@ -1,0 +1,28 @@
+"""A disk without room, and sizes as text. Of the standard library only, for Python 3.9 and newer: tasks import it."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+#: With less room than that a disk takes nothing worth writing any more.
+FULL_BYTES = 256 * 1024
+
+
+def is_full(path: str) -> bool:
+    """Whether nothing more can be written below ``path``; not where the file system cannot say it now."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < FULL_BYTES
+
+
+def says_full(error: BaseException) -> bool:
+    """Whether an error of the operating system is that of a full disk, or of a full quota."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def size_text(count: int) -> str:
+    """So many bytes, for people: ``1.5 GiB``, ``12 MiB``."""
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
