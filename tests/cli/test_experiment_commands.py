@@ -65,7 +65,7 @@ def test_verbs_for_all_that_are_chosen(tenax: Tenax, master: PretendMaster, monk
     assert tenax("e", "kill", "--state", "QUEUED").code == exits.INTERRUPTED
     assert not master.sent("POST", "/api/v1/projects/0/experiments/kill")
     done = tenax("e", "kill", "--state", "QUEUED", "--name", "sweep", "--yes")
-    assert (done.code, done.out) == (exits.FAILED, "Experiment 7 is ended\n")
+    assert (done.code, done.out) == (exits.FAILED, "Experiment 7 is being ended\n")
     assert "experiment 8: it has ended" in done.err
     sent = body(master, "POST", "/api/v1/projects/0/experiments/kill")
     assert sent["filters"] == {  # type: ignore[index]

@@ -106,7 +106,7 @@ def test_the_beginning_of_an_id_is_enough(tenax: Tenax, master: PretendMaster) -
     for name in (ONE, TWO):
         master.on("GET", f"/api/v1/commands/{name}", {"command": command(name), "config": {}})
         master.on("POST", f"/api/v1/commands/{name}/kill", {})
-    assert tenax("cmd", "kill", "aaaaa", "mine").out == f"Command {ONE} is ended\nCommand {TWO} is ended\n"
+    assert tenax("cmd", "kill", "aaaaa", "mine").out == f"Command {ONE} is being ended\nCommand {TWO} is being ended\n"
     done = tenax("cmd", "kill", "aaaa")
     assert (done.code, "give its id" in done.err) == (exits.FAILED, True)
     assert tenax("cmd", "kill", "zzz").code == exits.NOT_FOUND

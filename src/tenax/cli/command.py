@@ -231,7 +231,7 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
             output.fail(str(error))
             code = code if force else exits.code_of(error)
         else:
-            print(f"Command {command.id} is ended")
+            print(f"Command {command.id} is being ended")
     return code
 
 

@@ -131,7 +131,7 @@ def _verb(verb: str, done: str, help_: str) -> None:
         return _act(access, verb, numbers, done)
 
 
-_verb("kill", "is ended", "End runs at once.")
+_verb("kill", "is being ended", "End runs at once.")
 _verb(
     "pause",
     "is pausing",

@@ -213,7 +213,7 @@ def kill(access: Access, task_id: str, root: bool) -> None:
     """End a task and all its descendants at once."""
     task = _task(access, task_id)
     task.kill(from_root=root)
-    print(f"Task {task.id} is ended")
+    print(f"Task {task.id} is being ended")
 
 
 @group.command()

@@ -177,7 +177,7 @@ def _line_document(line: LogLine) -> Json:
 def kill(access: Access, number: int) -> None:
     """End a trial at once; the search goes on without it."""
     _trial(access, number).kill()
-    print(f"Trial {number} is ended")
+    print(f"Trial {number} is being ended")
 
 
 @group.command()

@@ -75,7 +75,7 @@ activate = _verb("activate", "is active", "Resume paused experiments.")
 cancel = _verb(
     "cancel", "will end once its trials have saved", "End experiments after every trial has saved a checkpoint."
 )
-kill = _verb("kill", "is ended", "End experiments at once, without saving.")
+kill = _verb("kill", "is being ended", "End experiments at once, without saving.")
 archive = _verb("archive", "is archived", "Hide experiments that have ended from lists.")
 unarchive = _verb("unarchive", "is no longer archived", "Show archived experiments in lists again.")
 delete = _verb("delete", "is being deleted", "Delete experiments with their metrics, logs and checkpoints.")
