@@ -33,6 +33,22 @@ def as_list(value: Json) -> List[Json]:
     return value if isinstance(value, list) else []
 
 
+def is_deeper(value: Json, most: int) -> bool:
+    """Whether lists and objects stand more than ``most`` deep in one another."""
+    level: List[Json] = [value]
+    for _ in range(most + 1):
+        inner: List[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
 def to_json(value: float) -> Union[float, str]:
     """A number as JSON carries it."""
     if math.isfinite(value):

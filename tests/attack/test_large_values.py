@@ -13,6 +13,9 @@ from tests.kits.master.checkpoints import UUID, report
 from tests.kits.master.experiments import CONFIG, create
 
 LONG = "x" * 300_000
+DEEP: JsonObject = json.loads('{"a":' * 300 + "1" + "}" * 300)
+#: One text of 100 KB that stands in many places.
+ALIASES = "entrypoint: [python3, &a " + "x" * 100_000
 MANY: JsonObject = {f"shard-{n}": 1 for n in range(20_001)}
 #: As many as one line of a spool holds.
 MILLIONS: JsonObject = {f"{n}": 1 for n in range(1_000_000)}
@@ -47,8 +50,20 @@ def saved(**more: Json) -> JsonObject:
         ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 16384 are taken"),
         ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 16384 are taken"),
         ("runner_state", {"state": LONG * 20}, "at most 4194304 bytes"),
+        ("checkpoint", saved(metadata=DEEP), "nested more than 100 levels"),
+        ("run_start", {"hparams": DEEP}, "nested more than 100 levels"),
     ],
-    ids=["files", "millions of files", "long names", "metadata", "storage", "storage of an upload", "state"],
+    ids=[
+        "files",
+        "many files",
+        "long names",
+        "metadata",
+        "storage",
+        "its announcement",
+        "state",
+        "depth",
+        "deep hparams",
+    ],
 )
 async def test_a_task_leaves_little_in_lists(api: Api, run: Running, kind: str, body: JsonObject, why: str) -> None:
     """A line of a spool is refused for good, with its reason; nothing is stored of it."""
@@ -132,6 +147,16 @@ async def test_texts_have_a_size(api: Api, path: str, body: JsonObject) -> None:
     assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
 
 
+async def test_templates_and_webhooks_have_a_size(api: Api) -> None:
+    """Their lists show all of them."""
+    reply = await api.user.post("/api/v1/templates/t", {"config": {"description": LONG}, "workspaceId": 1})
+    assert (reply.status_code, "at most 262144" in reply.text) == (400, True), reply.text[:300]
+    trigger = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}
+    hook = {"url": "https://example.org", "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": [trigger] * 101}
+    reply = await api.admin.post("/api/v1/webhooks", hook)
+    assert (reply.status_code, "at most 100" in reply.text) == (400, True), reply.text[:300]
+
+
 async def test_notes_of_a_project_have_a_size_together(api: Api) -> None:
     """They are all in the list of projects."""
     made = await api.user.post("/api/v1/workspaces/1/projects", {"name": "p"})
@@ -140,3 +165,82 @@ async def test_notes_of_a_project_have_a_size_together(api: Api) -> None:
     assert (await api.user.post(path, note)).status_code == 200
     reply = await api.user.post(path, note)
     assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/v1/models", {"name": "deep", "metadata": DEEP}),
+        ("POST", "/api/v1/checkpoints", {"uuid": UUID, "state": "STATE_COMPLETED", "resources": {}, "metadata": DEEP}),
+        ("POST", f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": DEEP}}),
+        ("POST", "/api/v1/commands", {"config": {"entrypoint": ["true"], "work_dir": DEEP}}),
+    ],
+)
+async def test_depth(api: Api, run: Running, method: str, path: str, body: JsonObject) -> None:
+    """What is nested too deeply to be shown again is not stored: lists go on for everyone."""
+    await report(run)
+    client = run.task if path.endswith("checkpoints") else api.user
+    reply = await client.ask(method, path, json.dumps(body).encode())
+    assert (reply.status_code, "nested more than 100 levels" in reply.text) == (400, True), reply.text[:300]
+    for listed in ("/api/v1/models", "/api/v1/experiments/1/checkpoints", "/api/v1/experiments/1/trials"):
+        assert (await api.user.get(listed)).status_code == 200
+
+
+async def test_what_may_be_as_deep_is_shown(api: Api) -> None:
+    """At the limit it is stored and read again, in lists too."""
+    inner: Json = 1
+    for _ in range(98):
+        inner = {"a": inner}
+    assert (await api.user.post("/api/v1/models", {"name": "deep", "metadata": {"b": inner}})).status_code == 200
+    (model,) = (await api.user.get("/api/v1/models")).json()["models"]
+    assert model["metadata"] == {"b": inner}
+
+
+@pytest.mark.parametrize(("aliases", "why"), [(5000, "aliases count each time"), (30, "at most 524288 are taken")])
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [("/api/v1/experiments", "\nsearcher: {name: single, metric: loss}\n"), ("/api/v1/generic-tasks", "\n")],
+)
+async def test_aliases_count_each_time(api: Api, path: str, more: str, aliases: int, why: str) -> None:
+    """A short text that stands for a long one: nothing is made of it, not even its check."""
+    text = ALIASES + ", *a" * aliases + "]" + more
+    reply = await api.user.post(path, {"config": text, "validateOnly": True})
+    assert (reply.status_code, why in reply.text) == (400, True), reply.text[:300]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"description": "d" * 600_000},
+        {"environment": {"environment_variables": ["A=" + "e" * 600_000]}},
+        {"environment": {"environment_variables": [f"A{n}=1" for n in range(60_000)]}},
+        {"entrypoint": ["x" * 600_000]},
+    ],
+    ids=["description", "a variable", "variables", "arguments"],
+)
+async def test_the_configuration_of_a_command_has_a_size(api: Api, config: JsonObject) -> None:
+    """It is in every list of commands, whatever of it is long."""
+    body: JsonObject = {"config": {"entrypoint": ["true"], "resources": {"slots": 0}, **config}}
+    reply = await api.user.post("/api/v1/commands", body)
+    assert (reply.status_code, "at most 524288 are taken" in reply.text) == (400, True), reply.text[:300]
+    assert (await api.user.get("/api/v1/commands")).json()["commands"] == []
+
+
+@pytest.mark.parametrize(("labels", "why"), [(["x" * 501], "500"), ([f"l{n}" for n in range(101)], "at most 100")])
+async def test_labels_have_a_size_and_a_number(api: Api, labels: list[str], why: str) -> None:
+    """Of experiments as they are submitted and later, of models and of their versions."""
+    await create(api, CONFIG)
+    assert (await api.user.post("/api/v1/models", {"name": "m"})).status_code == 200
+    text = CONFIG.replace("[vision, small]", json.dumps(labels))
+    for method, path, body in (
+        ("POST", "/api/v1/experiments", {"config": text}),
+        ("PATCH", "/api/v1/experiments/1", {"labels": labels}),
+        ("POST", "/api/v1/models", {"name": "n", "labels": labels}),
+        ("PATCH", "/api/v1/models/m", {"labels": labels}),
+        ("POST", "/api/v1/models/m/versions", {"checkpointUuid": UUID, "labels": labels}),
+    ):
+        reply = await api.user.ask(method, path, json.dumps(body).encode())
+        assert (reply.status_code, why in reply.text) == (400, True), (path, reply.text[:300])
+    before = len((await api.user.get("/api/v1/experiments/1")).json()["experiment"]["labels"])
+    asked = [(await api.user.ask("PUT", f"/api/v1/experiments/1/labels/{label}", b"")).status_code for label in labels]
+    assert asked == ([200] * (100 - before) + [400] * (1 + before) if len(labels) > 1 else [400])

@@ -18,7 +18,7 @@ from tenax.config.resolve import Layers
 from tenax.config.schema.command import COMMAND, GENERIC, CommandConfig, GenericTaskConfig
 from tenax.config.structs import Struct
 from tenax.config.templates import for_struct
-from tenax.config.text import read_object
+from tenax.config.text import check_size, read_object
 from tenax.jsonvalue import Json, JsonObject, as_object
 
 
@@ -64,6 +64,7 @@ def parse_command(
     document = as_object(known.fill(reduce(known.merge, stack)))
     _complete(document, layers, title, rng)
     known.finish(document, (), report)
+    check_size(document, report)
     problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))

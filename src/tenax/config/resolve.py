@@ -21,7 +21,7 @@ from tenax.config.schema.experiment import EXPERIMENT, ExperimentConfig
 from tenax.config.schema.searcher import CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.templates import for_struct
-from tenax.config.text import read_object
+from tenax.config.text import check_size, read_object
 from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.search import config as search
 from tenax.search.config import SearchConfig
@@ -116,6 +116,7 @@ def parse_experiment(
     if managed and document.get("entrypoint") is None:
         report.missing((), "entrypoint", "the command that runs the training, such as 'python3 train.py'")
     EXPERIMENT.finish(document, (), report)
+    check_size(document, report)
     problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))

@@ -14,9 +14,21 @@ from dataclasses import dataclass, field
 import yaml
 
 from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
-from tenax.config.yaml_nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, TooMuch, compose
+from tenax.config.yaml_nodes import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_NODES,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    TooMuch,
+    compose,
+)
 from tenax.jsonvalue import Json, JsonObject
 
+#: Characters of a complete configuration as JSON.
+MAX_COMPLETE = 512 * 1024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -81,6 +93,17 @@ def read_scalar(source: str) -> Json:
         return source
 
 
+def check_size(document: JsonObject, report: ProblemReport) -> None:
+    """A complete configuration, with what aliases and layers below have put into it: lists show it again."""
+    size = len(json.dumps(document))
+    if size > MAX_COMPLETE:
+        report.add(
+            (),
+            f"the complete configuration has {size} characters as JSON, and at most {MAX_COMPLETE} are taken: put "
+            "what is long into a file of the code directory",
+        )
+
+
 def kind(value: Json) -> str:
     """What a value is, for messages."""
     if value is None:
@@ -103,6 +126,7 @@ class _Reader:
         self.report = ProblemReport(self.lines)
         self._open: set[int] = set()
         self._count = 0
+        self._characters = 0
 
     def value(self, node: Node, path: Path) -> Json:
         self.lines.setdefault(path, node.line)
@@ -110,6 +134,7 @@ class _Reader:
         if self._count > MAX_NODES:
             raise TooMuch(f"more than {MAX_NODES} values (aliases count each time)", node.line)
         if isinstance(node, Scalar):
+            self._take(node)
             return self._scalar(node, path)
         if id(node) in self._open or len(self._open) > MAX_DEPTH:
             self.report.add(path, f"nested deeper than {MAX_DEPTH} levels, or an alias inside itself")
@@ -134,6 +159,7 @@ class _Reader:
                     inner = self.value(source, path)
                     merged = {**inner, **merged} if isinstance(inner, dict) else merged
                 continue
+            self._take(key_node)
             key = self._text(key_node.text, path)
             if key in own:
                 first = self.lines.get((*path, key))
@@ -142,6 +168,11 @@ class _Reader:
             self.lines[(*path, key)] = key_node.line
             own[key] = self.value(value_node, (*path, key))
         return {**merged, **own}
+
+    def _take(self, node: Scalar) -> None:
+        self._characters += len(node.text)
+        if self._characters > MAX_CHARACTERS:
+            raise TooMuch(f"more than {MAX_CHARACTERS} characters (aliases count each time)", node.line)
 
     def _scalar(self, node: Scalar, path: Path) -> Json:
         match node.kind:

@@ -15,6 +15,7 @@ import yaml
 #: Limits that no honest configuration meets; they keep a hostile one from filling memory or the stack.
 MAX_DEPTH = 64
 MAX_NODES = 200_000
+MAX_CHARACTERS = 4 << 20
 
 
 class TooMuch(Exception):

@@ -24,6 +24,8 @@ from tenax.search.methods.registry import is_on_grid
 
 #: What one seed of an experiment may be: 32 bits, as the generator takes them.
 SEED = IntShape(minimum=0, maximum=(1 << 32) - 1)
+#: How many labels there are, and how long one is: of what is submitted, and of what is put on later.
+MAX_LABELS, MAX_LABEL = 100, 500
 
 
 class CheckpointPolicyConfig(str, Enum):
@@ -57,12 +59,22 @@ def _each_once(value: Json, at: Path, report: ProblemReport) -> Json:
     return value
 
 
+def _short(value: Json, at: Path, report: ProblemReport) -> None:
+    if isinstance(value, str) and len(value) > MAX_LABEL:
+        report.add(at, f"has {len(value)} characters, and a label at most {MAX_LABEL}")
+
+
+def _few(value: Json, at: Path, report: ProblemReport) -> None:
+    if isinstance(value, list) and len(value) > MAX_LABELS:
+        report.add(at, f"there are {len(value)} labels, and at most {MAX_LABELS} are taken")
+
+
 def _command(value: Json, at: Path, report: ProblemReport) -> None:
     if value == []:
         report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
 
 
-_LABELS = Respelled(ListOf(TextShape(filled=True, name=True)), _each_once)
+_LABELS = Respelled(ListOf(TextShape(filled=True, name=True, rule=_short), rule=_few), _each_once)
 _ENTRYPOINT = AnyOf(string=TextShape(filled=True), list=ListOf(TextShape(), rule=_command))
 
 

@@ -19,7 +19,7 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, TryAgain, UserError
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, is_deeper
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest import states
 from tenax.master.ingest.budget import NoRoom, Notices
@@ -42,6 +42,8 @@ _LARGE = 32 * 1024
 _MAX_STATE_BYTES, _MAX_VALUES = 4 << 20, 50_000
 #: Of one request; the answer says where to go on.
 _MAX_LINES = 20_000
+#: Lists and objects of a line in one another; metrics have a limit of their own.
+_MAX_DEPTH = 100
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
 _MEMBERS_KEPT = 50_000
 
@@ -334,6 +336,8 @@ def _object(body: bytes) -> JsonObject:
         raise InvalidInput(f"the body of a line is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise InvalidInput("the body of a line is an object")
+    if is_deeper(values, _MAX_DEPTH):
+        raise InvalidInput(f"the body of a line is nested more than {_MAX_DEPTH} levels deep")
     return values
 
 

@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 import msgspec
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, is_deeper
 from tenax.master.telemetry.cuts import NO_STEP, PROFILING
 from tenax.wire.spool_names import MAX_LINE_BYTES
 
@@ -199,22 +199,8 @@ def _check_text(text: bytes, value: Json) -> None:
     if b"\\u0000" in text and _NUL.search(text):
         raise InvalidInput("a report of metrics holds a NUL character, which cannot be stored: remove it")
     # More than one bracket: something is nested.
-    if text.count(b"{") + text.count(b"[") > 1 and _is_deep(value):
+    if text.count(b"{") + text.count(b"[") > 1 and is_deeper(value, MAX_DEPTH):
         raise InvalidInput(f"a report of metrics is nested more than {MAX_DEPTH} levels deep")
-
-
-def _is_deep(value: Json) -> bool:
-    """Whether lists and objects stand more than `MAX_DEPTH` deep in one another."""
-    level: list[Json] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        inner: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                inner += item.values()
-            elif isinstance(item, list):
-                inner += item
-        level = inner
-    return bool(level)
 
 
 def _is_epoch(value: Json) -> bool:

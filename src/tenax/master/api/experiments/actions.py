@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from asyncpg import Connection
 
-from tenax.display.terminal import is_name
-from tenax.errors import InvalidInput, NotFound, UserError
+from tenax.errors import NotFound, UserError
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.experiments.messages import (
@@ -26,6 +25,7 @@ from tenax.master.api.experiments.messages import (
     RetainLogsRequest,
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import check_labels
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.database.paging import Page
@@ -40,9 +40,6 @@ routes = Routes("Experiments")
 
 #: Does something for a caller to the experiment of that number, in a transaction of its own. Raises UserError.
 Action = Callable[[Connection, Caller, int], Awaitable[object]]
-
-_MAX_LABEL = 500
-
 
 #: How an experiment's reason puts it.
 _PAST = {
@@ -141,10 +138,12 @@ async def get_labels(master: MasterDep, project_id: int | None = None) -> Labels
 @routes.put("/api/v1/experiments/{experiment_id}/labels/{label:path}", "PutExperimentLabel", allow=Allow.USER)
 async def put_label(master: MasterDep, caller: CallerDep, experiment_id: int, label: str) -> LabelsResponse:
     """Add a label; one that it has stays as it is."""
-    check_label(label)
+    check_labels([label])
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
-        return LabelsResponse(labels=await experiment_edits.add_label(conn, experiment_id, label))
+        labels = await experiment_edits.add_label(conn, experiment_id, label)
+        check_labels(labels)
+    return LabelsResponse(labels=labels)
 
 
 @routes.delete("/api/v1/experiments/{experiment_id}/labels/{label:path}", "DeleteExperimentLabel", allow=Allow.USER)
@@ -169,14 +168,6 @@ async def retain_logs_of_many(
 ) -> BulkResponse:
     """Keep the output of all trials of experiments so many days after their end."""
     return await _act_on_each(master, caller, project_id, body, _retain(body.num_days))
-
-
-def check_label(label: str) -> None:
-    """Raises InvalidInput."""
-    if not label.strip() or len(label) > _MAX_LABEL or not is_name(label):
-        raise InvalidInput(
-            f"labels: give each 1 to {_MAX_LABEL} characters of one line, not all blank, no control characters"
-        )
 
 
 async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> None:

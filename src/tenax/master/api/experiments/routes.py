@@ -21,7 +21,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments import messages
-from tenax.master.api.experiments.actions import check_label, check_owner
+from tenax.master.api.experiments.actions import check_owner
 from tenax.master.api.experiments.rendering import experiment_message, outlined
 from tenax.master.api.experiments.search_messages import (
     FoundExperiment,
@@ -30,7 +30,7 @@ from tenax.master.api.experiments.search_messages import (
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import JSON, NONE, WindowDep, search_page
-from tenax.master.api.http.requests import check_sizes
+from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
 from tenax.master.api.trials.routes import whole_trials
@@ -159,9 +159,7 @@ def _edit(body: messages.PatchExperiment) -> ExperimentEdit:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
     check_sizes(name=body.name, description=body.description, notes=body.notes)
-    for label in body.labels or ():
-        check_label(label)
-    labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))
+    labels = None if body.labels is None else check_labels(body.labels)
     return ExperimentEdit(body.name, body.description, body.notes, labels)
 
 

@@ -14,7 +14,7 @@ Rules it keeps:
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Annotated
 
 import anyio.to_thread
@@ -24,7 +24,10 @@ from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope
 
+from tenax.config.schema.experiment import MAX_LABEL, MAX_LABELS
+from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput
+from tenax.jsonvalue import Json, is_deeper
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.creations import create_once
@@ -49,6 +52,9 @@ _MAX_VALUES_OF = {
     Allow.REPORTER: 100_000,
 }
 
+#: Lists and objects in one another.
+MAX_DEPTH = 100
+
 #: Bytes of one from people, without code: what they write is shown in lists again.
 MAX_WRITTEN_BYTES = 2 << 20
 _WRITTEN_BY = (Allow.PUBLIC, Allow.USER, Allow.ADMIN)
@@ -61,6 +67,8 @@ _MAX_LENGTHS = {
     "comment": 10_000,
     "notes": 256 * 1024,
     "metadata": 256 * 1024,
+    #: Of a template.
+    "config": 256 * 1024,
 }
 
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -132,6 +140,18 @@ def check_sizes(**written: object) -> None:
             raise InvalidInput(f"{name} has {length} characters, and at most {_MAX_LENGTHS[name]} are taken")
 
 
+def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Each once, in the order given. Raises InvalidInput."""
+    for label in labels:
+        if not label.strip() or len(label) > MAX_LABEL or not is_name(label):
+            raise InvalidInput(
+                f"labels: give each 1 to {MAX_LABEL} characters of one line, not all blank, no control characters"
+            )
+    if len(labels) > MAX_LABELS:
+        raise InvalidInput(f"labels: there are {len(labels)}, and at most {MAX_LABELS} are taken")
+    return tuple(dict.fromkeys(labels))
+
+
 def decode_large(body: bytes) -> object:
     """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
     check_values(body, MAX_VALUES)
@@ -192,10 +212,13 @@ def _is_small(request: Request) -> bool:
 def decode_body(body: bytes) -> object:
     """The JSON of a body. Raises `HTTPException` 400 for what is not JSON or cannot be stored."""
     try:
-        decoded: object = msgspec.json.decode(body)
+        decoded: Json = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise HTTPException(400, f"the body is not valid JSON: {error}") from None
     # PostgreSQL cannot keep this character, and nothing that we take needs it.
     if b"\\u0000" in body and _ESCAPED_NUL.search(body):
         raise HTTPException(400, "the body holds a NUL character, which cannot be stored: remove it")
+    # Deeper ones could be stored and never be shown again.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(decoded, MAX_DEPTH):
+        raise HTTPException(400, f"the body is nested more than {MAX_DEPTH} levels deep")
     return decoded

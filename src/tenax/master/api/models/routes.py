@@ -15,7 +15,7 @@ from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import check_sizes
+from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.models import messages
 from tenax.master.context import Master
@@ -92,7 +92,7 @@ async def get_model(master: MasterDep, model_name: str) -> messages.ModelRespons
 async def post_model(master: MasterDep, caller: CallerDep, body: messages.PostModelRequest) -> messages.ModelResponse:
     """Make a model."""
     check_sizes(description=body.description, notes=body.notes, metadata=body.metadata)
-    edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
+    edit = ModelEdit(body.name, body.description, body.notes, list(check_labels(body.labels)), body.metadata)
     models.checked_name(body.name)
     async with master.db.transaction() as conn:
         named = await _workspace(conn, body.workspace_id, body.workspace_name)
@@ -107,7 +107,7 @@ async def patch_model(
     master: MasterDep, caller: CallerDep, model_name: str, body: messages.PatchModel
 ) -> messages.ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
-    labels = None if body.labels is None else checked_labels(body.labels)
+    labels = None if body.labels is None else list(check_labels(body.labels))
     check_sizes(description=body.description, notes=body.notes, metadata=body.metadata)
     edit = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
@@ -194,10 +194,3 @@ async def _workspace(conn: Connection, number: int | None, name: str | None) -> 
     if number and named is not None and number != named:
         raise InvalidInput(f"workspaceId is {number}, and the workspace {name!r} is {named}: give one of the two")
     return number or named
-
-
-def checked_labels(labels: list[str]) -> list[str]:
-    """Each once, in the order given. Raises InvalidInput for a blank one."""
-    if any(not label.strip() for label in labels):
-        raise InvalidInput("a label is blank: leave it out")
-    return list(dict.fromkeys(labels))

@@ -17,11 +17,11 @@ from tenax.master.api.checkpoints.lists import with_metrics
 from tenax.master.api.checkpoints.rendering import checkpoint_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import check_sizes
+from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.metrics.routes import reports_of
 from tenax.master.api.models import messages
-from tenax.master.api.models.routes import checked_labels, model_message
+from tenax.master.api.models.routes import model_message
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView
@@ -76,7 +76,7 @@ async def post_version(
     if not body.checkpoint_uuid:
         raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
     check_sizes(name=body.name, comment=body.comment, notes=body.notes, metadata=body.metadata)
-    edit = ModelVersionEdit(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
+    edit = ModelVersionEdit(body.name, body.comment, body.notes, list(check_labels(body.labels)), body.metadata)
     async with master.db.transaction() as conn:
         model = await models.lock(conn, await models.id_of(conn, model_name))
         model.check_open()
@@ -89,7 +89,7 @@ async def patch_version(
     master: MasterDep, caller: CallerDep, model_name: str, version: int, body: messages.PatchModelVersion
 ) -> messages.ModelVersionResponse:
     """Change what is given; the rest stays."""
-    labels = None if body.labels is None else checked_labels(body.labels)
+    labels = None if body.labels is None else list(check_labels(body.labels))
     check_sizes(name=body.name, comment=body.comment, notes=body.notes, metadata=body.metadata)
     edit = ModelVersionEdit(body.name, body.comment, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:

@@ -19,7 +19,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
-from tenax.master.api.http.requests import MAX_NAME
+from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     GetTemplatesResponse,
@@ -149,6 +149,7 @@ def _check_name(name: str) -> None:
 
 
 async def _checked(config: JsonObject) -> JsonObject:
+    check_sizes(config=config)
     await anyio.to_thread.run_sync(check_template, config)
     return config
 

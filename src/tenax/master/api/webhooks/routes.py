@@ -36,6 +36,7 @@ routes = Routes("Webhooks")
 
 #: Characters of a title and a description, and of a pattern.
 MAX_TITLE, MAX_DESCRIPTION, MAX_PATTERN = 1000, 100_000, 1000
+_MAX_TRIGGERS = 100
 
 
 @routes.get("/api/v1/webhooks", "GetWebhooks", allow=Allow.USER)
@@ -175,6 +176,8 @@ def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:
         raise InvalidInput("triggers is empty: say what it is to be told of")
+    if len(body.triggers) > _MAX_TRIGGERS:
+        raise InvalidInput(f"triggers: there are {len(body.triggers)}, and at most {_MAX_TRIGGERS} are taken")
     # Before there were modes, every webhook was of its workspace.
     mode = messages.WebhookMode.WORKSPACE if body.mode is messages.WebhookMode.UNSPECIFIED else body.mode
     kinds = [trigger.trigger_type for trigger in body.triggers]
