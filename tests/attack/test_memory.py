@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 from asyncpg import Connection
+from httpx2 import Response
 
 from tenax.master.api.http import held_bodies, protocol
 from tenax.master.store.tasks import contexts
 from tests.kits.api import Api, Client, bearer
+from tests.kits.master.attempts import Running, running
 from tests.kits.master.experiments import create, file
 from tests.kits.master.server import Peer, serving
 
@@ -144,3 +146,24 @@ async def test_a_body_that_is_held_has_a_limit(api: Api) -> None:
     reply = await api.user.ask("PATCH", "/api/v1/experiments/1", b" " * (held_bodies.MAX_BODY_BYTES + 1))
     assert reply.status_code == 413
     assert "32 MiB" in reply.text
+
+
+async def gathered(run: Running, number: int, data: object, peers: int = 1) -> Response:
+    body = {"requestUuid": f"u{number}", "numPeers": peers, "data": data}
+    return await run.task.post(f"{run.path}/all_gather", body)
+
+
+async def test_gatherings_without_end(api: Api) -> None:
+    """What one member brings has a size, and so has what all bring together; an attempt keeps the last few."""
+    run = await running(api)
+    for peers, least in ((1, 1 << 20), (100, 1 << 16)):
+        reply = await gathered(run, 0, {"a": "x" * (least + (1 << 15))}, peers)
+        assert (reply.status_code, "are taken" in reply.text) == (400, True), reply.text[:300]
+    assert (await gathered(run, 0, {"a": "x" * 1_000_000})).status_code == 200
+    for number in range(1, 12):
+        reply = await gathered(run, number, {"n": number})
+        assert (reply.status_code, reply.json()) == (200, {"data": [{"n": number}]}), reply.text[:300]
+        # An answer that was lost is asked for again.
+        assert (await gathered(run, number, {})).json() == {"data": [{"n": number}]}
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from all_gathers") < 6

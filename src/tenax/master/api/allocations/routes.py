@@ -13,13 +13,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import Forbidden, InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.allocations import events as allocation_events
 from tenax.master.api.http.callers import MasterDep, TaskDep
+from tenax.master.api.http.paging import JSON
+from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     AcceleratorDataRequest,
@@ -151,27 +153,30 @@ async def resume_point(
     )
 
 
-@routes.post(f"{_PREFIX}/all_gather", "AllocationAllGather", allow=Allow.TASK)
-async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body: AllGatherRequest) -> AllGatherResponse:
+@routes.post(f"{_PREFIX}/all_gather", "AllocationAllGather", allow=Allow.TASK, response_model=AllGatherResponse)
+async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body: AllGatherRequest) -> Response:
     """What all members brought, once all have."""
     _check_own(task, allocation_id)
-    if not 0 < body.num_peers <= _MAX_PEERS or not body.request_uuid:
-        raise InvalidInput("requestUuid and a positive numPeers are needed: say who you are and how many gather")
+    if not 0 < body.num_peers <= _MAX_PEERS or not 0 < len(body.request_uuid) <= MAX_NAME:
+        raise InvalidInput(
+            f"requestUuid, of at most {MAX_NAME} characters, and numPeers, from 1 to {_MAX_PEERS}, are needed: say who "
+            "you are and how many gather"
+        )
     async with master.db.transaction() as conn:
         await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, body.data)
 
-    async def poll() -> list[JsonObject] | None:
+    async def poll() -> list[str] | None:
         async with master.db.connection() as conn:
             _check_still_possible(await barriers.members(conn, allocation_id))
-            return await barriers.gathered(conn, allocation_id, body.request_uuid, body.num_peers)
+            return await barriers.gathered(conn, allocation_id, body.request_uuid)
 
     seconds = master.settings.rendezvous_timeout
     gathered = await wait_until(master, "allocation", allocation_id, seconds, poll)
     if gathered is None:
         async with master.db.connection() as conn:
-            there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid, body.num_peers)
+            there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid)
         raise NotNow(f"only {there} of {body.num_peers} members came to gather within {seconds:g} s")
-    return AllGatherResponse(data=gathered)
+    return Response(f'{{"data":[{",".join(gathered)}]}}'.encode(), media_type=JSON)
 
 
 @routes.get(_PREFIX, "GetAllocation", allow=Allow.USER)
@@ -182,10 +187,15 @@ async def get_allocation(master: MasterDep, allocation_id: str) -> GetAllocation
     return GetAllocationResponse(allocation=allocation_message(view))
 
 
-@routes.post(f"{_PREFIX}/notify_container_running", "NotifyContainerRunning", allow=Allow.TASK)
+@routes.post(
+    f"{_PREFIX}/notify_container_running",
+    "NotifyContainerRunning",
+    allow=Allow.TASK,
+    response_model=AllGatherResponse,
+)
 async def container_running(
     master: MasterDep, task: TaskDep, allocation_id: str, body: NotifyContainerRunningRequest
-) -> AllGatherResponse:
+) -> Response:
     """A member says that it runs, and what it is; answers what all of them said, once all have."""
     gathering = AllGatherRequest(request_uuid=body.request_uuid, num_peers=body.num_peers, data=body.data)
     return await all_gather(master, task, allocation_id, gathering)

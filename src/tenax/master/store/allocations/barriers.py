@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, NotNow
@@ -19,6 +20,11 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 
 Q = load("allocations")
+
+#: What one member brings, and what all of one gathering bring together, in bytes of JSON.
+_MAX_MEMBER_BYTES, _MAX_GATHERING_BYTES = 1 << 20, 8 << 20
+#: Complete gatherings of an attempt that are kept, for members whose answer was lost.
+_MAX_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +59,82 @@ async def members(conn: Connection, allocation_id: str) -> list[BarrierMember]:
 
 
 async def bring(conn: Connection, allocation_id: str, request_uuid: str, num_peers: int, data: JsonObject) -> None:
-    """Bring something to a gathering of ``num_peers``. Raises NotNow once the attempt has ended. In a transaction."""
+    """Bring something to a gathering of ``num_peers``. In a transaction.
+
+    Raises InvalidInput for what is too large, or where the members do not agree how many they are; NotNow once the
+    attempt has ended.
+    """
+    size, most = len(msgspec.json.encode(data)), min(_MAX_MEMBER_BYTES, _MAX_GATHERING_BYTES // num_peers)
+    if size > most:
+        raise InvalidInput(
+            f"a member brings {size} bytes to a gathering of {num_peers}, and at most {most} are taken: exchange what "
+            "is large between the members, or over the checkpoint storage"
+        )
     state = await conn.fetchval(Q.lock_allocation, allocation_id)
     if state is None or state == "TERMINATED":
         raise NotNow("the attempt has ended: nobody else will come")
+    before = await _gatherings(conn, allocation_id)
+    joined = next((each for each in before if request_uuid in each.requests), None)
+    if joined is None and before and not before[-1].is_complete:
+        joined = before[-1]
+    if joined is not None and joined.num_peers != num_peers:
+        other = joined.num_peers
+        raise InvalidInput(f"this member gathers {num_peers}, another one {other}: all must name the same number")
     await conn.execute(Q.bring, allocation_id, request_uuid, num_peers, data)
-    if await gathered(conn, allocation_id, request_uuid, num_peers) is not None:
+    gatherings = await _gatherings(conn, allocation_id)
+    complete = [each for each in gatherings if each.is_complete]
+    if any(request_uuid in each.requests for each in complete):
         await allocations.set_ready(conn, allocation_id)
+    for old in complete[:-_MAX_KEPT]:
+        await conn.execute(Q.drop_gathering, allocation_id, old.requests)
     await notify(conn, "allocation", allocation_id)
 
 
-async def gathered(conn: Connection, allocation_id: str, request_uuid: str, num_peers: int) -> list[JsonObject] | None:
-    """What all of one's gathering brought, in the order of arrival; None while some are missing.
+async def gathered(conn: Connection, allocation_id: str, request_uuid: str) -> list[str] | None:
+    """What all of one's gathering brought, each as the text of its JSON, in the order of arrival; None while some miss.
 
-    An attempt may gather again and again: those who come are taken ``num_peers`` at a time. Raises InvalidInput when
-    the members do not agree how many they are.
+    An attempt may gather again and again: those who come are taken ``num_peers`` at a time. Who begins the next
+    gathering has the answer of the one before; so the last `_MAX_KEPT` are kept, for whoever asks again. Raises NotNow
+    for one that is not kept any more.
     """
-    rows = await conn.fetch(Q.gathered, allocation_id)
-    place = next((place for place, row in enumerate(rows) if row["request_uuid"] == request_uuid), None)
-    if place is None:
+    own = await _own_gathering(conn, allocation_id, request_uuid)
+    if own is None:
+        raise NotNow(f"that gathering is over, and so are {_MAX_KEPT} after it: gather again with a new requestUuid")
+    if not own.is_complete:
         return None
-    first = place - place % num_peers
-    group = rows[first : first + num_peers]
-    others = sorted({row["num_peers"] for row in group} - {num_peers})
-    if others:
-        raise InvalidInput(f"this member gathers {num_peers}, another one {others[0]}: all must name the same number")
-    return [row["data"] for row in group] if len(group) == num_peers else None
+    return [row["data"] for row in await conn.fetch(Q.gathered, allocation_id, own.requests)]
 
 
-async def arrived_at_gathering(conn: Connection, allocation_id: str, request_uuid: str, num_peers: int) -> int:
+async def arrived_at_gathering(conn: Connection, allocation_id: str, request_uuid: str) -> int:
     """How many of one's gathering are there."""
-    rows = await conn.fetch(Q.gathered, allocation_id)
-    place = next((place for place, row in enumerate(rows) if row["request_uuid"] == request_uuid), len(rows))
-    first = place - place % num_peers
-    return len(rows[first : first + num_peers])
+    own = await _own_gathering(conn, allocation_id, request_uuid)
+    return 0 if own is None else len(own.requests)
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Those who came to one, in the order of arrival."""
+
+    num_peers: int
+    requests: list[str]
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.requests) >= self.num_peers
+
+
+async def _gatherings(conn: Connection, allocation_id: str) -> list[_Gathering]:
+    """Those that are kept, the oldest first; the last may be incomplete. Reads nothing of what was brought."""
+    gatherings: list[_Gathering] = []
+    for row in await conn.fetch(Q.gatherers, allocation_id):
+        if not gatherings or gatherings[-1].is_complete:
+            gatherings.append(_Gathering(row["num_peers"], []))
+        gatherings[-1].requests.append(row["request_uuid"])
+    return gatherings
+
+
+async def _own_gathering(conn: Connection, allocation_id: str, request_uuid: str) -> _Gathering | None:
+    return next((each for each in await _gatherings(conn, allocation_id) if request_uuid in each.requests), None)
 
 
 async def listens(conn: Connection, allocation_id: str) -> None:

@@ -302,8 +302,16 @@ insert into all_gathers (allocation_id, request_uuid, num_peers, data, arrived_a
 values ($1, $2, $3, $4, clock_timestamp())
 on conflict (allocation_id, request_uuid) do nothing;
 
+-- name: gatherers
+select request_uuid, num_peers from all_gathers where allocation_id = $1 order by arrived_at, request_uuid;
+
 -- name: gathered
-select request_uuid, num_peers, data from all_gathers where allocation_id = $1 order by arrived_at, request_uuid;
+select data::text from all_gathers
+where allocation_id = $1 and request_uuid = any($2::text[])
+order by arrived_at, request_uuid;
+
+-- name: drop_gathering
+delete from all_gathers where allocation_id = $1 and request_uuid = any($2::text[]);
 
 -- name: signal
 -- And whether the agent of its chief has been silent for $2 seconds.
