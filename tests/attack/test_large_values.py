@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.access.authorization import Caller
+from tenax.master.api.checkpoints import lists as checkpoint_lists
+from tenax.master.api.http import paging
+from tenax.master.store.checkpoints.lists import CheckpointView
+from tenax.wire.message import Message
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import UUID, report
 from tests.kits.master.experiments import CONFIG, create
+from tests.kits.rows import add_trial
 
 LONG = "x" * 300_000
 DEEP: JsonObject = json.loads('{"a":' * 300 + "1" + "}" * 300)
@@ -244,3 +251,52 @@ async def test_labels_have_a_size_and_a_number(api: Api, labels: list[str], why:
     before = len((await api.user.get("/api/v1/experiments/1")).json()["experiment"]["labels"])
     asked = [(await api.user.ask("PUT", f"/api/v1/experiments/1/labels/{label}", b"")).status_code for label in labels]
     assert asked == ([200] * (100 - before) + [400] * (1 + before) if len(labels) > 1 else [400])
+
+
+async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page ends before it is large, and says where; all is there in as many pages as it takes.
+
+    What is rendered, is rendered apart from the event loop, and a part of the page at a time.
+    """
+    monkeypatch.setattr(paging, "MAX_ANSWER_BYTES", 250_000, raising=False)
+    threads: set[str] = set()
+    message = checkpoint_lists.checkpoint_message
+
+    def watched(view: CheckpointView, caller: Caller) -> Message:
+        threads.add(threading.current_thread().name)
+        return message(view, caller)
+
+    monkeypatch.setattr(checkpoint_lists, "checkpoint_message", watched)
+    large: JsonObject = {"notes": "x" * 100_000}
+    for number in range(1, 7):
+        uuid = UUID[:-1] + str(number)
+        await report(run, uuid, number, metadata={"steps_completed": number, **large})
+        body: JsonObject = {"name": f"m{number}", "metadata": large}
+        assert (await api.user.post("/api/v1/models", body)).status_code == 200
+        reply = await api.user.post("/api/v1/models/m1/versions", {"checkpointUuid": uuid, "metadata": large})
+        assert reply.status_code == 200, reply.text[:300]
+    async with api.master.db.transaction() as conn:
+        for seq in range(2, 7):
+            await add_trial(conn, 1, seq)
+        await conn.execute("update trials set hparams = $1", large)
+    for path, key in (
+        ("/api/v1/experiments/1/checkpoints", "checkpoints"),
+        (f"/api/v1/trials/{run.trial}/checkpoints", "checkpoints"),
+        (f"/api/v1/trials/{run.trial}/workloads", "workloads"),
+        ("/api/v1/experiments/1/trials", "trials"),
+        ("/api/v1/models", "models"),
+        ("/api/v1/models/m1/versions", "modelVersions"),
+    ):
+        entries: list[str] = []
+        pages, offset, total = 0, 0, 6
+        while offset < total:
+            reply = await api.user.get(path, offset=offset)
+            assert (reply.status_code, len(reply.content) < 550_000) == (200, True), (path, len(reply.content))
+            answer = reply.json()
+            assert (answer["pagination"]["startIndex"], len(answer[key]) >= 1) == (offset, True)
+            offset, total = answer["pagination"]["endIndex"], answer["pagination"]["total"]
+            entries += [json.dumps(entry, sort_keys=True) for entry in answer[key]]
+            pages += 1
+        assert (len(entries), len(set(entries)), total) == (6, 6, 6), path
+        assert pages > 1, path
+    assert "MainThread" not in threads

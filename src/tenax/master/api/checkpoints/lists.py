@@ -7,13 +7,13 @@ both directions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
@@ -21,12 +21,11 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.messages import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
 from tenax.master.api.checkpoints.rendering import checkpoint_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import Window, WindowDep
+from tenax.master.api.http.paging import Rendering, Window, WindowDep, as_json, listed
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import lists as checkpoint_lists
-from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView, StepReports
-from tenax.master.store.database.paging import Page
+from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView, Measured, StepReports
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import lists as trial_lists
 from tenax.wire.message import OrderBy
@@ -47,7 +46,12 @@ Metric = Annotated[str, Query()]
 States = Annotated[list[CheckpointState] | None, Query()]
 
 
-@routes.get("/api/v1/experiments/{experiment_id}/checkpoints", "GetExperimentCheckpoints", allow=Allow.USER)
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/checkpoints",
+    "GetExperimentCheckpoints",
+    allow=Allow.USER,
+    response_model=GetCheckpointsResponse,
+)
 async def of_experiment(
     master: MasterDep,
     caller: CallerDep,
@@ -56,7 +60,7 @@ async def of_experiment(
     sort_by_attr: SortBy = CheckpointSortBy.UNSPECIFIED,
     sort_by_metric: Metric = "",
     states: States = None,
-) -> GetCheckpointsResponse:
+) -> Response:
     """Checkpoints of its trials."""
     async with master.db.connection() as conn:
         await experiments.get(conn, experiment_id)
@@ -66,7 +70,12 @@ async def of_experiment(
     )
 
 
-@routes.get("/api/v1/trials/{trial_id}/checkpoints", "GetTrialCheckpoints", allow=Allow.USER)
+@routes.get(
+    "/api/v1/trials/{trial_id}/checkpoints",
+    "GetTrialCheckpoints",
+    allow=Allow.USER,
+    response_model=GetCheckpointsResponse,
+)
 async def of_trial(
     master: MasterDep,
     caller: CallerDep,
@@ -75,7 +84,7 @@ async def of_trial(
     sort_by_attr: SortBy = CheckpointSortBy.UNSPECIFIED,
     sort_by_metric: Metric = "",
     states: States = None,
-) -> GetCheckpointsResponse:
+) -> Response:
     """Its checkpoints."""
     async with master.db.connection() as conn:
         _, experiment_id = await trial_lists.owner(conn, trial_id)
@@ -86,11 +95,18 @@ async def of_trial(
 
 async def with_metrics(master: Master, conn: Connection, views: Sequence[CheckpointView]) -> list[CheckpointView]:
     """The same with all that was trained and validated at the step of each, where it was reported."""
+    reports = await _reports(master, conn, views)
+    return [_with(view, reports.get((view.trial_id or 0, view.steps_completed), StepReports())) for view in views]
+
+
+async def _reports(
+    master: Master, conn: Connection, views: Sequence[CheckpointView | Measured]
+) -> Mapping[tuple[int, int], StepReports]:
+    """(trial, step) -> what was reported there."""
     steps = {(view.trial_id, view.steps_completed) for view in views if view.trial_id is not None}
     if not steps:
-        return list(views)
-    reports = await master.readers.run((await checkpoint_lists.at_steps(conn, steps)).reports)
-    return [_with(view, reports.get((view.trial_id or 0, view.steps_completed), StepReports())) for view in views]
+        return {}
+    return await master.readers.run((await checkpoint_lists.at_steps(conn, steps)).reports)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +124,26 @@ class _Order:
 
 async def _listed(
     master: Master, caller: Caller, experiment_id: int, filters: CheckpointFilter, window: Window, order: _Order
-) -> GetCheckpointsResponse:
+) -> Response:
     descending = window.descending
     async with master.db.snapshot() as conn:
         total = await checkpoint_lists.count(conn, filters)
         page, pagination = window.of(total)
         if window.order_by is OrderBy.UNSPECIFIED and order.best_first:
             descending = not _smaller_is_better((await experiments.plan(conn, experiment_id)).config)
-        shown = Page() if order.metric else page
-        views = await checkpoint_lists.page(conn, filters, shown, order=order.column, descending=descending)
-        views = await with_metrics(master, conn, views)
-    if order.metric:
-        views = _sorted(views, order.metric, descending)[page.offset : page.offset + (page.limit or 0)]
-    messages = [checkpoint_message(view, caller) for view in views]
-    return GetCheckpointsResponse(checkpoints=messages, pagination=pagination)
+        if order.metric:
+            uuids = await _by_metric(master, conn, filters, order.metric, descending)
+            uuids = uuids[page.offset : page.offset + (page.limit or 0)]
+        else:
+            uuids = await checkpoint_lists.uuids(conn, filters, page, order=order.column, descending=descending)
+
+        async def load(part: Sequence[str]) -> list[CheckpointView]:
+            return await with_metrics(master, conn, await checkpoint_lists.views(conn, part))
+
+        def render(view: CheckpointView) -> bytes:
+            return as_json(checkpoint_message(view, caller))
+
+        return await listed(master, uuids, Rendering("checkpoints", load, render), pagination)
 
 
 def _order(attribute: CheckpointSortBy, metric: str, default: str) -> _Order:
@@ -130,14 +152,20 @@ def _order(attribute: CheckpointSortBy, metric: str, default: str) -> _Order:
     return _Order(_ORDERS.get(attribute, default), metric)
 
 
-def _sorted(views: Sequence[CheckpointView], metric: str, descending: bool) -> list[CheckpointView]:
+async def _by_metric(
+    master: Master, conn: Connection, filters: CheckpointFilter, metric: str, descending: bool
+) -> list[str]:
+    """The uuids of all that match, in order."""
+    views = await checkpoint_lists.measured(conn, filters)
+    reports = await _reports(master, conn, views)
     sign = -1.0 if descending else 1.0
 
-    def key(view: CheckpointView) -> tuple[bool, float, datetime, str]:
-        value = _number((view.metrics or {}).get(metric))
+    def key(view: Measured) -> tuple[bool, float, datetime, str]:
+        at_step = reports.get((view.trial_id or 0, view.steps_completed), StepReports())
+        value = _number({**(view.metrics or {}), **(at_step.validation or {})}.get(metric))
         return value is None, sign * (value or 0.0), view.reported_at, view.uuid
 
-    return sorted(views, key=key)
+    return [view.uuid for view in sorted(views, key=key)]
 
 
 def _number(value: Json) -> float | None:

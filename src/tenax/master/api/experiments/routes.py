@@ -29,11 +29,12 @@ from tenax.master.api.experiments.search_messages import (
     SearchExperimentsResponse,
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import JSON, NONE, WindowDep, search_page
+from tenax.master.api.http.paging import JSON, NONE, Rendering, WindowDep, as_json, listed, search_page
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
-from tenax.master.api.trials.routes import whole_trials
+from tenax.master.api.trials.rendering import trial_message
+from tenax.master.api.trials.routes import whole_trials, with_summaries
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.filter_text import parse, parse_sort
 from tenax.master.store.experiments import columns as experiment_columns
@@ -43,6 +44,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.edits import ExperimentEdit, Share
 from tenax.master.store.experiments.lists import ExperimentFilter, ExperimentView
 from tenax.master.store.trials import lists as trial_lists
+from tenax.master.store.trials.lists import TrialView
 from tenax.master.store.workspaces import projects
 from tenax.wire.message import Message, Pagination
 
@@ -176,23 +178,35 @@ async def _set_policy(conn: Connection, experiment_id: int, patch: messages.Patc
     await gc.set_policy(conn, experiment_id, changed)
 
 
-@routes.get("/api/v1/experiments/{experiment_id}/trials", "GetExperimentTrials", allow=Allow.USER)
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/trials",
+    "GetExperimentTrials",
+    allow=Allow.USER,
+    response_model=GetExperimentTrialsResponse,
+)
 async def get_experiment_trials(
     master: MasterDep,
     experiment_id: int,
     window: WindowDep,
     sort_by: Annotated[TrialSortBy, Query()] = TrialSortBy.UNSPECIFIED,
     states: Annotated[list[messages.State] | None, Query()] = None,
-) -> GetExperimentTrialsResponse:
+) -> Response:
     """Its trials."""
     state_names = None if states is None else [bare(state) for state in states]
     async with master.db.connection() as conn:
         await experiment_lists.owner(conn, experiment_id)
         page, pagination = window.of(await trial_lists.count(conn, experiment_id, state_names))
-        views = await trial_lists.page(
+        ids = await trial_lists.ids(
             conn, experiment_id, state_names, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
         )
-        return GetExperimentTrialsResponse(trials=await whole_trials(conn, views), pagination=pagination)
+
+        async def load(part: Sequence[int]) -> list[tuple[TrialView, JsonObject]]:
+            return await with_summaries(conn, await trial_lists.views(conn, part))
+
+        def render(entry: tuple[TrialView, JsonObject]) -> bytes:
+            return as_json(trial_message(*entry))
+
+        return await listed(master, ids, Rendering("trials", load, render), pagination)
 
 
 @routes.get(

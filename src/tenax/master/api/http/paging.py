@@ -2,13 +2,16 @@
 
 A negative offset counts from the end; limit 0 is all that is left (of a search: `SEARCH_PAGE`). An answer that is the
 same for everyone is made once for all who ask at the same time (`tenax.master.concurrency.single_flight`).
+
+A list of large documents is read and rendered a few entries at a time, in a thread (`listed`). Its page ends before it
+has more than `MAX_ANSWER_BYTES`, whatever the limit was: ``end_index`` says where, and clients go on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from fastapi import Depends, Query, Response
 
@@ -76,6 +79,68 @@ WindowDep = Annotated[Window, Depends(_window)]
 
 
 JSON = "application/json"
+#: Of what a page of large documents holds; one entry has a place whatever it has.
+MAX_ANSWER_BYTES = 16 << 20
+#: Entries that are read at once: few, and twice as many each time while they have few bytes.
+_FIRST, _MAX_AT_ONCE, _FEW_BYTES = 4, 64, 1 << 20
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering(Generic[K, V]):
+    """How the entries of a list of large documents are made."""
+
+    #: The name of the list in the answer.
+    name: str
+    #: Reads the entries of some keys, in their order.
+    load: Callable[[Sequence[K]], Awaitable[Sequence[V]]]
+    #: One entry as JSON; in a thread.
+    render: Callable[[V], bytes]
+
+
+async def listed(
+    master: Master,
+    keys: Sequence[K],
+    rendering: Rendering[K, V],
+    pagination: Pagination,
+    beside: Mapping[str, Message] | None = None,
+) -> Response:
+    """A page of large documents, by their ``keys``; ``beside``: what else the answer has."""
+    entries: list[bytes] = []
+    size, at_once, read = 0, _FIRST, 0
+    while read < len(keys) and size < MAX_ANSWER_BYTES:
+        part = keys[read : read + at_once]
+        loaded = await rendering.load(part)
+        made = await master.readers.run(lambda views: [rendering.render(view) for view in views], loaded)
+        fitting = _fitting(made, size)
+        entries += made[:fitting]
+        if fitting < len(made):
+            read += fitting
+            break
+        read += len(part)
+        part_size = sum(map(len, made))
+        size += part_size
+        at_once = min(_MAX_AT_ONCE, at_once * 2) if part_size < _FEW_BYTES else max(_FIRST, at_once // 2)
+    pagination.end_index = pagination.start_index + read
+    fields = [f'"{name}":'.encode() + as_json(message) for name, message in (beside or {}).items()]
+    fields += [f'"{rendering.name}":['.encode() + b",".join(entries) + b"]", b'"pagination":' + as_json(pagination)]
+    return Response(b"{" + b",".join(fields) + b"}", media_type=JSON)
+
+
+def _fitting(entries: Sequence[bytes], size: int) -> int:
+    """How many of ``entries`` have a place beside others of ``size`` bytes; the first of all has."""
+    for place, entry in enumerate(entries):
+        if size and size + len(entry) > MAX_ANSWER_BYTES:
+            return place
+        size += len(entry)
+    return len(entries)
+
+
+def as_json(message: Message) -> bytes:
+    """A message as it is sent."""
+    return message.__pydantic_serializer__.to_json(message, by_alias=True)
 
 
 async def shared_answer(master: Master, key: Hashable, make: Callable[[], Awaitable[Message]]) -> Response:

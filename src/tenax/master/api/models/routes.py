@@ -6,15 +6,16 @@ an archived model takes no new versions and does not change; a path names a mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.models import messages
@@ -38,7 +39,7 @@ _ORDERS = {
 }
 
 
-@routes.get("/api/v1/models", "GetModels", allow=Allow.USER)
+@routes.get("/api/v1/models", "GetModels", allow=Allow.USER, response_model=messages.GetModelsResponse)
 async def get_models(
     master: MasterDep,
     window: WindowDep,
@@ -52,7 +53,7 @@ async def get_models(
     user_ids: Annotated[list[int] | None, Query()] = None,
     workspace_ids: Annotated[list[int] | None, Query()] = None,
     workspace_names: Annotated[list[str] | None, Query()] = None,
-) -> messages.GetModelsResponse:
+) -> Response:
     """Models, filtered and in order. ``name`` and ``description`` are parts of them."""
     filters = ModelFilter(
         id=model_id,
@@ -67,8 +68,15 @@ async def get_models(
     )
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await models.count(conn, filters))
-        views = await models.page(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
-    return messages.GetModelsResponse(models=[model_message(view) for view in views], pagination=pagination)
+        ids = await models.ids(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
+
+        async def load(part: Sequence[int]) -> list[ModelView]:
+            return await models.views(conn, part)
+
+        def render(view: ModelView) -> bytes:
+            return as_json(model_message(view))
+
+        return await listed(master, ids, Rendering("models", load, render), pagination)
 
 
 @routes.get("/api/v1/model/labels", "GetModelLabels", allow=Allow.USER)

@@ -6,17 +6,18 @@ its owner, its model's and administrators; numbers begin at 1 and are never used
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.lists import with_metrics
 from tenax.master.api.checkpoints.rendering import checkpoint_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.metrics.routes import reports_of
@@ -24,8 +25,7 @@ from tenax.master.api.models import messages
 from tenax.master.api.models.routes import model_message
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import lists as checkpoint_lists
-from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView
-from tenax.master.store.database.paging import Page
+from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.models import rows as models
 from tenax.master.store.models import versions as model_versions
 from tenax.master.store.models.rows import HeldModel, ModelView
@@ -41,22 +41,37 @@ _ORDERS = {
 }
 
 
-@routes.get("/api/v1/models/{model_name}/versions", "GetModelVersions", allow=Allow.USER)
+@routes.get(
+    "/api/v1/models/{model_name}/versions",
+    "GetModelVersions",
+    allow=Allow.USER,
+    response_model=messages.GetModelVersionsResponse,
+)
 async def get_versions(
     master: MasterDep,
     caller: CallerDep,
     model_name: str,
     window: WindowDep,
     sort_by: Annotated[messages.ModelVersionSortBy, Query()] = messages.ModelVersionSortBy.UNSPECIFIED,
-) -> messages.GetModelVersionsResponse:
+) -> Response:
     """Its versions."""
     async with master.db.snapshot() as conn:
         model = await models.get(conn, await models.id_of(conn, model_name))
         page, pagination = window.of(await model_versions.count(conn, model.id))
-        views = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
-        checkpoints = await _checkpoints(master, conn, views)
-    versions = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in views]
-    return messages.GetModelVersionsResponse(model=model_message(model), model_versions=versions, pagination=pagination)
+        numbers = await model_versions.numbers(
+            conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending
+        )
+
+        async def load(part: Sequence[int]) -> list[tuple[VersionView, CheckpointView]]:
+            views = await model_versions.views(conn, model.id, part)
+            checkpoints = await _checkpoints(master, conn, views)
+            return [(view, checkpoints[view.checkpoint_uuid]) for view in views]
+
+        def render(entry: tuple[VersionView, CheckpointView]) -> bytes:
+            return as_json(_message(caller, model, *entry))
+
+        rendering = Rendering("modelVersions", load, render)
+        return await listed(master, numbers, rendering, pagination, {"model": model_message(model)})
 
 
 @routes.get("/api/v1/models/{model_name}/versions/{version}", "GetModelVersion", allow=Allow.USER)
@@ -138,8 +153,7 @@ async def _response(
 
 
 async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
-    filters = CheckpointFilter(uuids=tuple({view.checkpoint_uuid for view in versions}))
-    views = await checkpoint_lists.page(conn, filters, Page())
+    views = await checkpoint_lists.views(conn, list({view.checkpoint_uuid for view in versions}))
     return {view.uuid: view for view in await with_metrics(master, conn, views)}
 
 

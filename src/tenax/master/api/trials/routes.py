@@ -89,8 +89,13 @@ async def whole_trial(conn: Connection, trial_id: int) -> messages.Trial:
 
 async def whole_trials(conn: Connection, views: Sequence[TrialView]) -> list[messages.Trial]:
     """Trials in the order that is given."""
+    return [trial_message(*entry) for entry in await with_summaries(conn, views)]
+
+
+async def with_summaries(conn: Connection, views: Sequence[TrialView]) -> list[tuple[TrialView, JsonObject]]:
+    """Trials in the order that is given, each with what its metrics come to."""
     summed = await summaries.of_trials(conn, [view.id for view in views])
-    return [trial_message(view, summary_message(summed[view.id])) for view in views]
+    return [(view, summary_message(summed[view.id])) for view in views]
 
 
 def summary_message(summed: Mapping[str, Mapping[str, JsonObject]]) -> JsonObject:

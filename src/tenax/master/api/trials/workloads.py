@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.http.callers import MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials import messages
 from tenax.master.context import Master
 from tenax.master.reading.log_search import timestamp
 from tenax.master.store.checkpoints import lists as checkpoint_lists
-from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView
+from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView, Measured
 from tenax.master.store.database.paging import Page
 from tenax.master.store.metrics import series
 from tenax.master.store.metrics.packing import Floats, Integers
@@ -38,7 +38,12 @@ _CHECKPOINT_PLACE = 3
 _DELETED = ("DELETED",)
 
 
-@routes.get("/api/v1/trials/{trial_id}/workloads", "GetTrialWorkloads", allow=Allow.USER)
+@routes.get(
+    "/api/v1/trials/{trial_id}/workloads",
+    "GetTrialWorkloads",
+    allow=Allow.USER,
+    response_model=messages.GetTrialWorkloadsResponse,
+)
 async def get_workloads(
     master: MasterDep,
     trial_id: int,
@@ -49,34 +54,36 @@ async def get_workloads(
     group: Annotated[str, Query()] = "",
     include_batch_metrics: Annotated[bool, Query()] = False,
     remove_deleted_checkpoints: Annotated[bool, Query()] = False,
-) -> messages.GetTrialWorkloadsResponse:
+) -> Response:
     """By step, or by the value of the metric ``sortKey``, what lacks it last. Only the page is read."""
     async with master.db.snapshot() as conn:
         await trial_lists.owner(conn, trial_id)
         known = {group.name: group for group in await series.groups_of(conn, [trial_id])}
         groups = [known[name] for name in _groups(filter, metric_type, group) if name in known]
         lists = [await _list_of(master, conn, stored, sort_key) for stored in groups]
-        checkpoints: list[CheckpointView] = []
+        checkpoints: list[Measured] = []
         if filter is not messages.WorkloadFilter.VALIDATION and metric_type is messages.MetricType.UNSPECIFIED:
-            views = await checkpoint_lists.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
-            checkpoints = [view for view in views if not (remove_deleted_checkpoints and view.state in _DELETED)]
+            stored_ones = await checkpoint_lists.measured(conn, CheckpointFilter(trial_id=trial_id))
+            checkpoints = [each for each in stored_ones if not (remove_deleted_checkpoints and each.state in _DELETED)]
+            checkpoints.sort(key=lambda checkpoint: (checkpoint.steps_completed, checkpoint.uuid))
         lists.append(_of_checkpoints(checkpoints))
         page, pagination = window.of(sum(len(listing.steps) for listing in lists))
         places = await master.readers.run(_places, lists, window.descending, bool(_metric(sort_key)), page)
-        shown: dict[tuple[int, int], messages.Workload] = {}
-        for number, stored in enumerate(groups):
-            steps = [int(lists[number].steps[place]) for source, place in places if source == number]
-            for report in await _reports(master, conn, stored, steps):
-                shown[number, report.step or 0] = _of_report(report, stored.name, include_batch_metrics)
-    last = len(lists) - 1
-    return messages.GetTrialWorkloadsResponse(
-        workloads=[
-            _of_checkpoint(checkpoints[place]) if source == last else shown[source, int(lists[source].steps[place])]
-            for source, place in places
-            if source == last or (source, int(lists[source].steps[place])) in shown
-        ],
-        pagination=pagination,
-    )
+        last = len(lists) - 1
+
+        async def load(part: Sequence[tuple[int, int]]) -> list[messages.Workload]:
+            shown: dict[tuple[int, int], messages.Workload] = {}
+            for number, stored in enumerate(groups):
+                at = {int(lists[number].steps[place]): place for source, place in part if source == number}
+                for report in await _reports(master, conn, stored, list(at)):
+                    place = at[report.step or 0]
+                    shown[number, place] = _of_report(report, stored.name, include_batch_metrics)
+            place_of = {checkpoints[place].uuid: place for source, place in part if source == last}
+            for view in await checkpoint_lists.views(conn, list(place_of)):
+                shown[last, place_of[view.uuid]] = _of_checkpoint(view)
+            return [shown[row] for row in part if row in shown]
+
+        return await listed(master, places, Rendering("workloads", load, as_json), pagination)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ async def _list_of(master: Master, conn: Connection, group: MetricGroup, sort_ke
     return _List(_ORDER.get(group.name, 2), steps, values)
 
 
-def _of_checkpoints(checkpoints: list[CheckpointView]) -> _List:
+def _of_checkpoints(checkpoints: list[Measured]) -> _List:
     steps = np.array([checkpoint.steps_completed for checkpoint in checkpoints], np.int64)
     return _List(_CHECKPOINT_PLACE, steps, np.full(len(steps), np.nan))
 

@@ -62,6 +62,19 @@ class CheckpointView:
     trained: JsonObject | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One checkpoint, as lists by a metric are sorted."""
+
+    uuid: str
+    trial_id: int | None
+    state: str
+    steps_completed: int
+    reported_at: datetime
+    #: What is known of the validation at its step.
+    metrics: JsonObject | None
+
+
 #: What a list may be ordered by.
 ORDERS: Mapping[str, str] = {
     "uuid": "c.uuid",
@@ -91,19 +104,31 @@ async def count(conn: Connection, filters: CheckpointFilter) -> int:
     return total
 
 
-async def page(
+async def uuids(
     conn: Connection, filters: CheckpointFilter, window: Page, *, order: str = "reported_at", descending: bool = False
-) -> list[CheckpointView]:
-    """A page of those that match."""
+) -> list[str]:
+    """Which are on a page of those that match, in order."""
     direction = "desc" if descending else "asc"
     # Of two that are equally good, the one that was saved first is better, whichever way a metric is good.
     then = "c.reported_at, c.uuid" if order == "metric" else f"c.uuid {direction}"
     text = (
-        f"{Q.columns} {Q.sources} {Q.matching} "
-        f"order by {ORDERS[order]} {direction} nulls last, {then} limit $5 offset $6"
+        f"{Q.uuid} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction} nulls last, {then} limit $5 offset $6"
     )
-    rows = await conn.fetch(text, *astuple(filters), window.limit, window.offset)
-    return [CheckpointView(**row) for row in rows]
+    return [row["uuid"] for row in await conn.fetch(text, *astuple(filters), window.limit, window.offset)]
+
+
+async def measured(conn: Connection, filters: CheckpointFilter) -> list[Measured]:
+    """All that match, in no order, with nothing but what they are sorted by."""
+    text = f"{Q.measured} {Q.sources} {Q.matching}"
+    return [Measured(**row) for row in await conn.fetch(text, *astuple(filters))]
+
+
+async def views(conn: Connection, chosen: Sequence[str]) -> list[CheckpointView]:
+    """Those of the uuids ``chosen`` that are there, in that order."""
+    filters = CheckpointFilter(uuids=tuple(chosen))
+    rows = await conn.fetch(f"{Q.columns} {Q.sources} {Q.matching}", *astuple(filters))
+    by_uuid = {row["uuid"]: CheckpointView(**row) for row in rows}
+    return [by_uuid[uuid] for uuid in chosen if uuid in by_uuid]
 
 
 async def get(conn: Connection, uuid: str) -> CheckpointView:
@@ -123,13 +148,14 @@ async def whole_uuid(conn: Connection, beginning: str) -> str:
     return uuids[0] if len(uuids) == 1 else beginning
 
 
-async def get_all(conn: Connection, uuids: list[str]) -> list[CheckpointView]:
+async def get_all(conn: Connection, chosen: list[str]) -> list[CheckpointView]:
     """These, in their order. Raises NotFound."""
-    views = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
-    missing = next((uuid for uuid in uuids if uuid not in views), None)
-    if missing is not None:
+    there = await views(conn, chosen)
+    if len(there) < len(chosen):
+        known = {view.uuid for view in there}
+        missing = next(uuid for uuid in chosen if uuid not in known)
         raise NotFound(f"checkpoint {missing} not found")
-    return [views[uuid] for uuid in uuids]
+    return there
 
 
 async def needed_by(conn: Connection, uuid: str) -> int | None:

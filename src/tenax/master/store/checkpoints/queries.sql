@@ -349,6 +349,12 @@ select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.
        c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
        d.original_config, s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
 
+-- name: uuid
+select c.uuid
+
+-- name: measured
+select c.uuid, c.trial_id, c.state, c.steps_completed, c.reported_at, v.metrics
+
 -- name: sources
 from checkpoints c
 join tasks k on k.task_id = c.task_id

@@ -3,6 +3,12 @@ select m.id, m.name, m.description, m.notes, m.labels, m.metadata, m.workspace_i
        m.created_at, m.updated_at, m.last_version,
        (select count(*)::int from model_versions v where v.model_id = m.id) as versions
 
+-- name: id
+select m.id
+
+-- name: of_ids
+where m.id = any($1::bigint[])
+
 -- name: sources
 from models m
 join workspaces w on w.id = m.workspace_id
@@ -64,8 +70,11 @@ select v.id, v.model_id, v.version, v.checkpoint_uuid, v.name, v.comment, v.note
        u.username, v.created_at, v.updated_at
 from model_versions v join users u on u.id = v.owner_id
 
--- name: of_model
-where v.model_id = $1
+-- name: version_numbers
+select v.version from model_versions v where v.model_id = $1
+
+-- name: of_numbers
+where v.model_id = $1 and v.version = any($2::integer[])
 
 -- name: count
 select count(*) from model_versions where model_id = $1;

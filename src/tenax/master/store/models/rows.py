@@ -5,7 +5,7 @@ Rules it keeps: a name is unique in the cluster, and never looks like a number, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -105,7 +105,7 @@ ORDERS: Mapping[str, str] = {
     "description": "lower(m.description)",
     "created_at": "m.created_at",
     "updated_at": "m.updated_at",
-    "versions": "versions",
+    "versions": "(select count(*) from model_versions v where v.model_id = m.id)",
     "workspace": "lower(w.name)",
 }
 
@@ -124,25 +124,30 @@ async def count(conn: Connection, filters: ModelFilter) -> int:
     return total
 
 
-async def page(
+async def ids(
     conn: Connection, filters: ModelFilter, window: Page, *, order: str = "id", descending: bool = False
-) -> list[ModelView]:
-    """A page of those that match."""
+) -> list[int]:
+    """Which are on a page of those that match, in order."""
     direction = "desc" if descending else "asc"
     text = (
-        f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction}, m.id {direction} "
-        "limit $11 offset $12"
+        f"{Q.id} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction}, m.id {direction} limit $11 offset $12"
     )
-    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
-    return [ModelView(**row) for row in rows]
+    return [row["id"] for row in await conn.fetch(text, *_parameters(filters), window.limit, window.offset)]
+
+
+async def views(conn: Connection, chosen: Sequence[int]) -> list[ModelView]:
+    """Those of the models ``chosen`` that are there, in that order."""
+    rows = await conn.fetch(f"{Q.columns} {Q.sources} {Q.of_ids}", list(chosen))
+    by_id = {row["id"]: ModelView(**row) for row in rows}
+    return [by_id[number] for number in chosen if number in by_id]
 
 
 async def get(conn: Connection, model_id: int) -> ModelView:
     """Raises NotFound."""
-    views = await page(conn, ModelFilter(id=model_id), Page())
-    if not views:
+    there = await views(conn, [model_id])
+    if not there:
         raise NotFound(f"model {model_id} not found")
-    return views[0]
+    return there[0]
 
 
 async def id_of(conn: Connection, name_or_number: str) -> int:

@@ -6,7 +6,7 @@ without gaps and never again, so that a number always means the same files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,14 +61,20 @@ async def count(conn: Connection, model_id: int) -> int:
     return total
 
 
-async def page(
+async def numbers(
     conn: Connection, model_id: int, window: Page, *, order: str = "version", descending: bool = False
-) -> list[VersionView]:
-    """A page of a model's versions."""
+) -> list[int]:
+    """Which of a model's versions are on a page, in order."""
     direction = "desc" if descending else "asc"
-    columns, order_by = f"{Q.version_columns} {Q.of_model}", ORDERS[order]
-    text = f"{columns} order by {order_by} {direction}, v.version {direction} limit $2 offset $3"
-    return [VersionView(**row) for row in await conn.fetch(text, model_id, window.limit, window.offset)]
+    text = f"{Q.version_numbers} order by {ORDERS[order]} {direction}, v.version {direction} limit $2 offset $3"
+    return [row["version"] for row in await conn.fetch(text, model_id, window.limit, window.offset)]
+
+
+async def views(conn: Connection, model_id: int, chosen: Sequence[int]) -> list[VersionView]:
+    """Those of the versions ``chosen`` that are there, in that order."""
+    rows = await conn.fetch(f"{Q.version_columns} {Q.of_numbers}", model_id, list(chosen))
+    by_number = {row["version"]: VersionView(**row) for row in rows}
+    return [by_number[number] for number in chosen if number in by_number]
 
 
 async def get(conn: Connection, model_id: int, version: int) -> VersionView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -108,10 +108,10 @@ async def count(conn: Connection, experiment_id: int, states: list[str] | None) 
     return total
 
 
-async def page(
+async def ids(
     conn: Connection, experiment_id: int, states: list[str] | None, window: Page, *, order: str, descending: bool
-) -> list[TrialView]:
-    """A page of an experiment's trials."""
+) -> list[int]:
+    """Which of an experiment's trials are on a page, in order."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
         f"select t.id {_MATCHING} order by {ORDERS[order]} {direction} nulls last, t.id {direction} limit $3 offset $4",
@@ -120,13 +120,13 @@ async def page(
         window.limit,
         window.offset,
     )
-    return await views(conn, [row["id"] for row in rows])
+    return [row["id"] for row in rows]
 
 
-async def views(conn: Connection, ids: list[int]) -> list[TrialView]:
-    """Those of ``ids`` that are there, in that order."""
-    by_id = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [by_id[number] for number in ids if number in by_id]
+async def views(conn: Connection, chosen: Sequence[int]) -> list[TrialView]:
+    """Those of ``chosen`` that are there, in that order."""
+    by_id = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, list(chosen))}
+    return [by_id[number] for number in chosen if number in by_id]
 
 
 async def get(conn: Connection, trial_id: int) -> TrialView:
