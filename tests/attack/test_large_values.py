@@ -11,11 +11,12 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Caller
 from tenax.master.api.checkpoints import lists as checkpoint_lists
 from tenax.master.api.http import paging
+from tenax.master.store.checkpoints import rows
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.wire.message import Message
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
-from tests.kits.master.checkpoints import UUID, report
+from tests.kits.master.checkpoints import UUID, report, stored_files
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.rows import add_trial
 
@@ -300,3 +301,25 @@ async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: py
         assert (len(entries), len(set(entries)), total) == (6, 6, 6), path
         assert pages > 1, path
     assert "MainThread" not in threads
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_MAX_FILES", 5), ("_MAX_FILES_BYTES", 120)])
+async def test_files_that_lie_on_the_disk(
+    api: Api, run: Running, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    """What a task wrote beside its checkpoint is counted, and listed as far as a report may: by all who look at it."""
+    await report(run)
+    folder = stored_files(api)
+    for number in range(20):
+        (folder / f"more-{number:02}").write_bytes(b"data")
+    monkeypatch.setattr(rows, limit, value)
+    for globs, size in (([], 21 * 4 + 2), (["more-0*"], 11 * 4 + 2)):
+        body: JsonObject = {"checkpointUuids": [UUID], "checkpointGlobs": globs}
+        reply = await api.user.post("/api/v1/checkpoints/rm", body)
+        assert reply.status_code == 200, reply.text[:300]
+        found = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+        assert {"weights/", "weights/w.bin"} <= set(found["resources"])
+        assert 3 <= len(found["resources"]) <= 8, found["resources"]
+        assert found["state"] == "STATE_PARTIALLY_DELETED"
+        async with api.master.db.connection() as conn:
+            assert await conn.fetchval("select size_bytes from checkpoints") == size

@@ -104,7 +104,7 @@ async def upload_abandoned(conn: Connection, task: TaskOf, uuid: str) -> None:
 async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left of a checkpoint after a (partial) delete. Raises NotFound, InvalidInput (it is registered)."""
     before = await checkpoints.get(conn, uuid)
-    if before.resources != resources:
+    if before.resources != checkpoints.kept_files(resources, before.resources):
         await checkpoints.check_none_registered(conn, [uuid])
     if not resources:
         await gc.drop_removal(conn, uuid)

@@ -7,6 +7,7 @@ of a model is never deleted.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,7 +22,8 @@ from tenax.master.store.database.queries import existing, load, row_as
 Q = load("checkpoints")
 
 _STATES = ("ACTIVE", "COMPLETED", "ERROR")
-#: Of a checkpoint: every list of them has all that is said about each.
+#: Of a checkpoint: every list of them has all that is said about each. A report of more is refused; of what is on a
+#: disk already, `kept_files` are listed.
 _MAX_FILES, _MAX_FILES_BYTES, _MAX_METADATA_BYTES, _MAX_PLACE_BYTES = 20_000, 1 << 20, 256 * 1024, 16 * 1024
 
 
@@ -104,11 +106,31 @@ def _check_metadata(metadata: JsonObject) -> None:
 
 
 def _check_files(uuid: str, resources: dict[str, int]) -> None:
-    if len(resources) > _MAX_FILES or len(msgspec.json.encode(resources)) > _MAX_FILES_BYTES:
+    if _are_too_many(resources):
         raise InvalidInput(
             f"checkpoint {uuid} has {len(resources)} files, and at most {_MAX_FILES} are taken, in a list of at most "
             f"{_MAX_FILES_BYTES} bytes: put many small ones into one archive"
         )
+
+
+def kept_files(resources: dict[str, int], known: Collection[str]) -> dict[str, int]:
+    """As many of these files as a checkpoint may have: those that are ``known`` first, then others as they come."""
+    if not _are_too_many(resources):
+        return resources
+    kept: dict[str, int] = {}
+    size = len("{}")
+    for name in itertools.chain((name for name in known if name in resources), resources):
+        if name in kept:
+            continue
+        size += len(msgspec.json.encode({name: resources[name]})) - 1
+        if len(kept) == _MAX_FILES or size > _MAX_FILES_BYTES:
+            break
+        kept[name] = resources[name]
+    return kept
+
+
+def _are_too_many(resources: dict[str, int]) -> bool:
+    return len(resources) > _MAX_FILES or len(msgspec.json.encode(resources)) > _MAX_FILES_BYTES
 
 
 async def get(conn: Connection, uuid: str) -> CheckpointRow:
@@ -130,10 +152,12 @@ async def is_in_doubt(conn: Connection, uuid: str) -> bool:
 async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound.
 
-    A DELETED one keeps the list of what it had, with no bytes.
+    A DELETED one keeps the list of what it had, with no bytes. Of too many files `kept_files` are listed, and the bytes
+    of all count.
     """
     before = row_as(CheckpointRow, await _locked(conn, uuid))
     size = sum(resources.values())
+    resources = kept_files(resources, before.resources)
     if not resources:
         state, resources = "DELETED", dict(before.resources)
     elif resources != before.resources:
