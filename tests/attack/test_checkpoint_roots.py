@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from tenax.agent.app import directory_lock
-from tenax.errors import NotNow
+from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
+from tenax.master.checkpoints.archive import Form, packed
 from tenax.master.checkpoints.files import CheckpointPlace, delete_checkpoint, files_of
 from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.users.rows import FileOwner
-from tenax.storage.port import claimed_id
+from tenax.storage.port import EVERYTHING, StorageFailed, claimed_id
 from tenax.storage.private_directory import mark_private
 from tests.kits.api import Api, settings_in
 from tests.kits.master.attempts import Running, running
@@ -31,6 +31,7 @@ from tests.kits.rows import add_trial, run_attempt
 __all__ = ["context"]
 
 VICTIM = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c00ff"
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user")
 
 
 async def stored_at(api: Api, place: Path, **more: str) -> Running:
@@ -262,16 +263,81 @@ async def test_files_of_another_user_of_the_system_are_left_alone(api: Api, cont
 
 
 @pytest.mark.parametrize("trace", ["{}", ".{}.partial"])
-def test_what_a_task_has_made_is_its_own_whoever_owns_it_by_now(tmp_path: Path, trace: str) -> None:
-    """A user who was linked with a uid later, or with another one, still deletes what was saved before."""
-    uuid = claimed_id("of the owner alone")
+def test_a_name_of_ones_own_for_the_directory_of_another(tmp_path: Path, trace: str) -> None:
+    """Whoever owns the directory in which others save renames what is there to a UUID that they alone can report."""
+    uuid = claimed_id("of the thief alone")
+    place = CheckpointPlace(str(tmp_path), owner=FileOwner(frozenset({os.getuid() + 1}), frozenset()))
+    secret = secret_in(tmp_path, trace.format(uuid))
+    with pytest.raises(NotNow if trace == "{}" else NotFound):
+        files_of(place, uuid)
+    with pytest.raises(NotNow, match=f"belongs to uid {os.getuid()}"):
+        delete_checkpoint(place, uuid)
+    assert secret.exists()
+
+
+@as_root
+@pytest.mark.parametrize("private", ["key.txt", "sub/", "sub/below/key.txt"])
+def test_files_of_another_inside_of_ones_own_checkpoint(tmp_path: Path, private: str) -> None:
+    """Moved there from where both may write, or saved there by the other: the master reads them for nobody."""
+    inside = tmp_path / UUID / private
+    folder = inside if private.endswith("/") else inside.parent
+    folder.mkdir(parents=True)
+    file = folder / "key.txt"
+    file.write_text("geheim")
+    (tmp_path / UUID / "own.bin").touch()
+    stranger = folder if private.endswith("/") else file
+    stranger.chmod(0o700)
+    for path in (tmp_path, *(tmp_path / UUID).rglob("*"), tmp_path / UUID):
+        os.chown(path, 4001, 4001)
+    os.chown(stranger, 4002, 4002)
     place = CheckpointPlace(str(tmp_path), owner=FileOwner(frozenset({4001}), frozenset()))
-    for name, left in ((uuid, False), (UUID, True)):
-        folder = tmp_path / trace.format(name)
-        folder.mkdir()
-        with contextlib.suppress(NotNow):
-            delete_checkpoint(place, name)
-        assert folder.exists() is left
+    with pytest.raises(NotNow, match="belongs to uid 4002"):
+        files_of(place, UUID)
+    with pytest.raises(NotNow, match="belongs to uid 4002"):
+        list(packed(place, UUID, Form.TAR))
+    # What everybody may read, its owner may, too.
+    stranger.chmod(0o755)
+    assert list(packed(place, UUID, Form.TAR))
+    if stranger.is_dir():
+        for globs in (("sub/key.txt",), EVERYTHING):
+            with pytest.raises(StorageFailed, match="belongs to uid 4002"):
+                delete_checkpoint(place, UUID, globs)
+        assert list(tmp_path.rglob("key.txt"))
+    else:
+        # Whoever owns a directory deletes what is in it.
+        assert delete_checkpoint(place, UUID) == {}
+
+
+async def test_the_tensorboard_directory_of_another(api: Api, context: PassContext, tmp_path: Path) -> None:
+    """Renamed to that of an experiment of one's own."""
+    await stored_at(api, tmp_path / "checkpoints")
+    secret = secret_in(tmp_path / "checkpoints" / str(api.master.cluster.cluster_id) / "tensorboard/experiment", "1")
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from checkpoints")
+        second = await add_trial(conn, 1, 2)
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+        await conn.execute("update users set agent_uid = $1 where username = 'admin'", os.getuid())
+    trial = secret_in(secret.parent / "trial", str(second))
+    assert (await api.user.delete("/api/v1/experiments/1/tensorboard-files")).status_code == 200
+    assert (await api.user.post("/api/v1/runs/delete", {"runIds": [second]})).status_code == 200
+    assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
+    await make_pass(api, context)
+    assert secret.exists()
+    assert trial.exists()
+
+
+async def test_what_was_saved_before_another_link_is_its_users(api: Api, context: PassContext) -> None:
+    """But for a uid that was somebody else's, too."""
+    _, folder = await ended(api)
+    for last, status in (("admin", 400), ("determined", 200)):
+        async with api.master.db.transaction() as conn:
+            await conn.execute("update users set agent_uid = null")
+            await conn.execute("delete from user_uids where user_id <> 2 or uid <> $1", os.getuid())
+            for user, uid in ((last, os.getuid()), ("determined", os.getuid()), ("determined", 4002), ("admin", 4003)):
+                await conn.execute("update users set agent_uid = $2 where username = $1", user, uid)
+        assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == status
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 200
+    assert not folder.exists()
 
 
 async def test_an_upload_is_not_taken_over_before_its_announcement_came(api: Api) -> None:

@@ -1,6 +1,7 @@
 """A checkpoint as one archive, piece by piece: tar, tar compressed with gzip, or zip. Blocking: read it in a thread.
 
-Nothing is opened through a link. A link that stays inside the checkpoint is packed as a link, another one is left out.
+Nothing is opened through a link, and no file is sent that the checkpoint's owner may not read. A link that stays inside
+the checkpoint is packed as a link, another one is left out.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def packed(place: CheckpointPlace, checkpoint: str, form: Form) -> Iterator[byte
     with opened_checkpoint(place, checkpoint) as folder:
         outbox = _Outbox()
         with closing(_packer(outbox, form)) as packer:
-            yield from _fill(folder, packer, outbox)
+            yield from _fill(folder, packer, outbox, place)
         yield outbox.take()
 
 
@@ -175,14 +176,14 @@ def _packer(outbox: _Outbox, form: Form) -> _Packer:
     return _Zip(outbox) if form is Form.ZIP else _Tar(outbox, compressed=form is Form.TGZ)
 
 
-def _fill(folder: int, packer: _Packer, outbox: _Outbox) -> Iterator[bytes]:
-    for path, name, parent in entries_of(folder):
-        for _ in _add(packer, path, name, parent):
+def _fill(folder: int, packer: _Packer, outbox: _Outbox, place: CheckpointPlace) -> Iterator[bytes]:
+    for path, name, parent in entries_of(folder, place):
+        for _ in _add(packer, path, name, parent, place):
             if outbox.size >= _PIECE:
                 yield outbox.take()
 
 
-def _add(packer: _Packer, path: str, name: str, parent: int) -> Iterator[None]:
+def _add(packer: _Packer, path: str, name: str, parent: int, place: CheckpointPlace) -> Iterator[None]:
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         packer.folder(path, status)
@@ -192,7 +193,9 @@ def _add(packer: _Packer, path: str, name: str, parent: int) -> Iterator[None]:
             packer.link(path, status, target)
     elif stat.S_ISREG(status.st_mode):
         with open(os.open(name, _READ, dir_fd=parent), "rb", buffering=0) as content:
-            yield from packer.file(path, os.fstat(content.fileno()), content)
+            opened = os.fstat(content.fileno())
+            place.check_readable(path, opened)
+            yield from packer.file(path, opened, content)
     yield
 
 

@@ -7,9 +7,9 @@ Users say where their checkpoints are, and the master may read and delete more t
 - there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
 - below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
   directory to the next; a link inside a checkpoint is deleted or packed as a link;
-- of a user who is linked with a uid it touches that uid's directories alone, of others none that is such a user's: a
-  UUID is no secret to whoever can list the storage, and a task reports any. But for a UUID that its task has proved to
-  have made (`tenax.storage.port.claimed_id`): what has its name is that task's, whoever owns it by now;
+- of a user who is linked with a uid it reads what belongs to that uid, or to one that was theirs alone, or what
+  everybody may read, and deletes from directories of these uids; of others it touches nothing that is such a user's. A
+  name proves nothing: whoever owns the directory around it gives it to any directory, whose files stay its owner's;
 - a checkpoint is renamed before it is deleted: nobody finds half of one;
 - what is nested deeper than `MAX_DEPTH`, or has more than `MAX_ENTRIES`, is left to a task on an agent: here it would
   take the files and the memory of everybody.
@@ -32,7 +32,7 @@ from tenax.errors import NotFound, NotNow
 from tenax.master.store.users.rows import FileOwner
 from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.globs import matching
-from tenax.storage.port import EVERYTHING, StorageFailed, is_claimed
+from tenax.storage.port import EVERYTHING, StorageFailed
 from tenax.storage.private_directory import CHECKPOINTS, is_inside_private, is_private
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CheckpointPlace:
 
     root: str
     below: tuple[str, ...] = ()
-    #: Of a checkpoint there; None: whose files these are is not asked.
+    #: Of the files there that are asked for; None: whose they are is not asked.
     owner: FileOwner | None = None
 
     def __str__(self) -> str:
@@ -82,13 +82,32 @@ class CheckpointPlace:
                     raise NotNow(f"{name} in {self} is no directory: it leads elsewhere and is left alone") from None
                 if is_private(way[-1]):
                     raise _private(f"{name} in {self}")
-                uid = os.fstat(way[-1]).st_uid
-                if self.owner is not None and not self.owner.owns(uid) and not _is_made_by_its_task(name):
-                    raise NotNow(f"{name} in {self} belongs to uid {uid}, which is not its owner's here: left alone")
             yield way[-1]
         finally:
             for descriptor in reversed(way):
                 os.close(descriptor)
+
+    @contextmanager
+    def opened_own(self, *further: str) -> Iterator[int]:
+        """A directory below it, if it is its owner's. Raises NotNow, NotFound."""
+        with self.opened(*further) as folder:
+            uid = os.fstat(folder).st_uid
+            if not self.is_own(uid):
+                raise NotNow(f"{further[-1]} in {self} belongs to uid {uid}, which is not its owner's here: left alone")
+            yield folder
+
+    def is_own(self, uid: int) -> bool:
+        """Whether files of a user of the operating system are the owner's, or that is not asked."""
+        return self.owner is None or self.owner.owns(uid)
+
+    def check_readable(self, path: str, status: os.stat_result) -> None:
+        """Raises NotNow for a file or a directory that is not the owner's, and not for everybody to read."""
+        everybody = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else 0)
+        if not self.is_own(status.st_uid) and status.st_mode & everybody != everybody:
+            raise NotNow(
+                f"{path!r} in it belongs to uid {status.st_uid}, who alone may read it, and which is not the "
+                "checkpoint's owner's here: it is not sent"
+            )
 
 
 def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
@@ -101,21 +120,21 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
         if tuple(globs) == EVERYTHING:
             folders = (name, *_traces_of(name))
             for each in folders:
-                with suppress(NotFound), place.opened(each):
+                with suppress(NotFound), place.opened_own(each):
                     pass  # Refused where it is a link, private, or a stranger's.
-            deleted = [_delete_folder(each, base) for each in folders]
+            deleted = [_delete_folder(each, base, place) for each in folders]
             return {} if any(deleted) else None
         try:
-            with place.opened(name) as folder:
-                files = _listing(folder)
+            with place.opened_own(name) as folder:
+                files = _listing(folder, place)
                 matched = matching(files, globs)
                 left = {path: size for path, size in files.items() if path not in matched}
                 if any(not path.endswith("/") for path in left):
-                    _delete_paths(folder, sorted(matched, reverse=True))
+                    _delete_paths(folder, sorted(matched, reverse=True), place)
                     return {as_text(path): size for path, size in left.items()}
         except NotFound:
             return None
-        _delete_folder(name, base)
+        _delete_folder(name, base, place)
         return {}
 
 
@@ -126,7 +145,7 @@ def files_of(place: CheckpointPlace, checkpoint: str) -> Files:
     """
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be read"), opened_checkpoint(place, name) as folder:
-        return {as_text(path): size for path, size in _listing(folder).items()}
+        return {as_text(path): size for path, size in _listing(folder, place, to_read=True).items()}
 
 
 def as_text(name: str) -> str:
@@ -139,7 +158,7 @@ def opened_checkpoint(place: CheckpointPlace, checkpoint: str) -> Iterator[int]:
     """The directory of a checkpoint as an open descriptor. Raises NotFound, NotNow."""
     name = _checked(checkpoint)
     try:
-        with place.opened(name) as folder:
+        with place.opened_own(name) as folder:
             yield folder
     except NotFound:
         raise NotFound(f"files of checkpoint {name} not found: they are not in {place} any more") from None
@@ -157,7 +176,9 @@ def delete_tensorboard(
     with _explained(place, f"the TensorBoard files of experiment {experiment_id} cannot be deleted"):
         try:
             with place.opened(*above) as folder:
-                return _delete_folder(last, folder)
+                with suppress(NotFound), place.opened_own(*above, last):
+                    pass  # Refused where it is a stranger's.
+                return _delete_folder(last, folder, place)
         except NotFound:
             return False
 
@@ -166,11 +187,6 @@ def is_empty(place: CheckpointPlace) -> bool:
     """Whether nothing at all is there, as in the directory of a file system that is not mounted. Raises NotNow."""
     with _explained(place, "the storage cannot be read"), place.opened() as base:
         return not os.listdir(base)
-
-
-def _is_made_by_its_task(name: str) -> bool:
-    """Of the directory of a checkpoint, or of what an upload or a deletion that broke off has left."""
-    return any(map(is_claimed, name.strip(".").split(".")))
 
 
 def _checked(checkpoint: str) -> str:
@@ -207,7 +223,7 @@ def _opened(path: str, flags: int, shown: str, parent: int | None = None) -> int
         raise
 
 
-def _delete_folder(name: str, parent: int) -> bool:
+def _delete_folder(name: str, parent: int, place: CheckpointPlace) -> bool:
     """Delete a directory with all that is in it; False: it is not there. Raises NotNow for anything else."""
     try:
         mode = os.lstat(name, dir_fd=parent).st_mode
@@ -218,26 +234,36 @@ def _delete_folder(name: str, parent: int) -> bool:
     hidden = name if name.startswith(".") else half_deleted(name)
     if hidden != name:
         with suppress(FileNotFoundError):
-            _delete_tree(hidden, parent, 0)
+            _delete_tree(hidden, parent, place)
         os.rename(name, hidden, src_dir_fd=parent, dst_dir_fd=parent)
-    _delete_tree(hidden, parent, 0)
+    _delete_tree(hidden, parent, place)
     return True
 
 
-def _delete_tree(name: str, parent: int, depth: int) -> None:
+def _delete_tree(name: str, parent: int, place: CheckpointPlace, depth: int = 0) -> None:
     """Raises OSError, StorageFailed."""
     _check_depth(depth)
     folder = os.open(name, _NO_LINK, dir_fd=parent)
     try:
         with os.scandir(folder) as entries:
-            for entry in list(entries):
+            inside = list(entries)
+        if inside:
+            _check_may_change(name, folder, place)
+            for entry in inside:
                 if entry.is_dir(follow_symlinks=False):
-                    _delete_tree(entry.name, folder, depth + 1)
+                    _delete_tree(entry.name, folder, place, depth + 1)
                 else:
                     os.unlink(entry.name, dir_fd=folder)
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=parent)
+
+
+def _check_may_change(name: str, folder: int, place: CheckpointPlace) -> None:
+    # What lies in a directory is deleted by whoever owns the directory.
+    uid = os.fstat(folder).st_uid
+    if not place.is_own(uid):
+        raise StorageFailed(f"the directory {name!r} in it belongs to uid {uid}, which is not its owner's here")
 
 
 def _check_depth(depth: int) -> None:
@@ -247,14 +273,15 @@ def _check_depth(depth: int) -> None:
         )
 
 
-def entries_of(folder: int) -> Iterator[tuple[str, str, int]]:
+def entries_of(folder: int, place: CheckpointPlace) -> Iterator[tuple[str, str, int]]:
     """Everything below an open directory, by path: path, name, and the open directory that it is in.
 
-    No link is followed. Raises StorageFailed for more than the master goes through.
+    No link is followed. Raises StorageFailed for more than the master goes through, NotNow for a stranger's directory.
     """
     count = 0
     for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
         _check_depth(0 if base == "." else base.count("/"))
+        place.check_readable(base, os.fstat(descriptor))
         folders.sort()
         prefix = "" if base == "." else base.removeprefix("./") + "/"
         count += len(folders) + len(files)
@@ -264,14 +291,19 @@ def entries_of(folder: int) -> Iterator[tuple[str, str, int]]:
             yield prefix + name, name, descriptor
 
 
-def _listing(folder: int) -> Files:
-    """Everything below an open directory: files and links with their bytes, directories as ``name/`` with 0."""
+def _listing(folder: int, place: CheckpointPlace, *, to_read: bool = False) -> Files:
+    """Everything below an open directory: files and links with their bytes, directories as ``name/`` with 0.
+
+    Raises NotNow for what the owner may not read; ``to_read``: files, too.
+    """
     listed: Files = {}
-    for path, name, parent in entries_of(folder):
+    for path, name, parent in entries_of(folder, place):
         try:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             continue
+        if to_read and stat.S_ISREG(status.st_mode):
+            place.check_readable(path, status)
         if stat.S_ISDIR(status.st_mode):
             listed[f"{path}/"] = 0
         else:
@@ -279,7 +311,7 @@ def _listing(folder: int) -> Files:
     return listed
 
 
-def _delete_paths(folder: int, paths: Sequence[str]) -> None:
+def _delete_paths(folder: int, paths: Sequence[str], place: CheckpointPlace) -> None:
     """Delete these, what lies in a directory before the directory."""
     for path in paths:
         *way, name = path.rstrip("/").split("/")
@@ -288,6 +320,7 @@ def _delete_paths(folder: int, paths: Sequence[str]) -> None:
             for part in way:
                 opened.append(os.open(part, _NO_LINK, dir_fd=opened[-1] if opened else folder))
             parent = opened[-1] if opened else folder
+            _check_may_change("/".join(way) or ".", parent, place)
             if path.endswith("/"):
                 os.rmdir(name, dir_fd=parent)
             else:

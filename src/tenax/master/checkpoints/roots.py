@@ -39,7 +39,7 @@ class CheckpointRoots:
         """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
 
         ``reported``: by its task; None: where it was ``configured`` for its experiment. ``owner``: whose files
-        the checkpoint's are on disk; None where a name below the storage cannot be somebody else's.
+        these are on disk; None: that is not asked.
         """
         storage = reported or configured or self.clusters
         if not storage:

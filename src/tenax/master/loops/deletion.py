@@ -150,7 +150,7 @@ def _delete_tensorboard(left: Remains, experiment_id: int, roots: CheckpointRoot
     """Delete what TensorBoard wrote. Raises StorageFailed, NotNow."""
     own = configured_place(left.config)
     if own is not None:
-        delete_tensorboard(roots.place_of(None, own, None), left.cluster_id, experiment_id)
+        delete_tensorboard(roots.place_of(None, own, left.owner), left.cluster_id, experiment_id)
 
 
 async def _leave_tensorboard_to_a_task(

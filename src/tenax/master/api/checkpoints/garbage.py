@@ -25,6 +25,7 @@ from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints.gc import GcInputs
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.users import rows as users
 from tenax.storage.port import StorageFailed
 from tenax.storage.registry import is_reachable_by_agents
 from tenax.wire.message import Empty, rfc3339
@@ -113,13 +114,14 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
         experiment = await experiments.get(conn, experiment_id)
         caller.may_change(experiment.owner_id, f"experiment {experiment_id}")
         config = (await experiments.plan(conn, experiment_id)).config
+        owner = await users.file_owner(conn, experiment.owner_id, elsewhere=experiment.unmanaged)
     if experiment.state not in ENDED:
         raise NotNow(f"experiment {experiment_id} still writes TensorBoard files: cancel or kill it first")
     own, roots = configured_place(config), master.checkpoint_roots
     cluster_id = str(master.cluster.cluster_id)
     try:
         await anyio.to_thread.run_sync(
-            lambda: delete_tensorboard(roots.place_of(None, own, None), cluster_id, experiment_id)
+            lambda: delete_tensorboard(roots.place_of(None, own, owner), cluster_id, experiment_id)
         )
     except (NotNow, StorageFailed):
         if own is None or not is_reachable_by_agents(own):

@@ -283,7 +283,7 @@ async def _delete_tensorboard(master: Master, files: _Files) -> str:
     run, own = files.run, files.configured
 
     def delete() -> None:
-        delete_tensorboard(files.roots.place_of(None, own, None), files.cluster_id, run.experiment_id, run.id)
+        delete_tensorboard(files.roots.place_of(None, own, files.owner), files.cluster_id, run.experiment_id, run.id)
 
     try:
         await anyio.to_thread.run_sync(delete)

@@ -16,8 +16,10 @@ select id, username, display_name, admin, active, remote, password_hash, agent_u
 from users where lower(username) = lower($1);
 
 -- name: file_owner
--- In a workspace that is linked with a uid everyone's tasks run as that.
+-- In a workspace that is linked with a uid everyone's tasks run as that. `before`: what was this user's, and nobody else's.
 select (select agent_uid from users where id = $1) as own,
+       array(select uid from user_uids u where user_id = $1
+             and not exists (select 1 from user_uids o where o.uid = u.uid and o.user_id <> u.user_id)) as before,
        array(select agent_uid from users where agent_uid is not null and id is distinct from $1) as others,
        array(select agent_uid from workspaces where agent_uid is not null) as shared;
 

@@ -163,7 +163,7 @@ async def file_owner(conn: Connection, user_id: int | None, *, elsewhere: bool) 
     shared = frozenset(row["shared"])
     others = frozenset(row["others"]) - shared - {row["own"]}
     if row["own"] is not None:
-        return FileOwner(shared | {row["own"]}, others)
+        return FileOwner(shared | {row["own"], *row["before"]}, others)
     return FileOwner(shared if elsewhere and others else None, others)
 
 
