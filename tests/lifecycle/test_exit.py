@@ -12,6 +12,7 @@ from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import (
+    MAX_FULL_DISKS,
     TrialAttempt,
     TrialExit,
     TrialState,
@@ -25,6 +26,7 @@ from tenax.lifecycle.trial import (
 CLEAN = Ending(code=0)
 FAILED = Ending(code=1, reason="your code raised ValueError")
 LOST = Ending(platform=True, reason="node lost")
+FULL = Ending(code=3, platform=True, disk_full=True, reason="no room")
 ENDED_BY_US = Ending(signal=9, requested=True)
 PLAIN = TrialAttempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
 
@@ -73,6 +75,21 @@ def test_what_the_platform_ends_within_a_minute_waits_longer_each_time() -> None
     holds = [verdict(ending=LOST, lasted=False, setbacks=n).hold_s for n in (0, 1, 2, 3, 20)]
     assert holds == [0.0, 0.5, 1.0, 2.0, 60.0]
     assert verdict(ending=LOST, lasted=True, setbacks=5).hold_s == 0.0
+
+
+@pytest.mark.parametrize("lasted", [False, True])
+@pytest.mark.parametrize("max_restarts", [0, 2])
+def test_failures_on_a_full_disk_do_not_go_on_for_ever(lasted: bool, max_restarts: int) -> None:
+    """The trial itself may fill it, where nobody finds that: of five in a row the last counts, whatever the length."""
+    after, runs = verdict(ending=FULL, lasted=lasted, max_restarts=max_restarts), 1
+    while after.state is TrialState.ACTIVE:
+        assert runs < MAX_FULL_DISKS * (max_restarts + 1)
+        runs += 1
+        kept = {"restarts": after.restarts, "setbacks": after.setbacks}
+        after = verdict(ending=FULL, lasted=lasted, max_restarts=max_restarts, **kept)
+    assert (runs, after.state) == (MAX_FULL_DISKS * (max_restarts + 1), TrialState.ERROR)
+    assert "5 runs in a row" in after.reason
+    assert "no room" in after.reason
 
 
 def test_a_preemption_that_meets_a_stop_ends_as_the_stop() -> None:
@@ -125,6 +142,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
             signal=st.sampled_from([None, 9, 15]),
             platform=st.booleans(),
             requested=st.booleans(),
+            disk_full=st.booleans(),
         ),
         preemption=st.sampled_from(Preemption),
         restarts=st.integers(0, 7),
@@ -134,6 +152,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         no_retry=st.none() | st.just("policy"),
         nowhere=st.none() | st.just("every machine is excluded"),
         repeats=st.none() | st.just("KeyError in code/train.py, line 12"),
+        setbacks=st.integers(0, 7),
     )
 )
 def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: TrialAttempt) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tenax.lifecycle.container import ContainerState, Ending
+from tenax.lifecycle.trial import MAX_FULL_DISKS
+from tenax.master.agents import hub
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import MemberReport
 from tenax.master.store.database.connection import Database
+from tenax.wire.agents import ContainerReport, Exit
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
 
@@ -67,3 +70,22 @@ async def test_a_member_that_fails_ends_one_that_has_not_started(database: Datab
         )
         assert await conn.fetchval("select state from allocations") == "TERMINATED"
         assert await conn.fetchval("select restarts from trials") == 1
+
+
+async def test_failures_on_a_full_disk_are_counted_in_the_end(database: Database) -> None:
+    """Its agent says so each time: of five in a row the last counts, though each ran for long."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        trial = await add_trial(conn, await add_experiment(conn, config={"max_restarts": 0}))
+    for run in range(1, MAX_FULL_DISKS + 1):
+        async with database.transaction() as conn:
+            await conn.execute("delete from slots_in_use")
+            attempt = await run_attempt(conn, trial, ("a1",))
+            await conn.execute("update allocations set ready_at = now() - interval '1 hour'")
+        reported = Exit(code=3, reason="the disk is full", platform=True, disk_full=True)
+        report = ContainerReport(attempt.containers[0], "", 1, "exited", exit=reported)
+        async with database.transaction() as conn:
+            members = [MemberReport(attempt.containers[0], ContainerState.TERMINATED, hub._ending(report))]
+            await allocation_events.members_reported(conn, members)
+            row = await conn.fetchrow("select state, restarts, setbacks from trials where id = $1", trial)
+        assert tuple(row) == (("ACTIVE", 0, run) if run < MAX_FULL_DISKS else ("ERROR", 0, 0))

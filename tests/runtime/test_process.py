@@ -140,7 +140,7 @@ class TestProcess(RealRuntimeKit):
             go.touch()
             status = await until_exited(runtime, task_spec.container_id)
             assert status.exit is not None
-            assert (status.exit.platform, status.exit.code) == (not own, 1)
+            assert (status.exit.platform, status.exit.disk_full, status.exit.code) == (not own, not own, 1)
             assert f"the disk of {disk}/agent/containers on the agent's machine is full" in status.exit.reason
             assert ("with its own files" in status.exit.reason) is own
             await bench.clean()

@@ -49,6 +49,8 @@ class Ending:
     platform: bool = False
     #: We asked for it.
     requested: bool = False
+    #: Its program failed by itself while its agent's disk was full, which excuses it only so often.
+    disk_full: bool = False
 
     @property
     def clean(self) -> bool:

@@ -10,12 +10,14 @@ Rules it keeps:
 - Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, with no step between, is
   the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
+- A failure on a full disk is the platform's, as others may have filled it; of so many in a row (`MAX_FULL_DISKS`) the
+  last counts, since the trial itself may fill it, for a moment and where nobody finds its files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tenax.backoff import Backoff
@@ -43,6 +45,9 @@ class Wish(str, Enum):
 
 #: Between attempts that the platform ends within a minute, and counts none of: nobody lives on such ends.
 _SETBACKS = Backoff(first=0.5, ceiling=60.0)
+
+#: Failures in a row on a full disk, of which the last counts; however long each ran.
+MAX_FULL_DISKS = 5
 
 WISH_ORDER = {wish: place for place, wish in enumerate(Wish)}
 
@@ -97,7 +102,7 @@ class TrialAttempt:
     ran: bool = True
     #: It ran for a minute, at least.
     lasted: bool = True
-    #: Attempts in a row before this one that the platform ended within a minute.
+    #: Attempts in a row before this one that the platform ended within a minute, or at any time by a full disk.
     setbacks: int = 0
 
 
@@ -111,7 +116,7 @@ class TrialVerdict:
     reason: str
     #: For the search; None while the trial goes on.
     exit: TrialExit | None
-    #: Attempts in a row, this one included, that the platform ended within a minute.
+    #: Attempts in a row, this one included, that the platform ended within a minute, or at any time by a full disk.
     setbacks: int = 0
 
     @property
@@ -166,8 +171,14 @@ def _invalid(attempt: TrialAttempt) -> TrialVerdict:
 
 
 def _again_uncounted(attempt: TrialAttempt) -> TrialVerdict:
-    setbacks = 0 if attempt.lasted else attempt.setbacks + 1
+    setbacks = 0 if attempt.lasted and not attempt.ending.disk_full else attempt.setbacks + 1
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
+
+
+def _full_too_often(attempt: TrialAttempt) -> TrialVerdict:
+    reason = f"{attempt.ending.reason}; {attempt.setbacks + 1} runs in a row ended by the platform, so this one counts"
+    ending = replace(attempt.ending, reason=reason, platform=False, disk_full=False)
+    return decide_exit(replace(attempt, ending=ending))
 
 
 def _no_retry(attempt: TrialAttempt) -> TrialVerdict:
@@ -216,6 +227,10 @@ def _finished(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.COMPLETED, attempt.restarts, "the script finished", TrialExit.COMPLETED)
 
 
+def _is_full_too_often(attempt: TrialAttempt) -> bool:
+    return attempt.ending.disk_full and attempt.setbacks + 1 >= MAX_FULL_DISKS
+
+
 #: (what it says, when it holds, what follows): the first that holds decides.
 RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt], TrialVerdict]], ...] = (
     ("a report ended it", lambda a: a.fatal is not None, _fatal),
@@ -223,6 +238,7 @@ RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt],
     ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
     ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),
     ("its hyperparameters are invalid", lambda a: a.invalid_hp, _invalid),
+    ("failed on a full disk too often in a row", _is_full_too_often, _full_too_often),
     ("the platform failed", lambda a: a.ending.platform, _again_uncounted),
     ("failed, and may not be tried again", lambda a: a.ending.failed and a.no_retry is not None, _no_retry),
     ("failed as the run before did", lambda a: a.ending.failed and a.repeats is not None, _repeats),

@@ -31,7 +31,7 @@ def exit_of(record: ExitRecord, directory: str = "", own_share: float = 0.0) -> 
             ended, reason=f"{ended.reason}; {full}, {own_share:.0%} of it with its own files"
         )
     reason = f"{full} and took neither its output nor its reports: make room there ({ended.reason})"
-    return msgspec.structs.replace(ended, reason=reason, platform=True)
+    return msgspec.structs.replace(ended, reason=reason, platform=True, disk_full=True)
 
 
 def _exit_of(record: ExitRecord) -> Exit:

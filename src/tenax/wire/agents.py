@@ -62,6 +62,8 @@ class Exit(msgspec.Struct, frozen=True):
     #: The platform caused it (machine rebooted, container lost, image missing...): never counted against max_restarts.
     platform: bool = False
     out_of_memory: bool = False
+    #: It failed by itself while its agent's disk was full: the platform's, but not for ever.
+    disk_full: bool = False
     #: Empty when every record of the spool was acknowledged; else a sentence about what was declared lost.
     spool_lost: str = ""
 

@@ -418,4 +418,4 @@ def _ending(report: ContainerReport) -> Ending | None:
     reason = ended.reason or ("" if ended.code == 0 else f"it ended with exit code {ended.code}")
     if ended.spool_lost:
         reason = f"{reason}; {ended.spool_lost}" if reason else ended.spool_lost
-    return Ending(ended.code, ended.signal, reason, ended.platform)
+    return Ending(ended.code, ended.signal, reason, ended.platform, disk_full=ended.disk_full)

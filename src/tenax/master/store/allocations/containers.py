@@ -152,6 +152,7 @@ def _document(ending: Ending) -> JsonObject:
         "reason": ending.reason,
         "platform": ending.platform,
         "asked": ending.requested,
+        "disk_full": ending.disk_full,
     }
 
 
@@ -165,4 +166,5 @@ def _ending(document: JsonObject | None) -> Ending | None:
         str(document.get("reason") or ""),
         document.get("platform") is True,
         document.get("asked") is True,
+        document.get("disk_full") is True,
     )
