@@ -303,6 +303,38 @@ async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: py
     assert "MainThread" not in threads
 
 
+async def test_a_search_for_large_documents(api: Api, run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of experiments and runs: of a page that is asked for as large as it may be, too."""
+    monkeypatch.setattr(paging, "MAX_ANSWER_BYTES", 250_000, raising=False)
+    for number in range(1, 7):
+        if number > 1:
+            await create(api, CONFIG)
+        reply = await api.user.patch(f"/api/v1/experiments/{number}", {"notes": "x" * 100_000})
+        assert reply.status_code == 200, reply.text[:300]
+    async with api.master.db.transaction() as conn:
+        for seq in range(2, 7):
+            await add_trial(conn, 1, seq)
+        await conn.execute("update trials set hparams = $1 where experiment_id = 1", {"notes": "x" * 100_000})
+        await conn.execute("delete from trials where experiment_id > 1")
+    for method, path, key in (
+        ("GET", "/api/v1/experiments", "experiments"),
+        ("POST", "/api/v1/experiments-search", "experiments"),
+        ("POST", "/api/v1/runs", "runs"),
+    ):
+        shown: list[int] = []
+        offset, total = 0, 6
+        while offset < total:
+            asked: JsonObject = {"offset": offset, "limit": -1}
+            reply = await (api.user.get(path, **asked) if method == "GET" else api.user.post(path, asked))
+            assert (reply.status_code, len(reply.content) < 350_000) == (200, True), (path, len(reply.content))
+            answer = reply.json()
+            offset, total = answer["pagination"]["endIndex"], answer["pagination"]["total"]
+            shown += [
+                entry.get("experiment", entry)["id"] if key == "experiments" else entry["id"] for entry in answer[key]
+            ]
+        assert (len(shown), len(set(shown)), total) == (6, 6, 6), path
+
+
 @pytest.mark.parametrize(("limit", "value"), [("_MAX_FILES", 5), ("_MAX_FILES_BYTES", 120)])
 async def test_files_that_lie_on_the_disk(
     api: Api, run: Running, monkeypatch: pytest.MonkeyPatch, limit: str, value: int

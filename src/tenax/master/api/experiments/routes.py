@@ -29,12 +29,12 @@ from tenax.master.api.experiments.search_messages import (
     SearchExperimentsResponse,
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import JSON, NONE, Rendering, WindowDep, as_json, listed, search_page
+from tenax.master.api.http.paging import JSON, NONE, Rendering, WindowDep, as_json, in_parts, listed, search_page
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
 from tenax.master.api.trials.rendering import trial_message
-from tenax.master.api.trials.routes import whole_trials, with_summaries
+from tenax.master.api.trials.routes import with_summaries
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.filter_text import parse, parse_sort
 from tenax.master.store.experiments import columns as experiment_columns
@@ -109,15 +109,21 @@ async def get_experiments(
         async with master.db.snapshot() as conn:
             total = await experiment_lists.count(conn, filters)
             page, pagination = search_page(total, window.offset, window.limit)
-            views = []
+            ids: list[int] = []
             if window.limit != NONE:
-                views = await experiment_lists.page(
+                ids = await experiment_lists.ids(
                     conn, filters, page, total, order=messages.experiment_order(sort_by), descending=window.descending
                 )
-        return [rendered(view) for view in views], pagination
+
+            async def views(part: Sequence[int]) -> list[ExperimentView]:
+                return await experiment_lists.views(conn, part)
+
+            entries, read = await in_parts(master, ids, views, rendered, lambda entry: len(entry.whole))
+        pagination.end_index = pagination.start_index + read
+        return entries, pagination
 
     page, pagination = await master.single_flight.share(("GetExperiments", filters, window, sort_by), load)
-    return Response(experiments_json(page, caller, pagination), media_type=JSON)
+    return Response(await master.readers.run(experiments_json, page, caller, pagination), media_type=JSON)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)
@@ -294,8 +300,10 @@ def _object(raw: msgspec.Raw) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-@routes.post("/api/v1/experiments-search", "SearchExperiments", allow=Allow.USER)
-async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRequest) -> SearchExperimentsResponse:
+@routes.post(
+    "/api/v1/experiments-search", "SearchExperiments", allow=Allow.USER, response_model=SearchExperimentsResponse
+)
+async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRequest) -> Response:
     """Experiments that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
     filters, sorts = parse(body.filter), parse_sort(body.sort)
     project_id = body.project_id or None
@@ -307,15 +315,17 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
         numbers: list[int] = []
         if body.limit != NONE:
             numbers = await experiment_columns.search(conn, project_id, filters, sorts, page)
-        views = await experiment_lists.views(conn, numbers)
-        best = [view.best_trial_id for view in views if view.best_trial_id is not None]
-        best_trials = {trial.id: trial for trial in await whole_trials(conn, await trial_lists.views(conn, best))}
-    return SearchExperimentsResponse(
-        experiments=[
-            FoundExperiment(
-                experiment=experiment_message(view, caller), best_trial=best_trials.get(view.best_trial_id or 0)
-            )
-            for view in views
-        ],
-        pagination=pagination,
-    )
+
+        async def load(part: Sequence[int]) -> list[tuple[ExperimentView, tuple[TrialView, JsonObject] | None]]:
+            views = await experiment_lists.views(conn, part)
+            best = [view.best_trial_id for view in views if view.best_trial_id is not None]
+            whole = await with_summaries(conn, await trial_lists.views(conn, best))
+            trials = {entry[0].id: entry for entry in whole}
+            return [(view, trials.get(view.best_trial_id or 0)) for view in views]
+
+        def render(entry: tuple[ExperimentView, tuple[TrialView, JsonObject] | None]) -> bytes:
+            view, trial = entry
+            best = None if trial is None else trial_message(*trial)
+            return as_json(FoundExperiment(experiment=experiment_message(view, caller), best_trial=best))
+
+        return await listed(master, numbers, Rendering("experiments", load, render), pagination)

@@ -82,10 +82,11 @@ JSON = "application/json"
 #: Of what a page of large documents holds; one entry has a place whatever it has.
 MAX_ANSWER_BYTES = 16 << 20
 #: Entries that are read at once: few, and twice as many each time while they have few bytes.
-_FIRST, _MAX_AT_ONCE, _FEW_BYTES = 4, 64, 1 << 20
+_FIRST, _MAX_AT_ONCE, _FEW_BYTES = 8, 64, 1 << 20
 
 K = TypeVar("K")
 V = TypeVar("V")
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,34 +109,46 @@ async def listed(
     beside: Mapping[str, Message] | None = None,
 ) -> Response:
     """A page of large documents, by their ``keys``; ``beside``: what else the answer has."""
-    entries: list[bytes] = []
-    size, at_once, read = 0, _FIRST, 0
-    while read < len(keys) and size < MAX_ANSWER_BYTES:
-        part = keys[read : read + at_once]
-        loaded = await rendering.load(part)
-        made = await master.readers.run(lambda views: [rendering.render(view) for view in views], loaded)
-        fitting = _fitting(made, size)
-        entries += made[:fitting]
-        if fitting < len(made):
-            read += fitting
-            break
-        read += len(part)
-        part_size = sum(map(len, made))
-        size += part_size
-        at_once = min(_MAX_AT_ONCE, at_once * 2) if part_size < _FEW_BYTES else max(_FIRST, at_once // 2)
+    entries, read = await in_parts(master, keys, rendering.load, rendering.render, len)
     pagination.end_index = pagination.start_index + read
     fields = [f'"{name}":'.encode() + as_json(message) for name, message in (beside or {}).items()]
     fields += [f'"{rendering.name}":['.encode() + b",".join(entries) + b"]", b'"pagination":' + as_json(pagination)]
     return Response(b"{" + b",".join(fields) + b"}", media_type=JSON)
 
 
-def _fitting(entries: Sequence[bytes], size: int) -> int:
-    """How many of ``entries`` have a place beside others of ``size`` bytes; the first of all has."""
-    for place, entry in enumerate(entries):
-        if size and size + len(entry) > MAX_ANSWER_BYTES:
+async def in_parts(
+    master: Master,
+    keys: Sequence[K],
+    load: Callable[[Sequence[K]], Awaitable[Sequence[V]]],
+    make: Callable[[V], E],
+    size_of: Callable[[E], int],
+) -> tuple[list[E], int]:
+    """The first entries of ``keys``, up to `MAX_ANSWER_BYTES`, and of how many keys they are; ``make`` in a thread."""
+    entries: list[E] = []
+    size, at_once, read = 0, _FIRST, 0
+    while read < len(keys) and size < MAX_ANSWER_BYTES:
+        part = keys[read : read + at_once]
+        loaded = await load(part)
+        made = await master.readers.run(lambda views: [make(view) for view in views], loaded)
+        sizes = [size_of(entry) for entry in made]
+        fitting = _fitting(sizes, size)
+        entries += made[:fitting]
+        if fitting < len(made):
+            return entries, read + fitting
+        read += len(part)
+        size += sum(sizes)
+        at_once = min(_MAX_AT_ONCE, at_once * 2) if sum(sizes) < _FEW_BYTES else max(_FIRST, at_once // 2)
+    return entries, read
+
+
+def _fitting(sizes: Sequence[int], before: int) -> int:
+    """How many of these have a place beside others of ``before`` bytes; the first of all has."""
+    total = before
+    for place, size in enumerate(sizes):
+        if total and total + size > MAX_ANSWER_BYTES:
             return place
-        size += len(entry)
-    return len(entries)
+        total += size
+    return len(sizes)
 
 
 def as_json(message: Message) -> bytes:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import cast
+
+from fastapi import Response
 
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments.messages import State
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import NONE, search_page
+from tenax.master.api.http.paging import NONE, Rendering, as_json, listed, search_page
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.runs.messages import (
     FlatRun,
@@ -32,8 +35,8 @@ from tenax.search.methods.registry import is_one_trial
 routes = Routes("Runs")
 
 
-@routes.post("/api/v1/runs", "SearchRuns", allow=Allow.USER)
-async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequest) -> SearchRunsResponse:
+@routes.post("/api/v1/runs", "SearchRuns", allow=Allow.USER, response_model=SearchRunsResponse)
+async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequest) -> Response:
     """Runs that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
     filters, sorts = parse(body.filter), parse_sort(body.sort)
     project_id = body.project_id or None
@@ -44,12 +47,17 @@ async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequ
         ids: list[int] = []
         if body.limit != NONE:
             ids = await run_lists.search(conn, project_id, filters, sorts, page)
-        views = await run_lists.views(conn, ids)
-        summed = await summaries.of_trials(conn, ids)
-    return SearchRunsResponse(
-        runs=[_flat_run(view, caller, summary_message(summed[view.id])) for view in views],
-        pagination=pagination,
-    )
+
+        async def load(part: Sequence[int]) -> list[tuple[RunView, JsonObject]]:
+            views = await run_lists.views(conn, list(part))
+            summed = await summaries.of_trials(conn, [view.id for view in views])
+            return [(view, summary_message(summed[view.id])) for view in views]
+
+        def render(entry: tuple[RunView, JsonObject]) -> bytes:
+            view, summary = entry
+            return as_json(_flat_run(view, caller, summary))
+
+        return await listed(master, ids, Rendering("runs", load, render), pagination)
 
 
 @routes.get("/api/v1/runs/{run_id}/metadata", "GetRunMetadata", allow=Allow.USER)

@@ -115,13 +115,6 @@ async def count(conn: Connection, filters: ExperimentFilter) -> int:
     return total
 
 
-async def page(
-    conn: Connection, filters: ExperimentFilter, window: Page, total: int, *, order: str, descending: bool
-) -> list[ExperimentView]:
-    """A page of those that match; ``total``: how many those are, of the same snapshot."""
-    return await views(conn, await ids(conn, filters, window, total, order=order, descending=descending))
-
-
 async def ids(
     conn: Connection,
     filters: ExperimentFilter,
@@ -155,10 +148,10 @@ async def ids(
     return numbers[::-1] if backward else numbers
 
 
-async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
-    """Those of ``ids`` that are there, in that order."""
-    by_id = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [by_id[number] for number in ids if number in by_id]
+async def views(conn: Connection, chosen: Sequence[int]) -> list[ExperimentView]:
+    """Those of ``chosen`` that are there, in that order."""
+    by_id = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, list(chosen))}
+    return [by_id[number] for number in chosen if number in by_id]
 
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentView:
