@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 
 import pytest
@@ -55,8 +56,8 @@ def saved(**more: Json) -> JsonObject:
         ("checkpoint", saved(resources=MILLIONS), "at most 4194304 bytes and 50000 values"),
         ("checkpoint", saved(resources={f"{n:0200}": 1 for n in range(10_000)}), "at most 1048576 bytes"),
         ("checkpoint", saved(metadata={"notes": LONG}), "at most 262144 are taken"),
-        ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 16384 are taken"),
-        ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 16384 are taken"),
+        ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 2048 are taken"),
+        ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 2048 are taken"),
         ("runner_state", {"state": LONG * 20}, "at most 4194304 bytes"),
         ("checkpoint", saved(metadata=DEEP), "nested more than 100 levels"),
         ("run_start", {"hparams": DEEP}, "nested more than 100 levels"),
@@ -355,3 +356,15 @@ async def test_files_that_lie_on_the_disk(
         assert found["state"] == "STATE_PARTIALLY_DELETED"
         async with api.master.db.connection() as conn:
             assert await conn.fetchval("select size_bytes from checkpoints") == size
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"host_path": random.Random(1).randbytes(990).hex()}, {f"{n}": n for n in range(170)}],
+    ids=["a text", "many entries"],
+)
+async def test_a_long_place_of_files(api: Api, run: Running, more: JsonObject) -> None:
+    """Just inside of its limit it is stored, or refused by itself: nothing else of the request fails with it."""
+    refused = await say(run, "checkpoint", saved(storage={"type": "shared_fs", **more}))
+    assert refused == [] or "too many entries" in refused[0], refused
+    assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).status_code == (404 if refused else 200)

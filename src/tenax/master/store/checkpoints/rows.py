@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
-from asyncpg import Connection, Record
+from asyncpg import Connection, ProgramLimitExceededError, Record
 
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
@@ -24,7 +24,7 @@ Q = load("checkpoints")
 _STATES = ("ACTIVE", "COMPLETED", "ERROR")
 #: Of a checkpoint: every list of them has all that is said about each. A report of more is refused; of what is on a
 #: disk already, `kept_files` are listed.
-_MAX_FILES, _MAX_FILES_BYTES, _MAX_METADATA_BYTES, _MAX_PLACE_BYTES = 20_000, 1 << 20, 256 * 1024, 16 * 1024
+_MAX_FILES, _MAX_FILES_BYTES, _MAX_METADATA_BYTES, _MAX_PLACE_BYTES = 20_000, 1 << 20, 256 * 1024, 2 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,11 @@ async def storage_backend(conn: Connection, config: JsonObject) -> int:
     known: int | None = await conn.fetchval(Q.known_storage, config)
     if known is not None:
         return known
-    number: int = await conn.fetchval(Q.storage_backend, config)
+    try:
+        number: int = await conn.fetchval(Q.storage_backend, config)
+    except ProgramLimitExceededError:
+        # Of many small entries the index has room for fewer.
+        raise InvalidInput(f"what says where the files are has {size} bytes, which are too many entries") from None
     return number
 
 
