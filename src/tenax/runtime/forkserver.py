@@ -111,8 +111,8 @@ def executing(programs: dict[bytes, Program], execute: Execute) -> Execute:
         if program is None:
             execute(plan, report_fd)
             return
-        # The pipe for errors among them: from here on the program tells by itself what goes wrong.
-        os.closerange(3, 65536)
+        # From here on the program tells by itself what goes wrong.
+        os.close(report_fd)
         os.environ.clear()
         os.environb.update(plan.env)
         sys.executable = os.fsdecode(plan.argv[0])

@@ -10,21 +10,24 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from tenax.runtime import segments
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.environment import kept
-from tenax.runtime.launching import Forkserver, is_locked, launch
+from tenax.runtime.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.planning import encoded
 from tenax.runtime.port import StartFailed
-from tenax.runtime.processes import Identity, boot_id, send
-from tenax.runtime.removal import delete_home
+from tenax.runtime.processes import boot_id
+from tenax.runtime.removal import TakesLong, delete_home
 from tenax.runtime.users import TaskUser
+
+log = structlog.get_logger("tenax.runtime")
 
 OLDEST = (3, 9)
 _ASK = (
@@ -32,6 +35,8 @@ _ASK = (
     "print(sys.version_info[0], sys.version_info[1], int(u.find_spec('tenax') is not None), sys.executable)"
 )
 _ANSWER_WITHIN_S = 30.0
+#: What is left of a question; after that it is for the next agent to end.
+_ENDED_WITHIN_S = 15.0
 _ANSWER_BYTES = 16 * 1024
 _POLL_S = 0.005
 
@@ -56,6 +61,8 @@ class Interpreters:
         self._questions = directory / "questions"
         self._server = server
         self._known: dict[tuple[str, int], Interpreter] = {}
+        self._open: set[Path] = set()
+        self._ending: asyncio.Task[None] | None = None
 
     async def find(self, name: str, search: Mapping[str, str], who: TaskUser | None) -> Interpreter:
         """The interpreter ``name``, a path or looked up in ``search["PATH"]``, as ``who`` has it; StartFailed."""
@@ -69,13 +76,27 @@ class Interpreters:
             self._known[key] = await self._ask(path, search, None)
         return self._known[key]
 
-    async def clear(self) -> None:
-        """End what an agent that was killed was still asking."""
-        for path in self._questions.glob("*"):
-            await _end(Home(path))
+    def clear(self) -> None:
+        """Begin to end what an agent that was killed was still asking; nobody waits for that."""
+        left = [path for path in self._questions.glob("*") if path not in self._open]
+        if left and self._ending is None:
+            self._ending = asyncio.create_task(self._end_all(left))
+
+    async def close(self) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
+            await asyncio.gather(self._ending, return_exceptions=True)
+
+    async def _end_all(self, left: list[Path]) -> None:
+        for path in left:
+            try:
+                await _end(Home(path))
+            except (OSError, TakesLong) as error:
+                log.warning("could not remove a question to an interpreter", path=str(path), reason=str(error))
 
     async def _ask(self, name: str, search: Mapping[str, str], who: TaskUser | None) -> Interpreter:
         home = Home(self._questions / str(uuid.uuid4()))
+        self._open.add(home.path)
         try:
             home.path.mkdir(parents=True, mode=0o700)
             home.output.mkdir(mode=0o700)
@@ -87,6 +108,7 @@ class Interpreters:
             raise StartFailed(f"cannot ask {name} for its version: {error.strerror}", platform=True) from error
         finally:
             await _end(home)
+            self._open.discard(home.path)
 
     async def _launch(self, home: Home, name: str) -> None:
         try:
@@ -142,10 +164,13 @@ def _missing(name: str, why: str) -> StartFailed:
 
 
 async def _end(home: Home) -> None:
-    """Kill all that is left of a question, and forget it."""
-    while is_locked(home):
-        supervision = home.supervision()
-        if supervision is not None:
-            send(Identity(supervision.pid, supervision.start), signal.SIGUSR1)
-        await asyncio.sleep(_POLL_S)
+    """Kill all that is left of a question, and forget it; where the system does not do so in time, leave it."""
+    try:
+        async with asyncio.timeout(_ENDED_WITHIN_S):
+            while is_locked(home):
+                await kill(home)
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        log.warning("what was asked for its version does not end", path=str(home.path))
+        return
     await asyncio.to_thread(delete_home, home.path)

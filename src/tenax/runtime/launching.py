@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,10 +21,13 @@ from pathlib import Path
 from tenax.runtime import forkserver
 from tenax.runtime.directory import Home
 from tenax.runtime.port import StartFailed
+from tenax.runtime.processes import Identity, kill_with_descendants, send
 
 _READY_WITHIN_S = 60.0
 #: A request waits no longer for room in the socket.
 _TAKEN_WITHIN_S = 1.0
+#: A supervisor that is asked for the end before it says what it watches.
+_HEEDS_WITHIN_S = 5.0
 _POLL_S = 0.005
 #: Errors of exec that are the request's: wrong program, wrong permissions, too many arguments.
 _REQUESTS = frozenset(
@@ -133,6 +137,28 @@ async def launch(home: Home, server: Forkserver) -> bool:
         _, number, text = answer.decode(errors="replace").split(" ", 2)
         raise StartFailed(f"could not start: {text}", platform=int(number) not in _REQUESTS)
     raise StartFailed(f"could not start: its supervisor failed: {_end_of_log(home)}", platform=True)
+
+
+async def kill(home: Home) -> bool:
+    """Have a supervisor that lives kill all of its container, and end; False where it cannot be named yet.
+
+    One that hangs before it says what it watches is killed, and what it has forked: that may be out of its own reach.
+    """
+    supervision = home.supervision()
+    supervisor = Identity(supervision.pid, supervision.start) if supervision is not None else home.begun()
+    if supervisor is None:
+        return False
+    send(supervisor, signal.SIGUSR1)
+    # One that somebody stopped would see to it only once it goes on.
+    send(supervisor, signal.SIGCONT)
+    if supervision is None:
+        try:
+            async with asyncio.timeout(_HEEDS_WITHIN_S):
+                while is_locked(home) and home.supervision() is None:  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            await asyncio.to_thread(kill_with_descendants, supervisor)
+    return True
 
 
 async def _read_all(fd: int) -> bytes:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found, unused-ignore]
 import errno
 import os
+import select
 import sys
+import time
 
 from tenax.runtime.procfs import call, descendants, is_below, prctl, put, quietly
 
@@ -26,6 +28,8 @@ CLONE3 = 435
 CLONE_INTO_CGROUP = 0x2_0000_0000
 CLONE_NEWNS = 0x0002_0000
 MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
+#: A fork that is not its program by then is killed: its user may have stopped it, or the program's disk hangs.
+MAX_EXEC_S = 30.0
 
 
 class ExecPlan:
@@ -71,10 +75,15 @@ class Main:
         self.pid = 0
         #: Wait status; None while it runs.
         self.status: int | None = None
+        #: Numbers of the signals that came while it was started.
+        self.signalled = b""
         self.cgroup = os.fsdecode(plan.single.get("cgroup", b""))
 
-    def start(self, outputs: list[int]) -> tuple[int, str]:
-        """Fork and exec; returns (0, "") or the error's number and what failed."""
+    def start(self, outputs: list[int], signals: int) -> tuple[int, str]:
+        """Fork and exec; returns (0, "") or the error's number and what failed.
+
+        ``signals``: a pipe with the numbers of signals. Where SIGUSR1 is among them the fork is killed, whatever it is.
+        """
         if self.cgroup:
             quietly(os.mkdir, self.cgroup)
             if not os.path.isdir(self.cgroup):
@@ -86,14 +95,40 @@ class Main:
             become(self.plan, outputs, "" if inside else self.cgroup, supervisor, error_write, self.execute)
         os.close(error_write)
         self.pid = pid
-        report = b""
-        while part := os.read(error_read, 4096):
-            report += part
+        report = self._report(error_read, signals)
         os.close(error_read)
         if not report:
             return 0, ""
         number, _, text = report.partition(b" ")
         return int(number), text.decode(errors="replace")
+
+    def _report(self, error_read: int, signals: int) -> bytes:
+        """What the fork says until it is its program, or has ended: "" for nothing wrong.
+
+        Between its change of user and its program it can be stopped by that user; then it is killed in time, or as soon
+        as somebody asks for the end.
+        """
+        poll = select.poll()
+        poll.register(error_read, select.POLLIN)
+        poll.register(signals, select.POLLIN)
+        until = time.monotonic() + MAX_EXEC_S
+        report = late = b""
+        killed = False
+        while True:
+            left = None if killed else max(0, int((until - time.monotonic()) * 1000) + 1)
+            ready = [fd for fd, _ in poll.poll(left)]
+            if signals in ready:
+                self.signalled += os.read(signals, 4096)
+            if error_read in ready:
+                part = os.read(error_read, 4096)
+                if not part:
+                    return report or late
+                report += part
+            if not killed and time.monotonic() >= until:
+                late = b"%d %s was not run within %d s" % (errno.ETIMEDOUT, self.plan.argv[0], MAX_EXEC_S)
+            if not killed and (late or _signal.SIGUSR1 in self.signalled):
+                os.kill(self.pid, _signal.SIGKILL)
+                killed = True
 
     def reap(self) -> bool:
         """Collect what has ended; True when no descendant is left."""
@@ -157,6 +192,7 @@ def become(
     doing = ""
     try:
         os.setsid()
+        _die_with(supervisor)
         # The kernel's out-of-memory killer should take the task, not the agent or this program.
         quietly(put, "/proc/self/oom_score_adj", b"300")
         if cgroup:
@@ -165,6 +201,10 @@ def become(
         os.dup2(null, 0)
         os.dup2(outputs[0], 1)
         os.dup2(outputs[1], 2)
+        # The lock among them: from the change of user on, that user can hold this process up.
+        _signal.set_wakeup_fd(-1)
+        os.closerange(3, error_write)
+        os.closerange(error_write + 1, 65536)
         doing = "cannot run as that user"
         if "uid" in plan.single:
             if "names" in plan.single:
@@ -172,10 +212,8 @@ def become(
             os.setgroups([int(group) for group in plan.groups])
             os.setgid(plan.number("gid", -1))
             os.setuid(plan.number("uid", -1))
-        # After the change of user, which would reset it.
-        prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
-        if os.getppid() != supervisor:
-            os._exit(127)
+            # The change of user has reset it.
+            _die_with(supervisor)
         doing = "cannot enter the work directory"
         os.chdir(plan.single["cwd"])
         os.umask(0o022)
@@ -187,6 +225,13 @@ def become(
         number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
         os.write(error_write, f"{number} {doing}: {os.strerror(number)}".encode(errors="replace"))
     os._exit(127)
+
+
+def _die_with(supervisor: int) -> None:
+    """As soon as the supervisor is killed, by whomever."""
+    prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os._exit(127)
 
 
 def _give_names() -> None:

@@ -26,7 +26,7 @@ from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, writ
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.interpreters import Interpreter, Interpreters
-from tenax.runtime.launching import Forkserver, is_locked, launch
+from tenax.runtime.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
@@ -104,7 +104,7 @@ class ProcessRuntime:
             self._watch(home)
 
     async def find(self) -> list[ContainerStatus]:
-        await self._interpreters.clear()
+        self._interpreters.clear()
         homes = await asyncio.to_thread(self._homes.all)
         statuses = [await self.inspect(home.container_id) for home in homes]
         return [status for status in statuses if status is not None]
@@ -145,15 +145,14 @@ class ProcessRuntime:
             self._homes.stop_begins(home)
         while home.exit() is None and is_locked(home):
             supervision = home.supervision()
-            if supervision is not None:
+            if number == signal.SIGKILL:
+                if await kill(home):
+                    return
+            elif supervision is not None:
                 supervisor = Identity(supervision.pid, supervision.start)
-                send(supervisor, signal.SIGUSR1 if number == signal.SIGKILL else number)
+                send(supervisor, number)
                 # One that somebody stopped would see to it only once it goes on.
                 send(supervisor, signal.SIGCONT)
-                return
-            if number == signal.SIGKILL and (begun := home.begun()) is not None:
-                # It hangs before it could say what it watches, which dies with it.
-                send(begun, signal.SIGKILL)
                 return
             await asyncio.sleep(0.01)
 
@@ -211,6 +210,7 @@ class ProcessRuntime:
 
     async def close(self) -> None:
         self._wakes.close()
+        await self._interpreters.close()
         self._forkserver.close()
 
     async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from tenax.runtime import procfs
+from tenax.runtime.main_process import kill_if_below
 
 LINUX = sys.platform.startswith("linux")
 _POLL_S = 0.02
@@ -182,6 +183,16 @@ def _kill_cgroup(cgroup: Path) -> bool:
     except OSError:
         return False
     return bool(members)
+
+
+def kill_with_descendants(root: Identity) -> None:
+    """SIGKILL to all that came from a process and then to itself, which is stopped meanwhile and makes no more."""
+    if not send(root, signal.SIGSTOP):
+        return
+    for pid in procfs.descendants(root.pid) if LINUX else []:
+        with contextlib.suppress(OSError):
+            kill_if_below(pid, root.pid)
+    send(root, signal.SIGKILL)
 
 
 @cache

@@ -24,6 +24,8 @@ Rules it keeps:
 - A container whose directory was deleted is ended: nobody would find it.
 - Nothing outlives that: as the subreaper it inherits all descendants and kills until there are none.
 - If it is killed itself, the main process dies with it (PDEATHSIG); the agent sweeps what is left.
+- Nothing but this program holds the lock once the main process has its user, who can stop it before it is its program:
+  it is killed then when somebody asks for the end, and after `MAX_EXEC_S`.
 - The exit is on disk (fsync, rename) before the lock is free; its space is reserved at the start.
 
 SIGTERM, SIGINT, SIGHUP, SIGQUIT and SIGUSR2 are passed to the main process; SIGUSR1 kills all of the container.
@@ -212,6 +214,7 @@ class ProcessSupervisor:
         self._catch_signals()
         error = self._start()
         if error:
+            self._end_rest()
             self._finish(error)
             os.write(self.ready, f"failed {error[0]} {error[1]}".encode())
             return
@@ -245,10 +248,21 @@ class ProcessSupervisor:
             self.streams[read] = self.segments[stream]
             self.poll.register(read, select.POLLIN)
             writes.append(write)
-        number, text = self.main.start(writes)
+        number, text = self.main.start(writes, self.signals)
         for write in writes:
             os.close(write)
-        return (number, text) if number else None
+        if number:
+            return number, text
+        self._signalled(self.main.signalled)
+        return None
+
+    def _end_rest(self) -> None:
+        """Of a start that failed."""
+        kills = 0
+        while not self.main.reap():
+            self.main.kill_all()
+            kills += 1
+            time.sleep(_KILLING.after(kills))
 
     def _watch(self) -> None:
         """Until the main process has ended and no descendant is left."""
