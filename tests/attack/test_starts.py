@@ -17,6 +17,8 @@ import pytest
 
 from tenax.runtime.port import Runtime
 from tenax.wire.agents import ContainerSpec
+from tests.agent import host as hosts
+from tests.agent.master_double import MasterDouble
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import placement, spec, until_exited
 
@@ -188,3 +190,31 @@ async def test_a_container_that_is_stopped_and_its_supervisor_with_it(
         await second.remove(task_spec.container_id)
         await until_gone(pid)
     assert task_spec.container_id not in os.listdir(bench.directory / "containers")
+
+
+async def test_interpreters_that_never_answer(ground: Path) -> None:
+    """Others start meanwhile, and a kill of what asks one is not held up by it."""
+    slow = ground / "python3"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o755)
+    asks = {"env": {"DET_PYTHON_EXECUTABLE": str(slow)}, "uid": MALLORY, "gid": MALLORY}
+    async with MasterDouble() as master:
+        machine = hosts.Host(ground / "agent", master.url)
+        try:
+            machine.start()
+            await master.until(lambda: master.hellos)
+            mallorys = [hosts.spec("pass", **asks) for _ in range(10)]
+            for task_spec in mallorys:
+                await master.run(task_spec)
+            theirs = hosts.spec("print('hello')", uid=VICTIM, gid=VICTIM)
+            await master.run(theirs)
+            await master.until(lambda: master.exited(theirs.container_id))
+            assert master.text(theirs.container_id) == "hello\n"
+            assert {master.state(task_spec.container_id) for task_spec in mallorys} == {"pulling"}
+            for task_spec in mallorys:
+                await master.stop(task_spec.container_id, 0)
+            await master.until(lambda: all(master.exited(task_spec.container_id) for task_spec in mallorys))
+            reasons = {exit.reason for s in mallorys if (exit := master.reports[s.container_id].exit) is not None}
+            assert reasons == {"stopped before it was started"}
+        finally:
+            await machine.clean()

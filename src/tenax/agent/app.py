@@ -25,6 +25,7 @@ from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import AgentSession, Face
+from tenax.agent.turns import Turns
 from tenax.backoff.background import keep_running
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
@@ -36,7 +37,8 @@ from tenax.wire.agents import Allowed, SlotInfo
 
 log = structlog.get_logger("tenax.agent")
 
-#: Starts and uploads at once.
+#: At once: of each owner of tasks, and of all.
+_FETCHES = 8
 _STARTS = 8
 _UPLOADS = 8
 
@@ -106,7 +108,8 @@ async def _serve(
         generation=None,
         connections=0,
         address=settings.address or address_towards(settings.master_url, ""),
-        starts=asyncio.Semaphore(_STARTS),
+        fetches=Turns(_FETCHES),
+        starts=Turns(_STARTS),
         uploads=asyncio.Semaphore(_UPLOADS),
         ports={},
     )

@@ -35,6 +35,7 @@ from tenax.agent.decide import (
 )
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
 from tenax.agent.output import OutputShipper
+from tenax.agent.turns import Turns
 from tenax.runtime.port import ContainerStatus, Placement, Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import (
     ContainerReport,
@@ -80,8 +81,9 @@ class Tools:
     connections: int
     #: Where the other members of an allocation reach this machine.
     address: str
-    #: Bounds of what goes on at once on this machine.
-    starts: asyncio.Semaphore
+    #: Bounds of what goes on at once on this machine. What is fetched, and starts, may be slow at its user's will.
+    fetches: Turns
+    starts: Turns
     uploads: asyncio.Semaphore
     #: Ports given to containers that are not gone, by container.
     ports: dict[str, set[int]]
@@ -272,8 +274,10 @@ class Keeper:
             self._settled = Exit(reason=f"could not start: {error}", platform=True)
             return
         try:
-            async with tools.starts:
-                archive = await self._unless(self._unwanted, self._fetch(spec, kind))
+            archive = await self._unless(self._unwanted, self._fetch(spec, kind))
+            if self._unwanted.is_set():
+                return
+            async with tools.starts.of(spec.uid):
                 if self._unwanted.is_set():
                     return
                 self._report("starting")
@@ -284,10 +288,11 @@ class Keeper:
             self._settled = Exit(reason=failed.message, platform=failed.platform)
 
     async def _fetch(self, spec: ContainerSpec, kind: str) -> str | None:
-        """The model code and the image, however long it takes. Raises StartFailed."""
-        archive = await self._fetch_context(spec.context_hash) if spec.context_hash else None
-        await self._tools.runtime.pull(spec, kind)
-        return archive
+        """The model code and the image or the interpreter, however long it takes. Raises StartFailed."""
+        async with self._tools.fetches.of(spec.uid):
+            archive = await self._fetch_context(spec.context_hash) if spec.context_hash else None
+            await self._tools.runtime.pull(spec, kind)
+            return archive
 
     async def _fetch_context(self, digest: str) -> str:
         attempts = retry()

@@ -84,7 +84,10 @@ class Runtime(Protocol):
     by_engine: bool
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
-        """Fetch what a start needs and may take minutes (an image). May be cancelled. Raises StartFailed."""
+        """Get what a start needs and may take minutes (an image, an interpreter's answer); `start` does without.
+
+        May be cancelled. Raises StartFailed.
+        """
 
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""

@@ -42,6 +42,9 @@ log = structlog.get_logger("tenax.runtime")
 _UNTIL_GONE = Backoff(first=0.001, ceiling=0.5)
 _UNTIL_SWEPT = Backoff(first=0.01, ceiling=1.0)
 
+#: Answers of interpreters whose starts have not come; beyond that the oldest are asked for again.
+_MAX_ANSWERS = 1000
+
 #: What is left of a start that failed; after that it is tried again later.
 _REMOVED_WITHIN_S = 30.0
 
@@ -75,13 +78,20 @@ class ProcessRuntime:
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
         self._interpreters = Interpreters(directory, self._forkserver)
         self._wakes = Wakes(directory / "wake")
+        #: For starts that are about to be made, by container.
+        self._answers: dict[str, Interpreter] = {}
         #: What is written once, so that a look costs little.
         self._written: dict[str, tuple[Card, ContainerSpec | None]] = {}
         #: What has ended does not change any more.
         self._ended: dict[str, ContainerStatus] = {}
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
-        """Nothing: the machine has what it has."""
+        """Ask its interpreter, which may be a program of its user's that never answers."""
+        if self._homes.home(spec.container_id).path.exists():
+            return
+        self._answers[spec.container_id] = await self._ask_interpreter(spec, await self._admit(spec))
+        if len(self._answers) > _MAX_ANSWERS:
+            del self._answers[next(iter(self._answers))]
 
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         self._wakes.listen()
@@ -203,6 +213,7 @@ class ProcessRuntime:
         gone = self._homes.retire(container_id)
         self._ended.pop(container_id, None)
         self._written.pop(container_id, None)
+        self._answers.pop(container_id, None)
         if gone is not None and not await asyncio.to_thread(self._homes.delete, gone):
             log.warning("files that are not its user's to delete were set aside", container=container_id)
         for path in filter(os.path.lexists, planning.leftovers(spec)):
@@ -213,17 +224,24 @@ class ProcessRuntime:
         await self._interpreters.close()
         self._forkserver.close()
 
-    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
+    async def _admit(self, spec: ContainerSpec) -> TaskUser | None:
+        """Whom it runs as; None for the agent's own user. Raises StartFailed."""
         if spec.uid != 0 or os.geteuid() == 0:
             limits.check_user(spec, self._allowed)
         who = user_of(spec)
         if who is not None:
             await asyncio.to_thread(contents.check_reachable, self._homes.home(spec.container_id).path, who)
+        return who
+
+    async def _ask_interpreter(self, spec: ContainerSpec, who: TaskUser | None) -> Interpreter:
         machines, named = kept(dict(self._machine.environ)), spec.env.get("DET_PYTHON_EXECUTABLE")
         if named:
-            interpreter = await self._interpreters.find(named, {**machines, **spec.env}, who)
-        else:
-            interpreter = await self._interpreters.find(self._machine.python, machines, None)
+            return await self._interpreters.find(named, {**machines, **spec.env}, who)
+        return await self._interpreters.find(self._machine.python, machines, None)
+
+    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
+        who = await self._admit(spec)
+        interpreter = self._answers.pop(spec.container_id, None) or await self._ask_interpreter(spec, who)
         try:
             await asyncio.to_thread(self._stage, spec, placement, interpreter, who)
         except OSError as error:
