@@ -43,6 +43,7 @@ _ENDINGS = (
     Ending(code=0),
     Ending(code=1, reason="exited with code 1"),
     Ending(platform=True, reason="its node was lost"),
+    Ending(code=1, platform=True, disk_full=True, reason="the disk was full"),
     Ending(code=0, requested=True),
     Ending(signal=15, requested=True),
 )
@@ -157,7 +158,13 @@ def _trial() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
         (None, "a line"),
     )
     attempts = [
-        TrialAttempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere, repeats=line)
+        TrialAttempt(
+            *(wish, ending, preemption, 0, most, invalid, fatal),
+            no_retry=policy,
+            nowhere=nowhere,
+            repeats=line,
+            setbacks=trial.MAX_FULL_DISKS - 1,
+        )
         for wish, ending, preemption, most, invalid, fatal, policy, nowhere, line in options
     ]
     rules = _outcomes(trial.RULES, attempts, lambda verdict: verdict.state.value)
