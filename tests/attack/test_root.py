@@ -11,8 +11,6 @@ import os
 import shutil
 import signal
 import tarfile
-import tempfile
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,21 +33,6 @@ MALLORY = 41_234
 VICTIM = 41_235
 TOKEN = {"DET_SESSION_TOKEN": "task-token"}
 LINE = '{"n": 1, "kind": "metrics", "at": 1.0, "body": {"secret": "of root"}}\n'
-
-
-@pytest.fixture
-def ground() -> Iterator[Path]:
-    """A folder to which everybody can come down."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(0o711)
-        yield Path(folder)
-
-
-@pytest.fixture
-async def bench(ground: Path) -> AsyncIterator[ProcessBench]:
-    machine = ProcessBench(ground / "agent")
-    yield machine
-    await machine.clean()
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import asyncio
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -62,21 +61,6 @@ while True:
 LONG_WAY = "x:" * 50_000 + "/usr/bin:/bin"
 #: No Python, so that nothing but the question comes to a start.
 ASKED = {"DET_PYTHON_EXECUTABLE": "true"}
-
-
-@pytest.fixture
-def ground() -> Iterator[Path]:
-    """A folder to which everybody can come down."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(0o711)
-        yield Path(folder)
-
-
-@pytest.fixture
-async def bench(ground: Path) -> AsyncIterator[ProcessBench]:
-    machine = ProcessBench(ground / "agent")
-    yield machine
-    await machine.clean()
 
 
 @pytest.fixture
