@@ -78,6 +78,14 @@ async def database(database_url: str) -> AsyncIterator[Database]:
         await opened.close()
 
 
+async def until_somebody_waits(database: Database) -> None:
+    """Until a statement waits for a lock; raises TimeoutError after a minute."""
+    text = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    async with asyncio.timeout(60), database.connection() as conn:
+        while not await conn.fetchval(text):  # noqa: ASYNC110 - the database has no event for it
+            await asyncio.sleep(0.01)
+
+
 def database_in(dsn: str, name: str) -> str:
     """The same server, another database."""
     head, _, query = dsn.partition("?")

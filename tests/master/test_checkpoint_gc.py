@@ -23,6 +23,7 @@ from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
 from tests.kits.cases import answers
+from tests.kits.database import until_somebody_waits
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import report, stored_files
 from tests.kits.master.experiments import create
@@ -31,7 +32,6 @@ from tests.kits.master.tasks import placed
 from tests.kits.rows import add_trial
 
 EVERYTHING = Woken(frozenset(), full=True)
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 class Killed(Exception):
@@ -326,13 +326,6 @@ async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, co
     assert sum("no room" in line for line in log.splitlines()) == 1
 
 
-async def waits(api: Api) -> None:
-    """Somebody waits for what is held."""
-    async with api.master.db.connection() as conn:
-        while not await conn.fetchval(WAITS):  # noqa: ASYNC110 - nothing is sent about it
-            await asyncio.sleep(0.01)
-
-
 async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, context: PassContext) -> None:
     """What ended tasks leave and what no task has are two transactions; a checkpoint is held before its removal."""
     run = await running(api)
@@ -344,7 +337,7 @@ async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, conte
     async with api.master.db.transaction() as conn, asyncio.timeout(20):
         await conn.execute("select 1 from checkpoints where uuid = $1 for no key update", uuid(2))
         telling = asyncio.create_task(tell(api, task, {"uuid": uuid(2), "failure": "no room"}))
-        await waits(api)
+        await until_somebody_waits(api.master.db)
         await conn.execute("select 1 from removals where uuid = $1 for update", uuid(2))
     assert await telling == 200
     await change(
@@ -355,7 +348,7 @@ async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, conte
     async with api.master.db.transaction() as conn, asyncio.timeout(20):
         await conn.execute("select 1 from removals where uuid = $1 for update", uuid(2))
         collecting = asyncio.create_task(collect(api, context))
-        await waits(api)
+        await until_somebody_waits(api.master.db)
         await conn.execute("select 1 from removals where uuid = $1 for update", uuid(3))
     await collecting
     ((again, document),) = await gc_tasks(api)

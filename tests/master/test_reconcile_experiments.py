@@ -13,10 +13,10 @@ from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
+from tests.kits.database import until_somebody_waits
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
 #: As soon as somebody waits for a lock of another, which waits in turn.
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 async def test_a_wake_up_without_a_name_is_about_all_experiments(database: Database) -> None:
@@ -46,9 +46,7 @@ async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(d
         # As a placement does it: first the request, then its container, and the agent last.
         await conn.execute("update allocations set state = 'ASSIGNED' where allocation_id = $1", waiting)
         pass_ = asyncio.ensure_future(ReconcileExperiments(60.0).make_pass(PassContext(database, lease), news))
-        async with asyncio.timeout(60), database.connection() as other:
-            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
-                await asyncio.sleep(0.01)
+        await until_somebody_waits(database)
         await containers.create(conn, waiting, [NewMember("11111111-1111-4111-8111-111111111111", 0, "a1", [1])])
         await containers.desired_state_changed(conn, ["a1"])
     await pass_

@@ -22,10 +22,10 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import unpack
 from tenax.master.store.trials import lists as trial_lists
+from tests.kits.database import until_somebody_waits
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
 #: As soon as somebody waits for a lock of another.
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 #: Of the first one 25 seconds are waited for an agent, of the other one two hours.
 POOLS = (PoolSettings(name="default"), PoolSettings(name="patient", agent_reconnect_wait=7200.0))
 NEWS = Woken(frozenset(), full=False)
@@ -185,9 +185,8 @@ async def test_an_agent_that_is_heard_while_its_loss_waits_for_a_lock_keeps_what
     async with place.db.transaction() as conn:
         await conn.execute("select 1 from experiments for update")
         passing = asyncio.ensure_future(place.loop.make_pass(place.context, NEWS))
-        async with asyncio.timeout(60), place.db.connection() as other:
-            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
-                await asyncio.sleep(0.01)
+        await until_somebody_waits(place.db)
+        async with place.db.connection() as other:
             await other.execute("update agent_presence set last_seen_at = now()")
     await passing
     assert await place.state() == "RUNNING"

@@ -16,10 +16,10 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import NewTask
 from tests.kits.api import Api, Client
+from tests.kits.database import until_somebody_waits
 from tests.kits.master.tasks import ended, placed, tended
 
 #: As soon as somebody waits for a lock of another.
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 CONFIG = "entrypoint: [python3, run.py]\nresources: {slots: 0}\n"
 FILES = [{"path": "run.py", "content": base64.b64encode(b"print(1)").decode()}]
 
@@ -214,9 +214,7 @@ async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> No
     async with api.master.db.transaction() as conn:
         await tasks.lock(conn, parent)
         killing = asyncio.ensure_future(api.user.post(f"/api/v1/tasks/{parent}/kill"))
-        async with asyncio.timeout(60), api.master.db.connection() as other:
-            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
-                await asyncio.sleep(0.01)
+        await until_somebody_waits(api.master.db)
         config: JsonObject = {"entrypoint": ["x"], "resources": {"slots": 0}}
         new = NewTask(TaskKind.GENERIC, 2, config, "default", 42, pausable=True, parent_id=parent)
         child = await tasks.create(conn, new)

@@ -15,6 +15,7 @@ from tenax.master.allocations.events import MemberReport
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.tasks import rows as tasks
 from tests.kits.api import Api, Client, settings_in
+from tests.kits.database import until_somebody_waits
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.master.refusals import refusal
 from tests.kits.master.tasks import placed
@@ -215,9 +216,7 @@ async def test_a_task_that_ends_and_the_move_of_its_job_wait_in_turn(api: Api) -
         task = await tasks.lock(conn, task_id)
         await allocations.lock(conn, f"{task_id}.1")
         moving = asyncio.ensure_future(change(api.user, task.job_id, resourcePool="gpus"))
-        async with asyncio.timeout(60), api.master.db.connection() as other:
-            while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until_somebody_waits(api.master.db)
         ended = MemberReport(container, ContainerState.TERMINATED, Ending(0))
         await allocation_events.members_reported(conn, [ended])
     assert "has ended" in refusal(await moving)

@@ -8,16 +8,10 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
 from tenax.master.store.database.connection import Database
 from tenax.wire.agents import PROTOCOL, Hello
+from tests.kits.database import until_somebody_waits
 from tests.kits.rows import add_agent
 
 HELLO = Hello(PROTOCOL, "test", "host", "process", [], [])
-
-
-async def somebody_waits(database: Database) -> None:
-    """Until a statement waits for a lock."""
-    async with database.connection() as conn:
-        while not await conn.fetchval("select exists (select 1 from pg_locks where not granted)"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: Database) -> None:
@@ -32,7 +26,7 @@ async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: D
     async with database.transaction() as conn:
         assert (await agents.open_session(conn, "a1", HELLO, "10.0.0.1", [])).session == 2
         saying = asyncio.create_task(say_something())
-        await somebody_waits(database)
+        await until_somebody_waits(database)
     assert not await saying
 
 
@@ -48,6 +42,6 @@ async def test_a_report_and_a_new_connection_do_not_lock_each_other_out(database
     async with database.transaction() as conn:
         assert await agents.heartbeat(conn, "a1", 1)
         connecting = asyncio.create_task(connect())
-        await somebody_waits(database)
+        await until_somebody_waits(database)
         await containers.desired_state_changed(conn, ["a1"])
     await connecting
