@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -113,3 +115,13 @@ def test_a_reader_that_has_enough(master: PretendMaster) -> None:
     assert done.returncode == exits.OK
     assert done.stderr == ""
     assert done.stdout.startswith(" ID") or done.stdout.startswith("ID")
+
+
+def test_messages_and_tables_in_one_file() -> None:
+    """They stand there in the order in which they were printed, though Python keeps back what goes into a file."""
+    script = "from tenax.cli.console import output; print('table'); output.say('message'); print('document')"
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.stdout.split() == ["table", "message", "document"]

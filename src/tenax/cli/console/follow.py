@@ -262,7 +262,7 @@ class Follower:
 
     def _conclude(self, ended: Experiment) -> None:
         took = output.ran(ended)
-        click.echo(f"Experiment {ended.id} {output.state(ended.state)} after {took}. {ended.reason}".rstrip(), err=True)
+        output.say(f"Experiment {ended.id} {output.state(ended.state)} after {took}. {ended.reason}".rstrip())
         if not self._trials:
             return
         warning = missing_metric(ended, self._trials)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import math
@@ -202,18 +203,20 @@ def document(value: Json) -> None:
 
 
 def say(message: str) -> None:
-    """A message to the user."""
+    """A message to the user, after what was printed before it where both go into one file."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
     click.echo(message, err=True)
 
 
 def warn(message: str) -> None:
     """A message that should not be overlooked."""
-    click.echo(click.style("warning: ", fg="yellow") + message, err=True)
+    say(click.style("warning: ", fg="yellow") + message)
 
 
 def fail(message: str) -> None:
     """The error that ends a command."""
-    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+    say(click.style("error: ", fg="red", bold=True) + message)
 
 
 def state(name: str) -> str:
