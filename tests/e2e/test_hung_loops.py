@@ -7,6 +7,7 @@ for the pass that hangs (`tests/kits/inside/sitecustomize.py`); all else is as i
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Iterator
@@ -46,8 +47,10 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Masters]:
 
 @pytest.fixture
 def two(one: Masters, tmp_path: Path) -> Iterator[Masters]:
-    """Another beside it, which takes over what it can get."""
-    second = MasterProcess(tmp_path / "second", one.place.proxy.url, "--port", "0")
+    """Another beside it, as patient, which takes over what it can get."""
+    settings = tmp_path / "second.json"
+    settings.write_text(json.dumps(PATIENT))
+    second = MasterProcess(tmp_path / "second", one.place.proxy.url, "--port", "0", "--config", str(settings))
     try:
         second.wait_for("serving")
         yield one
