@@ -74,7 +74,8 @@ def test_a_mistyped_metric(tenax: Tenax, master: PretendMaster) -> None:
     for searcher in ("single", "random"):
         config = {"searcher": {"name": searcher, "metric": "acuracy"}}
         one = experiment(state="STATE_COMPLETED", searcherType=searcher, config=config, numTrials=1)
-        serve(master, one, trial(1, "COMPLETED", best=0.9))
+        # As the master has it: what lacks the searcher's metric is neither the best validation nor the latest.
+        serve(master, one, trial(1, "COMPLETED", best=0.9, bestValidation=None, latestValidation=None))
         master.on("GET", "/api/v1/trials/1/logs", {})
         master.on("GET", "/api/v1/trials/1/checkpoints", {"checkpoints": []})
         for arguments in (("e", "describe", "7"), ("e", "wait", "7")):

@@ -204,6 +204,8 @@ class Trial(LiveAnswer):
     restarts: int = part(reading.integer, "restarts")
     best_validation: Optional[Validation] = part(_validation, "bestValidation")
     latest_validation: Optional[Validation] = part(_validation, "latestValidation")
+    #: Of the metrics of each group, by name, what their values come to; of training it is ``avg_metrics``.
+    summary: JsonObject = part(reading.record, "summaryMetrics")
     #: The searcher's metric at the best validation.
     searcher_metric: Optional[float] = part(reading.measure, "searcherMetricValue")
     best_checkpoint_uuid: str = part(reading.text, "bestCheckpoint", "uuid")
@@ -218,6 +220,11 @@ class Trial(LiveAnswer):
     @property
     def has_ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def validation_metrics(self) -> List[str]:
+        """What its validations report, whether the searcher's metric is among it or not."""
+        return sorted(reading.record(self.summary, "validation_metrics"))
 
     def reload(self) -> Trial:
         """The trial as it is now."""

@@ -32,6 +32,7 @@ def trial(number: int, state: str = "RUNNING", best: float | None = None, **more
         "totalBatchesProcessed": 5,
         "bestValidation": validation,
         "latestValidation": validation,
+        "summaryMetrics": {} if best is None else {"validation_metrics": {"accuracy": {"count": 1, "last": best}}},
         "startTime": "2026-01-02T03:04:05Z",
         "endTime": "2026-01-02T03:05:15Z",
     }

@@ -74,8 +74,8 @@ def progress_line(experiment: Experiment, trials: Sequence[Trial]) -> str:
 
 def missing_metric(experiment: Experiment, trials: Sequence[Trial]) -> str:
     """A warning where trials validate and none has the searcher's metric: its name is mistyped, as a rule."""
-    validated = [trial.latest_validation.metrics for trial in trials if trial.latest_validation is not None]
-    names = sorted({name for metrics in validated for name in metrics})
+    # Validations without the searcher's metric are no trial's latest or best.
+    names = sorted({name for trial in trials for name in trial.validation_metrics})
     if not names or experiment.metric in names or experiment.best_metric is not None:
         return ""
     near = difflib.get_close_matches(experiment.metric, names, n=1)
