@@ -33,6 +33,20 @@ REPORTS = """
                 break
 """
 
+FAILS_AT_STEP = """
+    import tenax
+    from tenax import core
+    info = tenax.get_cluster_info()
+    with core.init() as context:
+        for step in range(1, {steps} + 1):
+            context.train.report_training_metrics(step, {{"loss": 1.0}})
+            if step > 5:
+                context.train.report_validation_metrics(step, {{"loss": 1.0}})
+                break
+        else:
+            dict()["no such key"]
+"""
+
 
 def test_a_checkpoint_directory_that_cannot_be_written_ends_the_trial(place: Machine, tmp_path: Path) -> None:
     """At its start, before hours are spent; directory and cause stand in the reason and in the log."""
@@ -51,14 +65,25 @@ def test_a_checkpoint_directory_that_cannot_be_written_ends_the_trial(place: Mac
 def test_the_same_failure_twice_in_a_row_ends_a_trial_that_says_nothing_of_restarts(
     place: Machine, tmp_path: Path
 ) -> None:
-    """After two runs and not after six, with what to do; one that gets a step further is tried on."""
-    code = script(tmp_path, "import no_such_module\n")
+    """After two runs and not after six, with what to do, whether it got to a first step or not."""
     wanted = config()
     wanted.pop("max_restarts", None)
+    reports = script(tmp_path / "reports", FAILS_AT_STEP.format(steps=3))
+    for code, error in ((script(tmp_path / "imports", "import no_such_module"), "ModuleNotFound"), (reports, "Key")):
+        experiment, (trial,) = ran(place, wanted, code)
+        assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 1)
+        assert f"{error}Error in workdir/train.py, line" in trial.reason
+        assert "tenax experiment fork" in trial.reason
+        assert "set max_restarts" in trial.reason
+
+
+def test_the_same_failure_a_step_further_is_tried_again(place: Machine, tmp_path: Path) -> None:
+    """It may be another batch, another file, another moment of a network."""
+    wanted = config()
+    wanted.pop("max_restarts", None)
+    code = script(tmp_path, FAILS_AT_STEP.format(steps="info.trial._trial_run_id + 2"))
     experiment, (trial,) = ran(place, wanted, code)
-    assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 1)
-    assert "ModuleNotFoundError in workdir/train.py, line" in trial.reason
-    assert "set max_restarts" in trial.reason
+    assert (experiment.state, trial.state, trial.restarts) == ("COMPLETED", "COMPLETED", 3)
 
 
 def test_a_script_that_raises_at_import_is_tried_as_often_as_allowed(place: Machine, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ Rules it keeps:
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
 - A kill that a person asked for ends CANCELED, whatever the script made of it.
-- Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, with no step between, is
-  the end: it would be so every time.
+- Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, after the same last
+  step and without a checkpoint, is the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
 - A failure on a full disk is the platform's, as others may have filled it; of so many in a row (`MAX_FULL_DISKS`) the
   last counts, since the trial itself may fill it, for a moment and where nobody finds its files.
@@ -94,7 +94,7 @@ class TrialAttempt:
     leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
-    #: Where it failed as the run before did, without a step between; None where ``max_restarts`` was set.
+    #: Where it failed as the run before did, after the same last step; None where ``max_restarts`` was set.
     repeats: str | None = None
     #: Why log policies leave no machine for another try.
     nowhere: str | None = None
@@ -196,8 +196,9 @@ def _too_often(attempt: TrialAttempt) -> TrialVerdict:
 
 def _repeats(attempt: TrialAttempt) -> TrialVerdict:
     reason = (
-        f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), with no step between, "
-        "so it is not tried again: mend it and continue the experiment, or set max_restarts to try that often"
+        f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), and this one came no "
+        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork ID DIRECTORY), continue it if "
+        "the cause lies outside the code, or set max_restarts to try that often"
     )
     return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 

@@ -71,7 +71,7 @@ async def failed_attempts(
 
 
 async def failed_before(conn: Connection, allocation_ids: Sequence[str]) -> list[FailedAttempt]:
-    """The runs of trials before these attempts: those that failed, too, where nothing was reported or saved since."""
+    """The runs of trials before these attempts: those that failed, too, at the same step, neither having saved."""
     rows = await conn.fetch(Q.failed_before, list(allocation_ids))
     return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
 

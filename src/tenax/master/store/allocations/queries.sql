@@ -208,15 +208,27 @@ group by a.allocation_id, a.task_id
 having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
 -- name: failed_before
--- The runs before these attempts of trials that failed, where neither has reported a step nor saved.
+-- The runs before these attempts of trials that failed, where the attempt came exactly as far as they: their last
+-- reports are of one step, or there is none, and neither has saved.
 select b.allocation_id, b.task_id, array_agg(c.container_id order by c.rank) as members
 from allocations a
 join tasks t on t.task_id = a.task_id and t.trial_id is not null
 join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
 join containers c on c.allocation_id = b.allocation_id
 where a.allocation_id = any($1::text[])
-  and not exists (select 1 from metric_groups g where g.trial_id = t.trial_id and g.run_id >= b.run_id and g.last_step >= 0)
   and not exists (select 1 from checkpoints k where k.trial_id = t.trial_id and k.run_id >= b.run_id)
+  and (
+    select max(r.step) filter (where r.run_id = a.run_id)
+        is not distinct from max(r.step) filter (where r.run_id = b.run_id)
+    from (
+        select m.run_id, m.last_step as step
+        from metric_groups g join metric_blocks m on m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp
+        where g.trial_id = t.trial_id
+        union all
+        select m.run_id, unnest(m.steps)
+        from metric_groups g join metric_tail m on m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp
+        where g.trial_id = t.trial_id) r
+    where r.run_id in (a.run_id, b.run_id) and r.step >= 0)
 group by b.allocation_id, b.task_id
 having bool_or({{failed}});
 
