@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from datetime import datetime, timezone
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -88,3 +90,15 @@ def test_passwords_travel_hashed_as_clients_do_it() -> None:
     assert hashed_password("") == ""
     assert hashed_password("x") != hashed_password("y")
     assert len(hashed_password("x")) == 128
+
+
+def test_what_may_be_null_may_be_left_out() -> None:
+    """Null is absence: a field that is required and may be null is refused when it is."""
+    importlib.import_module("tenax.master.app")
+    every = [Message]
+    for message in every:
+        every += message.__subclasses__()
+    assert len(every) > 200
+    for message in every:
+        for name, field in message.model_fields.items():
+            assert not field.is_required() or type(None) not in get_args(field.annotation), f"{message.__name__}.{name}"

@@ -197,8 +197,8 @@ def _too_often(attempt: TrialAttempt) -> TrialVerdict:
 def _repeats(attempt: TrialAttempt) -> TrialVerdict:
     reason = (
         f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), and this one came no "
-        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork ID DIRECTORY), continue it if "
-        "the cause lies outside the code, or set max_restarts to try that often"
+        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork ID "
+        "DIRECTORY), continue it if the cause lies outside the code, or set max_restarts to try that often"
     )
     return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from asyncpg import Connection
 
+from tenax.master.api.metrics import experiments
 from tenax.master.store.metrics import series, summaries
 from tests.kits.api import Api
 from tests.kits.master.metrics import lines
@@ -134,6 +135,31 @@ async def test_a_sample_has_the_best_trials_with_their_lines(api: Api, desk: Boo
     data = result["trials"][0]["data"]
     assert [(point["batches"], point["epoch"], point["values"]["loss"]) for point in data] == [(2, 1, 3), (4, 2, 5)]
     assert (await api.user.get(path, metricName="loss", group="training", maxTrials=-1)).status_code == 400
+
+
+async def test_a_sample_goes_on_with_what_is_new(api: Api, desk: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a search that runs: hyperparameters when a trial is first listed, then null."""
+    experiment, (_, best, _) = await searched(desk, ended=False)
+    looks = 0
+    look = experiments._trials
+
+    async def looked(*arguments: object) -> object:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            await desk.report(best, "training", 8, {"loss": 9})
+            async with desk.database.transaction() as conn:
+                await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
+        return await look(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "_trials", looked)
+    monkeypatch.setattr(experiments, "_PERIOD_S", 0)
+    path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-sample"
+    reply = await api.user.get(path, metricName="loss", group="training", maxTrials=1)
+    _, (first,), (second,) = (message["result"]["trials"] for message in lines(reply))
+    assert first["hparams"] is not None
+    assert (second["trialId"], second["hparams"]) == (best, None)
+    assert [point["batches"] for point in second["data"]] == [8]
 
 
 @pytest.mark.parametrize("stream", ["batches", "trials-snapshot", "trials-sample"])

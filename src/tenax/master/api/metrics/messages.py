@@ -88,8 +88,8 @@ class SampledTrial(Message):
     """A trial and its points that were not told before."""
 
     trial_id: int
-    #: When it is first among them; then absent.
-    hparams: Document | None
+    #: When it is first among them; then null.
+    hparams: Document | None = None
     data: list[DataPoint]
 
 
