@@ -75,11 +75,11 @@ def test_describe(tenax: Tenax, master: PretendMaster) -> None:
 
 def test_no_such_experiment(tenax: Tenax, master: PretendMaster) -> None:
     """What does not exist is an error in the master's words, on stderr, with an exit code of its own."""
-    master.on("GET", "/api/v1/experiments/9", refused(404, "there is no experiment 9"))
+    master.on("GET", "/api/v1/experiments/9", refused(404, "experiment 9 not found"))
     done = tenax("e", "describe", "9")
     assert done.code == exits.NOT_FOUND
     assert done.out == ""
-    assert done.err == "error: there is no experiment 9\n"
+    assert done.err == "error: experiment 9 not found\n"
 
 
 def test_not_reachable(tenax: Tenax) -> None:
@@ -202,7 +202,7 @@ def test_delete_asks(tenax: Tenax, master: PretendMaster, monkeypatch: pytest.Mo
     master.on("GET", "/api/v1/experiments/7", {"experiment": experiment()})
     master.on("DELETE", "/api/v1/experiments/7", {})
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
-    assert tenax("e", "delete", "7").code == exits.INTERRUPTED
+    assert tenax("e", "delete", "7").code == exits.FAILED
     assert not master.sent("DELETE", "/api/v1/experiments/7")
     assert tenax("e", "delete", "7", "--yes").code == exits.OK
     assert master.sent("DELETE", "/api/v1/experiments/7")

@@ -103,13 +103,20 @@ def test_an_empty_list_says_who_has_some(tenax: Tenax, master: PretendMaster) ->
     assert "--all" not in tenax("e", "list", "--all").err
     master.on("GET", "/api/v1/experiments", {"experiments": [], "pagination": {"total": 0}})
     assert "--all" not in tenax("e", "list").err
+    master.on("GET", "/api/v1/me", {"user": {"id": 1, "username": "ann"}})
+    none, one = {"commands": []}, {"commands": [{"id": "c1", "username": "bob"}]}
+    master.on("GET", "/api/v1/commands", none, one)
+    assert "Other users have 1: tenax command list --all" in tenax("command", "list").err
 
 
 def test_nobody_to_ask(master: PretendMaster) -> None:
     """Without a terminal a question has no answer: nothing is done, and the message says --yes."""
     done = subprocess.run([TENAX, "e", "delete", "7"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == exits.USAGE
+    assert done.stderr.splitlines()[1].startswith("Usage: ")
     assert "add --yes" in done.stderr
+    done = subprocess.run([TENAX, "e", "delete", "7"], input="n\n", capture_output=True, text=True)
+    assert (done.returncode, done.stderr[-18:]) == (exits.FAILED, "Nothing was done.\n")
     assert not master.sent("DELETE", "/api/v1/experiments/7")
 
 

@@ -45,9 +45,11 @@ def test_when_the_cluster_comes_up(master: PretendMaster, tmp_path: Path) -> Non
 
     pools = {"resourcePools": [{"name": "default"}], "pagination": {}}
     master.on("GET", "/api/v1/resource-pools", pools)
-    jobs = [job(1, "waits for 1 slot"), *(job(number, REASON) for number in range(2, 10))]
-    master.on("GET", "/api/v1/job-queues", {"jobs": jobs})
+    closed = "cannot run as things are: Pool default has only disabled agents"
+    jobs = [job(1, "waits for 1 slot"), job(2, closed), *(job(number, REASON) for number in range(3, 10))]
+    # A scheduler that has just come up has said nothing yet.
+    master.on("GET", "/api/v1/job-queues", {"jobs": [job(2, "")]}, {"jobs": jobs})
     cluster = SimpleNamespace(state=StateDir(tmp_path / "cluster"), url=master.url)
     lines = up._what_cannot_start(cluster)  # type: ignore[arg-type]
-    assert lines[0] == f"experiment 2 (digits): {REASON}"
+    assert lines[:2] == [f"experiment 2 (digits): {closed}", f"experiment 3 (digits): {REASON}"]
     assert lines[5:] == ["and 3 more: tenax queue list"]

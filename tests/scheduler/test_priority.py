@@ -251,4 +251,4 @@ def test_a_pool_without_agents_says_so() -> None:
         "Pool default has no agents: start one there, or choose another pool."
     )
     closed = Pool([agent("a", 4, state=AgentState.DISABLED)])
-    assert "has only disabled agents (1): start one" in str(can_never_fit(1, closed.snapshot))
+    assert "has only disabled agents (1): enable one" in str(can_never_fit(1, closed.snapshot))

@@ -152,7 +152,9 @@ def list_(
         return
     output.records(_COLUMNS, commands, as_json, as_csv)
     if not commands:
-        output.say("There are no such commands. Run one with: tenax command run -- PROGRAM")
+        hidden = 0 if everybodys or users else len(list_commands(session, users=[], workspace_id=number))
+        others = f" Other users have {hidden}: tenax command list --all shows them." if hidden else ""
+        output.say(f"There are no such commands.{others} Run one with: tenax command run -- PROGRAM")
 
 
 @group.command()

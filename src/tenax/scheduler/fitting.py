@@ -97,8 +97,12 @@ def can_never_fit(
     usable = [agent for agent in agents if agent.id not in blocked_agents]
     if not usable:
         disabled = len(snapshot.agents) - len(agents)
-        there = f"only disabled agents ({disabled})" if disabled and not agents else "no agents"
-        return f"Pool {pool} has {there}{_excluded(agents, usable)}: start one there, or choose another pool."
+        if disabled and not agents:
+            return (
+                f"Pool {pool} has only disabled agents ({disabled}): enable one (tenax agent enable AGENT), start "
+                "another there, or choose another pool."
+            )
+        return f"Pool {pool} has no agents{_excluded(agents, usable)}: start one there, or choose another pool."
     if slots == 0:
         if any(agent.aux_places > 0 for agent in usable):
             return None

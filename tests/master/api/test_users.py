@@ -298,6 +298,12 @@ async def test_nobody_is_shown_as_one_of_the_first_users(api: Api) -> None:
     assert (await api.user.patch("/api/v1/users/2", {"displayName": "aDmin"})).status_code == 400
     assert (await api.user.patch("/api/v1/users/2", {"displayName": "Determined"})).status_code == 200
     assert (await api.admin.patch("/api/v1/users/1", {"displayName": "ADMIN"})).status_code == 200
+    made = {"user": {"username": "eve", "admin": True, "displayName": "admin"}, "password": "Passw0rd"}
+    eve = (await api.admin.post("/api/v1/users", made)).json()["user"]["id"]
+    # The right goes, and the name with it.
+    assert (await api.admin.patch(f"/api/v1/users/{eve}", {"admin": False})).status_code == 400
+    both = {"admin": False, "displayName": "Eve"}
+    assert (await api.admin.patch(f"/api/v1/users/{eve}", both)).status_code == 200
 
 
 async def test_a_user_is_linked_with_a_whole_account(api: Api) -> None:

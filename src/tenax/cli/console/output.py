@@ -12,7 +12,7 @@ from typing import Callable, Iterable, List, Mapping, Optional, Protocol, Sequen
 
 import click
 
-from tenax.cli.console import layout
+from tenax.cli.console import exits, layout
 from tenax.cli.console.layout import TableColumn as TableColumn
 from tenax.client import reading
 from tenax.display.terminal import visible_line
@@ -232,11 +232,13 @@ def confirm(question: str) -> None:
     except click.Abort:
         if sys.stdin is not None and sys.stdin.isatty():
             raise
+        say("")
         raise click.UsageError(
             "nobody is here to answer, without a terminal: nothing was done. To do it without being asked, add --yes."
         ) from None
     if not agreed:
-        raise click.Abort
+        say("Nothing was done.")
+        raise click.exceptions.Exit(exits.FAILED)
 
 
 def cautioned(text: str) -> str:

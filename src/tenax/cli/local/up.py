@@ -20,6 +20,7 @@ from tenax.runtimes import CHOICES, RUNTIMES
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
     from tenax.client.connection.session import Session
+    from tenax.client.jobs import Job
     from tenax.client.users import User
     from tenax.local.state_dir import StateDir
     from tenax.local.supervise.cluster import LocalCluster
@@ -31,6 +32,9 @@ _AGENT_S = 20.0
 #: How long a master beside us may take for an answer; one that hangs is stopped all the same.
 _ANSWER_S = 15.0
 _POLL_S = 0.1
+#: How long it waits for the scheduler to say why jobs wait, and by which words it says that they will wait for good.
+_EXPLAINED_S = 3.0
+_CANNOT = ("cannot start", "cannot run as things are")
 #: Of users, in one sentence.
 _NAMES = 5
 
@@ -226,14 +230,25 @@ def _agents_of(cluster: LocalCluster) -> List[Agent]:
 
 def _what_cannot_start(cluster: LocalCluster) -> List[str]:
     """Jobs that wait although everything is up, each with its reason."""
-    from tenax.client.jobs import list_jobs
     from tenax.errors import TenaxError
 
     with contextlib.suppress(TenaxError), session_of(cluster.state, cluster.url) as session:
-        waiting = [job for job in list_jobs(session, states=["queued"]) if "cannot start" in job.reason]
+        waiting = [job for job in _explained_jobs(session) if any(sign in job.reason for sign in _CANNOT)]
         more = [f"and {len(waiting) - _NAMES} more: tenax queue list"] if len(waiting) > _NAMES else []
         return [f"{job.kind} {job.entity_id} ({job.name}): {job.reason}" for job in waiting[:_NAMES]] + more
     return []
+
+
+def _explained_jobs(session: Session) -> List[Job]:
+    """The queue, once the scheduler that has just come up has said why those wait that do, or has had its time."""
+    from tenax.client.jobs import list_jobs
+
+    until = time.monotonic() + _EXPLAINED_S
+    while True:
+        jobs = list_jobs(session)
+        if all(job.reason for job in jobs if job.state == "QUEUED") or time.monotonic() > until:
+            return jobs
+        time.sleep(_POLL_S)
 
 
 def session_of(state: StateDir, url: str) -> Session:

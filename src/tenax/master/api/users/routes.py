@@ -167,7 +167,7 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
         if before.remote != known.remote:
             raise Stale
         after = _patched(before, body)
-        if body.display_name is not None:
+        if (after.display_name, after.username, after.admin) != (before.display_name, before.username, before.admin):
             _check_display_name(after.username, after.display_name, admin=after.admin)
         if after.remote and body.password is not None:
             raise InvalidInput(f"Cannot set password of {after.username!r}: a remote user logs in elsewhere")

@@ -61,7 +61,7 @@ async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
     row = await conn.fetchrow(Q.get, experiment_id)
     if row is None:
-        raise ExperimentGone(f"there is no experiment {experiment_id}")
+        raise ExperimentGone(f"experiment {experiment_id} not found")
     return row_as(ExperimentRow, row, state=ExperimentState)
 
 
@@ -69,7 +69,7 @@ async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
     locked = await lock_many(conn, [experiment_id])
     if not locked:
-        raise ExperimentGone(f"there is no experiment {experiment_id}")
+        raise ExperimentGone(f"experiment {experiment_id} not found")
     return locked[experiment_id]
 
 

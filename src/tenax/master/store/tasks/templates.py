@@ -54,8 +54,7 @@ _COLUMNS = (
 
 async def get(conn: Connection, name: str) -> TemplateRow:
     """Raises NotFound."""
-    what = f"template {name!r}: see which there are with `tenax template list`"
-    return TemplateRow(**await existing(conn, what, Q.template_views, name))
+    return TemplateRow(**await existing(conn, f"template {name!r}", Q.template_views, name))
 
 
 async def lock(conn: Connection, name: str) -> TemplateRow:
