@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,10 +33,12 @@ def pretend_fleet(
     thread.start()
     made = [PretendAgent(slots, _until_ended) for _ in range(agents)]
     token = token_file.read_text().strip()
+    # Nobody else may have the credential of an agent that is away, another fleet neither.
+    fleet = uuid.uuid4().hex[:6]
 
     async def live() -> None:
         async with aiohttp.ClientSession(master_url, connector=aiohttp.TCPConnector(limit=0)) as http:
-            each = (_live(http, agent, JoinRequest(f"{pool}-{n}", token, pool)) for n, agent in enumerate(made))
+            each = (_live(http, agent, JoinRequest(f"{pool}-{fleet}-{n}", token, pool)) for n, agent in enumerate(made))
             await asyncio.gather(*each)
 
     living = asyncio.run_coroutine_threadsafe(live(), loop)
