@@ -47,9 +47,30 @@ def test_plot(tenax: Tenax, curves: PretendMaster) -> None:
     assert "2 of 8 values are no finite number" in done.out
     (asked,) = curves.sent("GET", SERIES)
     assert (asked.query["metricNames"], asked.query["group"]) == (["accuracy"], ["validation"])
-    tenax("e", "plot", "7", "--metric", "loss", "--trial", "1")
+    tenax("e", "plot", "7", "--metric", "loss", "--group", "training", "--trial", "1")
     asked = curves.sent("GET", SERIES)[-1]
     assert (asked.query["trialIds"], asked.query["group"]) == (["1"], ["training"])
+
+
+def test_a_metric_of_two_groups_is_that_of_the_validation(tenax: Tenax, curves: PretendMaster) -> None:
+    """As the search and -f have it; metrics that are named together are of one group, where one has them all."""
+    both = {"training": ["loss", "lr"], "validation": ["accuracy", "loss"]}
+    curves.on("GET", "/api/v1/experiments/7/metric-names", both)
+    numbers = {group: {name: {"type": "number", "count": 4} for name in names} for group, names in both.items()}
+    curves.on("GET", "/api/v1/trials/1/metric-summaries", numbers)
+    loss, lr, accuracy = (("--metric", name) for name in ("loss", "lr", "accuracy"))
+
+    def asked(*arguments: str) -> list[list[str]]:
+        before = len(curves.sent("GET", SERIES))
+        assert tenax(*arguments).code == exits.OK
+        return [request.query["group"] for request in curves.sent("GET", SERIES)[before:]]
+
+    for command in (("e", "plot", "7"), ("t", "metrics", "1", "--plot")):
+        assert asked(*command, *loss) == [["validation"]]
+        assert asked(*command, *accuracy, *loss) == [["validation"]] * 2
+        assert asked(*command, *loss, *lr) == [["training"]] * 2
+        assert asked(*command, *loss, *lr, *accuracy) == [["validation"], ["training"], ["validation"]]
+        assert asked(*command, *loss, "--group", "training") == [["training"]]
 
 
 def test_plot_refuses(tenax: Tenax, curves: PretendMaster) -> None:

@@ -97,6 +97,8 @@ def test_metrics(data: Path, tenax: Tenax) -> None:
     assert len(json.loads(tenax("local", "metrics", "last", "--json").out)) == 2
     unknown = tenax("local", "metrics", "last", "--table", "--metric", "los")
     assert (unknown.code, "No metric 'los' was reported; there is loss." in unknown.err) == (6, True)
+    unknown = tenax("local", "metrics", "last", "--plot", "--metric", "los")
+    assert (unknown.code, "No metric 'los' was reported; there is loss." in unknown.err) == (6, True)
 
 
 def test_removal(data: Path, tenax: Tenax, monkeypatch: pytest.MonkeyPatch) -> None:

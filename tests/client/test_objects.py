@@ -299,7 +299,7 @@ def test_bad_download(
 
 
 def test_a_series_is_found_in_its_group(client: Client, master: PretendMaster) -> None:
-    """Training before validation before others; a name that nobody reported is refused with those like it."""
+    """Validation before training before others; a name that nobody reported is refused with those like it."""
     master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
     number = {"type": "number", "count": 2}
     groups = {
@@ -315,7 +315,7 @@ def test_a_series_is_found_in_its_group(client: Client, master: PretendMaster) -
         assert [point.steps for point in trial.series(metric)] == [10]
     trial.series("loss", "validation")
     asked = [request.query["group"] for request in master.sent("GET", "/api/v1/trials/3/series")]
-    assert asked == [["validation"], ["training"], ["x"], ["validation"]]
+    assert asked == [["validation"], ["validation"], ["x"], ["validation"]]
     with pytest.raises(NotFound, match="validation_loss"):
         trial.series("validaton_loss")
 

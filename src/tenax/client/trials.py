@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
 
 #: Where a metric is looked for first.
-_FIRST_GROUPS = ("training", "validation")
+_FIRST_GROUPS = ("validation", "training")
 #: A trial in one of these stays in it.
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 #: Lines of several machines arrive out of order by less than this, and by less than so many lines.
@@ -287,7 +287,7 @@ class Trial(LiveAnswer):
     def series(self, metric: str, group: Optional[str] = None, points: int = 1000) -> List[Point]:
         """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept.
 
-        Without a ``group`` that in which it was reported: training before validation before others. Raises NotFound.
+        Without a ``group`` that in which it was reported: validation before training before others. Raises NotFound.
         """
         path = at("/api/v1/trials/{}/series", self.id)
         group = group if group is not None else group_with(names_of_trial(self.session, self.id), metric)
@@ -394,14 +394,25 @@ def pages(
 
 
 def group_with(names: Mapping[str, Sequence[str]], metric: str) -> str:
-    """The group that has ``metric``: training before validation before others. Raises NotFound, with names like it."""
-    having = [group for group in names if metric in names[group]]
-    for group in (*_FIRST_GROUPS, *sorted(having)):
-        if group in having:
+    """The group that has ``metric``: validation before training before others. Raises NotFound, with names like it."""
+    for group in _in_order(names):
+        if metric in names[group]:
             return group
     known = sorted({name for group in names.values() for name in group})
     near = difflib.get_close_matches(metric, known, n=3) or known[:10]
     raise NotFound(f"No metric {metric!r} was reported" + (f"; there is {', '.join(near)}." if near else " yet."))
+
+
+def groups_with(names: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> Dict[str, str]:
+    """The group of each metric, as `group_with` has it; but one for all, where one has them all. Raises NotFound."""
+    for group in _in_order(names):
+        if all(metric in names[group] for metric in metrics):
+            return dict.fromkeys(metrics, group)
+    return {metric: group_with(names, metric) for metric in metrics}
+
+
+def _in_order(names: Mapping[str, Sequence[str]]) -> List[str]:
+    return [group for group in dict.fromkeys((*_FIRST_GROUPS, *sorted(names))) if group in names]
 
 
 def names_of_trial(session: Session, trial_id: int) -> Dict[str, List[str]]:

@@ -42,7 +42,7 @@ _LOG = click.option("--log", is_flag=True, help="A logarithmic scale for the val
 @click.command("plot", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @_METRICS
-@click.option("--group", "group", metavar="NAME", help="Of these reports (default: those that have the metric).")
+@click.option("--group", "group", metavar="NAME", help="Of these reports (default: validation, if it has the metric).")
 @click.option(
     "--best", type=click.IntRange(1, 50), default=5, show_default=True, metavar="N", help="The best N trials."
 )
@@ -66,7 +66,7 @@ def plot(
 ) -> None:
     """Draw the learning curves of the best trials of an experiment: of the searcher's metric, or of others."""
     from tenax.cli.experiment.view import best_first
-    from tenax.client.trials import group_with, names_of_experiment
+    from tenax.client.trials import groups_with, names_of_experiment
 
     if file is not None:
         check_picture(file)
@@ -78,11 +78,11 @@ def plot(
             f"Experiment {number} has no trial {min(unknown)}: tenax experiment list-trials {number}"
         )
     chosen = [trial for trial in every if trial.id in trials] or best_first(experiment, every)[:best]
-    names = names_of_experiment(access.session(), number)
-    panels = [
-        panel_of(access.session(), chosen, name, group or group_with(names, name), log)
-        for name in dict.fromkeys(metrics or (experiment.metric,))
-    ]
+    wanted = tuple(dict.fromkeys(metrics or (experiment.metric,)))
+    groups = (
+        dict.fromkeys(wanted, group) if group else groups_with(names_of_experiment(access.session(), number), wanted)
+    )
+    panels = [panel_of(access.session(), chosen, name, of, log) for name, of in groups.items()]
     if file is not None:
         save_picture(file, f"Experiment {number}  {experiment.name}", panels)
         print(file)
@@ -208,7 +208,7 @@ def save_picture(file: Path, title: str, panels: Sequence[Panel]) -> None:
 def _plot_trials(
     session: Session, trials: Sequence[Trial], metrics: Tuple[str, ...], kind: Optional[str], log: bool
 ) -> None:
-    from tenax.client.trials import group_with
+    from tenax.client.trials import groups_with
 
     names = _names_of(trials)
     shown = kind or next((group for group in ("validation", "training") if names.get(group)), None)
@@ -216,7 +216,9 @@ def _plot_trials(
     if not chosen:
         output.say(f"{_trials(trials)} reported no {kind or 'validation'} metrics yet.")
         return
-    where = {name: kind or (group_with(names, name) if metrics else shown or "") for name in chosen[:_PANELS]}
+    drawn_here = chosen[:_PANELS]
+    one = kind or ("" if metrics else shown)
+    where = dict.fromkeys(drawn_here, one) if one else groups_with(names, drawn_here)
     show([panel_of(session, trials, name, group, log) for name, group in where.items()], sys.stdout)
     if len(chosen) > len(where):
         output.say(f"Not drawn: {', '.join(chosen[_PANELS:])}. --metric NAME draws one, --table prints all.")

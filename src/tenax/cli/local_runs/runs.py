@@ -305,15 +305,16 @@ def _points(story: RunStory, group: str, metric: str) -> List[Tuple[int, Optiona
 
 def _panels(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: Optional[str], log: bool) -> List[Panel]:
     from tenax.cli.console.plots.curves import Curve, Panel
+    from tenax.client.trials import groups_with
 
     names: Dict[str, List[str]] = {}
     for story in stories.values():
         for group, of in story.names().items():
             names[group] = sorted({*names.get(group, []), *of})
     shown = kind or next((group for group in ("validation", "training") if names.get(group)), "validation")
+    chosen = (metrics or tuple(names.get(shown, ())))[:_PANELS]
     panels = []
-    for metric in (metrics or tuple(names.get(shown, ())))[:_PANELS]:
-        group = shown if kind or metric in names.get(shown, ()) else _group_with(names, metric, shown)
+    for metric, group in (groups_with(names, chosen) if metrics and not kind else dict.fromkeys(chosen, shown)).items():
         curves = []
         for run, story in stories.items():
             points = _points(story, group, metric)
@@ -321,10 +322,6 @@ def _panels(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: O
             curves.append(Curve(title, [step for step, _ in points], [value for _, value in points]))
         panels.append(Panel(metric if group == "validation" else f"{group} {metric}", curves, log))
     return panels
-
-
-def _group_with(names: Dict[str, List[str]], metric: str, other: str) -> str:
-    return next((group for group, of in names.items() if metric in of), other)
 
 
 def _table(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: str, as_json: bool, as_csv: bool) -> None:
