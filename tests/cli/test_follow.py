@@ -34,6 +34,17 @@ def test_live_table(master: PretendMaster) -> None:
         assert re.search(r"next +tenax trial metrics 2\n?", last)
 
 
+def test_a_terminal_that_cannot_be_written_over(master: PretendMaster) -> None:
+    """Gets the dated lines that a file gets, while the search runs."""
+    running = {"experiment": experiment(numTrials=2)}
+    serve(master, experiment(), trial(1, best=0.8), trial(2, best=0.9))
+    master.on("GET", "/api/v1/experiments/7", running, running, {"experiment": experiment(state="STATE_COMPLETED")})
+    with on_terminal("e", "wait", "7", TERM="dumb") as terminal:
+        assert terminal.end() == exits.OK
+    assert re.search(r"^\d\d:\d\d:\d\d  RUNNING  25 %  2 trials \(2 RUNNING\)", terminal.shown, re.M)
+    assert ESCAPE not in terminal.shown
+
+
 def test_a_search_that_failed_ends_with_where_to_look(master: PretendMaster) -> None:
     """The log of a trial that failed."""
     serve(master, experiment(state="STATE_ERROR"), trial(1, best=0.8, state="COMPLETED"), trial(2, state="ERROR"))

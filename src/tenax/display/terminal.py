@@ -14,6 +14,7 @@ program prints. Rules:
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Iterable, NoReturn, TextIO
 
@@ -21,6 +22,8 @@ _COLOR = re.compile(r"\x1b\[[0-9;:]*m")
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _RESET = "\x1b[0m"
 _RESETS = ("\x1b[0m", "\x1b[m")
+#: What TERM says of a terminal that only writes on.
+_DUMB = ("dumb", "unknown")
 
 
 def visible(text: str, *, colors: bool = False) -> str:
@@ -41,6 +44,11 @@ def visible_line(text: str) -> str:
 def is_name(text: str) -> bool:
     """Whether it can name something: a name is typed, and shown in a line."""
     return not _UNSEEN.search(text) and "\n" not in text and "\t" not in text
+
+
+def moves_cursor(stream: TextIO) -> bool:
+    """Whether what a stream has shown can be written over: it is a terminal, and no dumb one."""
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
 
 
 class VisibleStream:

@@ -1,4 +1,4 @@
-"""Following an experiment until it ends: one live table on a terminal, a line per change elsewhere.
+"""Following an experiment until it ends: one live table where it can be written over, a line per change elsewhere.
 
 Of an experiment of one trial, the output is shown, which is what its author wants to see.
 """
@@ -30,7 +30,7 @@ from tenax.cli.experiment.view import (
 )
 from tenax.client.experiments import Experiment
 from tenax.client.trials import LogFilter, LogLine, Trial, pages
-from tenax.display.terminal import VisibleStream, visible_line
+from tenax.display.terminal import VisibleStream, moves_cursor, visible_line
 from tenax.errors import TenaxError
 from tenax.wire.task_names import RUN_BEGINS
 
@@ -91,7 +91,7 @@ class Follower:
         """Until it has ended; the experiment as it ended."""
         if self._experiment.searcher == "single":
             ended = self._watch_output()
-        elif sys.stderr.isatty():
+        elif moves_cursor(sys.stderr):
             ended = self._watch_table()
         else:
             ended = self._experiment.wait(interval=_EVERY_S, seen=self._say_line)
