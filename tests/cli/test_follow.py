@@ -45,6 +45,18 @@ def test_a_terminal_that_cannot_be_written_over(master: PretendMaster) -> None:
     assert ESCAPE not in terminal.shown
 
 
+def test_the_bar_without_colour(master: PretendMaster) -> None:
+    """What is done and what is not are different characters; with colour, the same in two colours."""
+    running, ended = {"experiment": experiment(progress=0.5)}, {"experiment": experiment(state="STATE_COMPLETED")}
+    for variables, bar in (({"NO_COLOR": "1"}, "━" * 30 + "·" * 30), ({}, "━" * 60)):
+        serve(master, experiment(), trial(1))
+        master.on("GET", "/api/v1/experiments/7", running, running, ended)
+        with on_terminal("e", "wait", "7", **variables) as terminal:
+            terminal.until("Ctrl-C detaches")
+            assert bar in plain(terminal.shown).splitlines()
+            assert terminal.end() == exits.OK
+
+
 def test_a_search_that_failed_ends_with_where_to_look(master: PretendMaster) -> None:
     """The log of a trial that failed."""
     serve(master, experiment(state="STATE_ERROR"), trial(1, best=0.8, state="COMPLETED"), trial(2, state="ERROR"))

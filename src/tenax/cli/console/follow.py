@@ -166,7 +166,9 @@ class Follower:
         summary = Text(visible_line(self._summary(experiment)), style="bright_black")
         long = min(_BAR, width - 2)
         filled = round(long * min(1.0, experiment.progress or 0.0))
-        bar = Text.assemble(("━" * filled, "cyan"), ("━" * (long - filled), "bright_black"))
+        # Without colour the two parts differ by their characters alone.
+        rest = "·" if live.console.no_color else "━"
+        bar = Text.assemble(("━" * filled, "cyan"), (rest * (long - filled), "bright_black"))
         remarks = (experiment.reason, missing_metric(experiment, self._trials))
         # Every line is a row of the terminal: what is longer is broken or cut here, and nowhere else.
         lines = [output.cautioned(row) for remark in remarks if remark for row in broken(visible_line(remark), width)]
