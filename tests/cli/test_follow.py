@@ -118,6 +118,46 @@ def test_all_of_the_live_view_is_on_the_terminal(master: PretendMaster, columns:
     assert int(hidden[1]) + len(re.findall(r"^ *\d+  RUNNING", shown, re.M)) == 40
 
 
+SILENT = {"searcher": {"name": "random", "metric": "accuracy", "smaller_is_better": False}}
+HINT = "the script can say how far it is with train.report_progress(0.5), or max_length"
+
+
+@pytest.mark.parametrize("name", ["digits", "a-search-" * 12])
+def test_nothing_of_what_the_live_view_says_is_cut(master: PretendMaster, name: str) -> None:
+    """On 80 columns what to call, the progress, all states and the best are whole; of a long name so much as fits."""
+    states = ("RUNNING", "QUEUED", "COMPLETED", "ERROR", "CANCELED", "PAUSED", "STOPPING_COMPLETED")
+    trials = [trial(number, state, best=0.1 * number) for number, state in enumerate(states, 1)]
+    best = {"bestTrialSearcherMetric": 0.7, "bestTrialId": 7}
+    one = experiment(name=name, progress=0.0, config=SILENT, searcherType="random", runningSeconds=8.0, **best)
+    serve(master, one, *trials)
+    ended = {"experiment": {**one, "state": "STATE_COMPLETED"}}
+    master.on("GET", "/api/v1/experiments/7", {"experiment": one}, {"experiment": one}, ended)
+    with on_terminal("e", "wait", "7", COLUMNS="80", LINES="40") as terminal:
+        terminal.until("Ctrl-C detaches")
+        frame = plain(terminal.shown).split("TRIAL")[0].splitlines()
+        assert terminal.end() == exits.OK
+    assert max(map(len, frame)) <= 80
+    assert re.search(r"^Experiment 7 \S+  RUNNING  0 %  8s$", frame[0])
+    shown = " ".join(" ".join(frame).split())
+    assert HINT in shown
+    assert "1 STOPPING) best accuracy 0.7 (trial 7)" in shown
+
+
+def test_details_are_broken_between_words(master: PretendMaster) -> None:
+    """Of an experiment of one trial, on 80 columns; what goes into a pipe is not broken at all."""
+    one = experiment(progress=0.0, config=SILENT, numTrials=1, description="why " * 40 + "/a/" + "path-" * 20)
+    serve(master, one, trial(1, best=0.8, runningSeconds=39.0, hparams={"lr": 0.1, "sleep": 1, "width": 64}))
+    with on_terminal("e", "describe", "7", COLUMNS="80") as terminal:
+        assert terminal.end() == exits.OK
+    lines = plain(terminal.shown).splitlines()
+    assert [len(line) > 80 for line in lines].count(True) == 1
+    shown = " ".join(" ".join(lines).split())
+    for whole in (HINT, "/a/" + "path-" * 20, "lr=0.1 sleep=1 width=64"):
+        assert whole in shown
+    piped = subprocess.run([TENAX, "e", "describe", "7"], capture_output=True, text=True)
+    assert f"progress     0 %: {HINT}\n" in piped.stdout
+
+
 def test_colour(master: PretendMaster) -> None:
     """A terminal gets colours, and none where the person wants none."""
     master.on("GET", "/api/v1/experiments", {"experiments": [experiment()], "pagination": {}})

@@ -24,7 +24,8 @@ from tenax.cli.experiment.view import (
     best_of,
     counts,
     missing_metric,
-    progress_line,
+    progress,
+    progress_hint,
     trial_cells,
     trial_table,
 )
@@ -158,24 +159,31 @@ class Follower:
         from rich.text import Text
 
         width = live.console.width
-        head = Text.assemble(
-            (f"Experiment {experiment.id} {visible_line(experiment.name)}  ", "bold"),
-            (output.worded(experiment.state), "cyan" if not experiment.has_ended else ""),
-            f"  {progress_line(experiment, self._trials)}  {output.ran(experiment)}",
+        state = output.worded(experiment.state)
+        far = f"  {progress(experiment)}  {output.ran(experiment)}"
+        # Of the first line the name alone may be cut.
+        name = cut(
+            visible_line(experiment.name), max(_LEAST_NAME, width - len(f"Experiment {experiment.id}   {state}{far}"))
         )
-        summary = Text(visible_line(self._summary(experiment)), style="bright_black")
+        head = Text.assemble(
+            (f"Experiment {experiment.id} {name}  ", "bold"),
+            (state, "cyan" if not experiment.has_ended else ""),
+            far,
+        )
+        summary = [Text(row, style="bright_black") for row in broken(visible_line(self._summary(experiment)), width)]
         long = min(_BAR, width - 2)
         filled = round(long * min(1.0, experiment.progress or 0.0))
         # Without colour the two parts differ by their characters alone.
         rest = "·" if live.console.no_color else "━"
         bar = Text.assemble(("━" * filled, "cyan"), (rest * (long - filled), "bright_black"))
-        remarks = (experiment.reason, missing_metric(experiment, self._trials))
+        hint = progress_hint(experiment, self._trials)
+        remarks = (experiment.reason, missing_metric(experiment, self._trials), hint)
         # Every line is a row of the terminal: what is longer is broken or cut here, and nowhere else.
         lines = [output.cautioned(row) for remark in remarks if remark for row in broken(visible_line(remark), width)]
-        room = max(3, live.console.height - 5 - len(lines))
+        room = max(3, live.console.height - 4 - len(summary) - len(lines))
         curves = self._curves(experiment, width, room)
         lines += [*curves, *self._table(experiment, width, room - len(curves))]
-        parts = [head, bar, summary, *map(Text.from_ansi, lines), Text(self._hint, style="bright_black")]
+        parts = [head, bar, *summary, *map(Text.from_ansi, lines), Text(self._hint, style="bright_black")]
         for part in parts:
             part.no_wrap, part.overflow = True, "ellipsis"
         return Group(*parts)

@@ -14,6 +14,8 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import List, Sequence, Tuple
 
+import click
+
 #: A broken text stays in its column if it has at least so much room there.
 _LEAST_ROOM = 28
 #: A name is not cut to less.
@@ -89,6 +91,13 @@ def below(row: Sequence[str], fitted: FittedTable, room: int) -> List[str]:
 def broken(text: str, room: int) -> List[str]:
     """A text in lines of at most ``room`` characters; at least one."""
     return (textwrap.wrap(text, room) if width(text) > room else [text]) or [""]
+
+
+def between_words(text: str, room: int) -> List[str]:
+    """As `broken`, but no word is: a path or a link stays whole for who copies it, and so does a colour."""
+    if room < _LEAST_ROOM or width(click.unstyle(text)) <= room:
+        return [text]
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def cut(text: str, room: int) -> str:

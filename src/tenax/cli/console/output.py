@@ -188,10 +188,12 @@ def details(rows: Sequence[Tuple[str, str]], raw: JsonObject, as_json: bool) -> 
 
 
 def pairs(rows: Sequence[Sequence[str]]) -> None:
-    """Print names and values, one pair a line."""
+    """Print names and values, one pair a line; a terminal gets what is longer broken between words."""
     width = max((layout.width(name) for name, _ in rows), default=0)
+    room = shutil.get_terminal_size().columns - width - 2 if sys.stdout.isatty() else None
     for name, value in rows:
-        first, *rest = value.splitlines() or [""]
+        lines = value.splitlines() or [""]
+        first, *rest = lines if room is None else [row for line in lines for row in layout.between_words(line, room)]
         click.echo(click.style(layout.padded(name, width, False), bold=True) + "  " + first)
         for line in rest:
             click.echo(" " * (width + 2) + line)

@@ -65,11 +65,21 @@ def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:
 
 def progress_line(experiment: Experiment, trials: Sequence[Trial]) -> str:
     """``34 %, about 5m20s left``; where nobody says how far it is, what to call."""
+    hint = progress_hint(experiment, trials)
+    return f"{progress(experiment) or '0 %'}: {hint}" if hint else progress(experiment)
+
+
+def progress(experiment: Experiment) -> str:
+    """``34 %, about 5m20s left``, without a word where nobody says how far it is."""
     known = output.percent(experiment.progress)
-    if not experiment.progress and experiment.needs_progress and any(trial.steps for trial in trials):
-        return f"{known or '0 %'}: the script can say how far it is with train.report_progress(0.5), or max_length"
     left = output.duration(experiment.left_s)
     return f"{known}, about {left} left" if left else known
+
+
+def progress_hint(experiment: Experiment, trials: Sequence[Trial]) -> str:
+    """What to call, where nobody says how far it is."""
+    silent = not experiment.progress and experiment.needs_progress and any(trial.steps for trial in trials)
+    return "the script can say how far it is with train.report_progress(0.5), or max_length" if silent else ""
 
 
 def missing_metric(experiment: Experiment, trials: Sequence[Trial]) -> str:
