@@ -118,6 +118,20 @@ def test_all_of_the_live_view_is_on_the_terminal(master: PretendMaster, columns:
     assert int(hidden[1]) + len(re.findall(r"^ *\d+  RUNNING", shown, re.M)) == 40
 
 
+def test_the_best_above_the_table_is_the_best_in_it(master: PretendMaster, tenax: Tenax) -> None:
+    """Though trials go on between the answers about the experiment and about them; off a terminal, too."""
+    one = experiment(bestTrialSearcherMetric=0.5, bestTrialId=1)
+    ended = {"experiment": {**one, "state": "STATE_COMPLETED"}}
+    serve(master, one, trial(1, best=0.8), trial(2, best=0.9))
+    master.on("GET", "/api/v1/experiments/7", {"experiment": one}, {"experiment": one}, ended)
+    with on_terminal("e", "wait", "7") as terminal:
+        terminal.until("Ctrl-C detaches")
+        assert "best accuracy 0.9 (trial 2)" in plain(terminal.shown)
+        assert terminal.end() == exits.OK
+    master.on("GET", "/api/v1/experiments/7", {"experiment": one}, {"experiment": one}, ended)
+    assert "2 trials (2 RUNNING)  best accuracy 0.9 (trial 2)" in tenax("e", "wait", "7").err
+
+
 SILENT = {"searcher": {"name": "random", "metric": "accuracy", "smaller_is_better": False}}
 HINT = "the script can say how far it is with train.report_progress(0.5), or max_length"
 

@@ -235,9 +235,17 @@ class Follower:
         return running + ended
 
     def _summary(self, experiment: Experiment) -> str:
-        best = best_line(experiment)
+        best = self._best(experiment)
         count = max(experiment.trial_count, len(self._trials))
         return f"{count} trials {counts(self._trials)}".rstrip() + (f"  best {best}" if best else "")
+
+    def _best(self, experiment: Experiment) -> str:
+        """Of the same answer as the table: the experiment was asked for before, and its trials go on."""
+        for trial in best_first(experiment, self._trials)[:1]:
+            value = best_of(trial, experiment.metric)
+            if value is not None and not math.isnan(value):
+                return f"{experiment.metric} {output.number(value)} (trial {trial.id})"
+        return best_line(experiment)
 
     def _refresh(self, current: Experiment) -> None:
         # Polling the experiment itself finds out whether the master is away for long.
