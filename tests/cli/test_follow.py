@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from tenax.cli.console import exits
+from tenax.cli.console import exits, trial_status
 from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.cli.terminal import TENAX, on_terminal, plain
-from tests.kits.pretend_master import PretendMaster, Reply
+from tests.kits.pretend_master import Asked, PretendMaster, Reply
 
 ESCAPE = "\x1b["
 
@@ -55,6 +57,63 @@ def test_the_bar_without_colour(master: PretendMaster) -> None:
             terminal.until("Ctrl-C detaches")
             assert bar in plain(terminal.shown).splitlines()
             assert terminal.end() == exits.OK
+
+
+SINGLE = {"searcherType": "single", "numTrials": 1, "progress": 0.25, "runningSeconds": 60.0}
+STATUS = "25 %, about 3m00s left  step 5  accuracy 0.8"
+
+
+def test_how_far_a_trial_is_stands_below_its_output(master: PretendMaster) -> None:
+    """On a terminal: its output is above it, whole, and nothing of it is left at the end."""
+    serve(master, experiment(**SINGLE), trial(3))
+    master.on("GET", "/api/v1/trials/3", {"trial": trial(3, best=0.8)})
+    lines = [{"result": {"id": str(at), "message": f"line {at}"}} for at in range(2)]
+    shown = threading.Event()
+
+    def logs(_: Asked) -> Reply:
+        first = not master.sent("GET", "/api/v1/trials/3/logs")[1:]
+        assert first or shown.wait(60)
+        return Reply(lines=[lines[0]] if first else lines, broken=True)
+
+    master.answers["GET", "/api/v1/trials/3/logs"] = logs
+    with on_terminal("e", "wait", "7") as terminal:
+        terminal.until(STATUS)
+        shown.set()
+        terminal.until("line 1")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == exits.INTERRUPTED
+    assert re.search(rf"\r\x1b\[2K\x1b\[2m{STATUS}\x1b\[0m\r\x1b\[2Kline 1(\x1b\[0m)?\r\n", terminal.shown)
+    last_drawn, _, end = terminal.shown.rpartition(STATUS)
+    assert "line 0" in last_drawn
+    assert ESCAPE + "2K" in end.partition("Detached")[0]
+
+
+def test_how_far_a_trial_is_off_a_terminal(
+    master: PretendMaster, tenax: Tenax, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dated line now and then, and once what to call where nobody says it."""
+    monkeypatch.setattr(trial_status, "_LINE_EVERY", datetime.timedelta(0))
+    monkeypatch.setattr(trial_status, "_HINT_AFTER_S", 0.0)
+    silent = {**SINGLE, "progress": 0.0, "config": SILENT}
+    serve(master, experiment(**silent), trial(3))
+    asked = threading.Event()
+
+    def answer(_: Asked) -> Reply:
+        if len(master.sent("GET", "/api/v1/trials/3")) > 1:
+            serve(master, experiment(**{**silent, "state": "STATE_COMPLETED"}), trial(3, "COMPLETED", best=0.8))
+            asked.set()
+        return Reply({"trial": trial(3, best=0.8)})
+
+    def logs(_: Asked) -> Reply:
+        assert asked.wait(60)
+        return Reply(lines=[])
+
+    master.answers["GET", "/api/v1/trials/3"] = answer
+    master.answers["GET", "/api/v1/trials/3/logs"] = logs
+    done = tenax("e", "wait", "7")
+    assert done.code == exits.OK
+    assert re.search(r"^\d\d:\d\d:\d\d  0 %  step 5  accuracy 0.8$", done.err, re.M)
+    assert done.err.count(HINT) == 1
 
 
 def test_a_search_that_failed_ends_with_where_to_look(master: PretendMaster) -> None:

@@ -1,6 +1,6 @@
 """Following an experiment until it ends: one live table where it can be written over, a line per change elsewhere.
 
-Of an experiment of one trial, the output is shown, which is what its author wants to see.
+Of an experiment of one trial, the output is shown, which is what its author wants to see, and how far it is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import click
 
 from tenax.cli.console import output
 from tenax.cli.console.layout import broken, cut
+from tenax.cli.console.trial_status import TrialStatus
 from tenax.cli.experiment.curves import drawn, panel_of
 from tenax.cli.experiment.view import (
     best_first,
@@ -101,14 +102,17 @@ class Follower:
         return ended
 
     def _watch_output(self) -> Experiment:
-        """The lines of its only trial as they come, then its end."""
+        """The lines of its only trial as they come, how far it is below them, then its end."""
         from tenax.cli.trial import show_line
 
         trial = self._first_trial()
         if trial is not None:
             since = LogFilter(after=self._after.isoformat() if self._after is not None else "")
-            for line in trial.logs(follow=True, where=since):
-                show_line(_without_configuration(line))
+            status = TrialStatus(self._experiment, trial)
+            with status.shown():
+                for line in trial.logs(follow=True, where=since):
+                    with status.above():
+                        show_line(_without_configuration(line))
         return self._experiment.wait(interval=_EVERY_S)
 
     def _first_trial(self) -> Optional[Trial]:

@@ -200,6 +200,13 @@ class Session:
         self._token()
         return self._login.how
 
+    def another(self) -> Session:
+        """One of the same login for another thread, which gives up at once. Raises NotAuthenticated, Unreachable."""
+        token, certificate = self._token(), self._certificate
+        return Session(
+            self.url, token=token, certificate=certificate, retry_for_s=0.0, store=self.store, local=self._local
+        )
+
     def forget(self, user: str) -> None:
         """Forget every remembered login of ``user`` at this master."""
         self.store.drop(self.url, user)
