@@ -88,6 +88,20 @@ def test_a_terminal_without_braille() -> None:
         assert any("*" in line or "o" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "count", "labels"),
+    [
+        (0.077889, 0.949868, 3, ["0.2", "0.4", "0.6", "0.8"]),
+        (19.2, 20.9, 2, ["19.5", "20.0", "20.5"]),
+        (0.1, 0.95, 1, ["0.2", "0.4", "0.6", "0.8"]),
+        (3.0, 47.0, 1, ["20", "40"]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, count: int, labels: list[str]) -> None:
+    """Also where a range has a single multiple of the step that there is room for."""
+    assert axis([low, high], count).labels() == labels
+
+
 def test_nothing_reported() -> None:
     """A metric without values is no picture, and says so."""
     assert draw(Panel("loss", []), 80, 10) == ["loss by step", "No values yet."]

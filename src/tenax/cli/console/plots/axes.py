@@ -72,10 +72,17 @@ def _even(low: float, high: float, count: int, whole: bool) -> Tuple[float, ...]
     if power == 0:
         return (low, high)
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.7)
-    step = max(step, 1.0) if whole else step
+    # Of a finer step there may be two in a range that has one of this, and they are round: its ends are not.
+    for finer in (step, *(factor * power for factor in (5, 2, 1, 0.5, 0.2) if factor * power < step)):
+        ticks = _multiples(low, high, max(finer, 1.0) if whole else finer)
+        if len(ticks) > 1:
+            return ticks
+    return (low, high)
+
+
+def _multiples(low: float, high: float, step: float) -> Tuple[float, ...]:
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    ticks = tuple(number * step for number in range(first, last + 1))
-    return ticks if len(ticks) > 1 else (low, high)
+    return tuple(number * step for number in range(first, last + 1))
 
 
 def _decades(low: float, high: float, count: int) -> Tuple[float, ...]:
