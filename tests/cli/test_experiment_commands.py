@@ -62,7 +62,7 @@ def test_verbs_for_all_that_are_chosen(tenax: Tenax, master: PretendMaster, monk
     master.on("POST", "/api/v1/projects/0/experiments/kill", {"results": results})
     paths: list[str] = []
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: paths.append(text) or "n")
-    assert tenax("e", "kill", "--state", "QUEUED").code == exits.INTERRUPTED
+    assert tenax("e", "kill", "--state", "QUEUED").code == exits.FAILED
     assert not master.sent("POST", "/api/v1/projects/0/experiments/kill")
     done = tenax("e", "kill", "--state", "QUEUED", "--name", "sweep", "--yes")
     assert (done.code, done.out) == (exits.FAILED, "Experiment 7 is being ended\n")

@@ -78,10 +78,8 @@ def plot(
             f"Experiment {number} has no trial {min(unknown)}: tenax experiment list-trials {number}"
         )
     chosen = [trial for trial in every if trial.id in trials] or best_first(experiment, every)[:best]
-    wanted = tuple(dict.fromkeys(metrics or (experiment.metric,)))
-    groups = (
-        dict.fromkeys(wanted, group) if group else groups_with(names_of_experiment(access.session(), number), wanted)
-    )
+    names = tuple(dict.fromkeys(metrics or (experiment.metric,)))
+    groups = dict.fromkeys(names, group) if group else groups_with(names_of_experiment(access.session(), number), names)
     panels = [panel_of(access.session(), chosen, name, of, log) for name, of in groups.items()]
     if file is not None:
         save_picture(file, f"Experiment {number}  {experiment.name}", panels)
@@ -217,8 +215,8 @@ def _plot_trials(
         output.say(f"{_trials(trials)} reported no {kind or 'validation'} metrics yet.")
         return
     drawn_here = chosen[:_PANELS]
-    one = kind or ("" if metrics else shown)
-    where = dict.fromkeys(drawn_here, one) if one else groups_with(names, drawn_here)
+    chosen_group = kind or ("" if metrics else shown)
+    where = dict.fromkeys(drawn_here, chosen_group) if chosen_group else groups_with(names, drawn_here)
     show([panel_of(session, trials, name, group, log) for name, group in where.items()], sys.stdout)
     if len(chosen) > len(where):
         output.say(f"Not drawn: {', '.join(chosen[_PANELS:])}. --metric NAME draws one, --table prints all.")
