@@ -54,8 +54,9 @@ def stop(state: StateDir, timeout_s: float = _GRACE_S) -> bool:
         time.sleep(_POLL_S)
     else:
         _kill_supervisors(state)
-    # They let go of the directory a moment before they end.
-    wait_for_end(requested_at, _LEFTOVER_S)
+    # They let go of the directory a moment before they end; one that ended by itself was not asked.
+    written = written_identity(before)
+    wait_for_end([*requested_at, *([] if written is None else [written])], _LEFTOVER_S)
     for document in (before, read_json(state.supervisor)):
         end_leftovers(document)
     _wait_for_database(state)
