@@ -55,7 +55,7 @@ def stop(state: StateDir, timeout_s: float = _GRACE_S) -> bool:
     else:
         _kill_supervisors(state)
     # They let go of the directory a moment before they end; one that ended by itself was not asked.
-    written = written_identity(before)
+    written = written_identity(before) if there_was else None
     wait_for_end([*requested_at, *([] if written is None else [written])], _LEFTOVER_S)
     for document in (before, read_json(state.supervisor)):
         end_leftovers(document)

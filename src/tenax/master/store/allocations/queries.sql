@@ -220,15 +220,13 @@ where a.allocation_id = any($1::text[])
   and (
     select max(r.step) filter (where r.run_id = a.run_id)
         is not distinct from max(r.step) filter (where r.run_id = b.run_id)
-    from (
+    from metric_groups g cross join lateral (
         select m.run_id, m.last_step as step
-        from metric_groups g join metric_blocks m on m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp
-        where g.trial_id = t.trial_id
+        from metric_blocks m where m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp and m.run_id >= b.run_id
         union all
         select m.run_id, unnest(m.steps)
-        from metric_groups g join metric_tail m on m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp
-        where g.trial_id = t.trial_id) r
-    where r.run_id in (a.run_id, b.run_id) and r.step >= 0)
+        from metric_tail m where m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp and m.run_id >= b.run_id) r
+    where g.trial_id = t.trial_id and g.last_step >= 0 and r.step >= 0)
 group by b.allocation_id, b.task_id
 having bool_or({{failed}});
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from asyncpg import Connection
 from asyncpg.exceptions import UniqueViolationError
 
-from tenax.errors import AlreadyExists, Stale
+from tenax.errors import AlreadyExists, NotFound, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page, like
 from tenax.master.store.database.queries import existing, load
@@ -54,7 +54,10 @@ _COLUMNS = (
 
 async def get(conn: Connection, name: str) -> TemplateRow:
     """Raises NotFound."""
-    return TemplateRow(**await existing(conn, f"template {name!r}", Q.template_views, name))
+    row = await conn.fetchrow(Q.template_views, name)
+    if row is None:
+        raise NotFound(f"template {name!r} not found: `tenax template list` shows which there are")
+    return TemplateRow(**row)
 
 
 async def lock(conn: Connection, name: str) -> TemplateRow:
