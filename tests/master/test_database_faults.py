@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -168,7 +169,8 @@ async def test_what_the_server_works_on_is_not_given_up(database: Database, monk
 async def test_what_still_arrives_is_not_given_up(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large value over a slow way: the server is idle until it has all of it."""
     monkeypatch.setattr(stalls, "LONG_S", 0.0)
-    monkeypatch.setattr(stalls, "_IDLE_S", 0.0)
+    # Long enough for an answer to come through the proxy, short beside the two seconds of the value.
+    monkeypatch.setattr(stalls, "_IDLE_S", 0.5)
     monkeypatch.setattr(wakeups, "_PROBE_S", 0.05)
     async with proxied(database_url) as proxy:
         theirs = await Database.open(proxy.url, max_connections=16)
@@ -179,6 +181,28 @@ async def test_what_still_arrives_is_not_given_up(database_url: str, monkeypatch
                     assert await conn.fetchval("select length($1::bytea)", b"x" * 40_000_000) == 40_000_000
         finally:
             await theirs.close()
+
+
+async def test_the_statement_after_what_was_looked_for_is_not_given_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer to what was long on its way comes while the server is asked about it: the next one has its own time."""
+    monkeypatch.setattr(stalls, "LONG_S", 0.0)
+    monkeypatch.setattr(stalls, "_IDLE_S", 0.0)
+    async with database.transaction() as conn, database.transaction() as other:
+        (waiting,) = [each for each in database._open_connections() if each.backend_pid == conn.backend_pid]
+        waiting.waiting_since = time.monotonic() - 60
+
+        class Asked:
+            """A connection whose answer takes until the next statement is on its way."""
+
+            async def fetch(self, *arguments: object) -> list[asyncpg.Record]:
+                rows = await other.fetch(*arguments)
+                waiting.waiting_since = time.monotonic()
+                return rows
+
+        assert await stalls.cut_stalled([waiting], Asked()) == 0
+        assert await conn.fetchval("select 1") == 1
 
 
 async def test_a_holder_that_is_cut_off_is_replaced_and_writes_no_more(

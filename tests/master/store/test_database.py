@@ -115,3 +115,27 @@ async def test_a_mistake_in_a_statement_stays_an_error(database: Database) -> No
 def test_the_session_has_one_server(postgres: EmbeddedPostgres) -> None:
     """The server of the fixtures runs."""
     assert postgres.pid is not None
+
+
+@pytest.mark.parametrize("parent", ["metric_tail", "metric_blocks", "metric_chunks", "log_chunks"])
+async def test_a_new_month_waits_for_no_reader(database: Database, parent: str) -> None:
+    """The partition of a month is made while others read and write its parent, and is like the parent in all."""
+    months = "select relname from pg_class where relname = $1"
+    async with database.connection() as reader, database.connection() as other:
+        async with reader.transaction():
+            await reader.execute(f"lock table {parent} in row exclusive mode")
+            await other.execute("set lock_timeout = '200ms'")
+            try:
+                await other.execute("select tenax_add_month($1, 203002)", parent)
+            finally:
+                await other.execute("reset lock_timeout")
+            assert await reader.fetchval(months, f"{parent}_203002") == f"{parent}_203002"
+        columns = """
+            select array_agg((attname, atttypid, attnotnull, attstorage) order by attnum) from pg_attribute
+            where attrelid = $1::text::regclass and attnum > 0"""
+        part = f"{parent}_203002"
+        assert await reader.fetchval(columns, part) == await reader.fetchval(columns, parent)
+        indices = "select count(*) from pg_index where indrelid = $1::text::regclass"
+        children = f"{indices} and exists (select 1 from pg_inherits where inhrelid = indexrelid)"
+        assert await reader.fetchval(children, part) == await reader.fetchval(indices, part)
+        assert await reader.fetchval(indices, part) == await reader.fetchval(indices, parent)

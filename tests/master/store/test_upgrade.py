@@ -80,6 +80,7 @@ async def upgraded(old_url: str, tmp_path: Path) -> AsyncIterator[Api]:
     await upgrade(old_url, quiet)
     settings = settings_in(tmp_path)
     # Its users are there already; the first one's password stands where it always stood.
+    settings.dir.mkdir()
     write_private(settings.dir / CREDENTIALS_FILE, json.dumps({"username": "admin", "password": PASSWORD}))
     database = await Database.open(old_url, max_connections=8)
     try:

@@ -26,7 +26,7 @@ import msgspec
 from asyncpg import Connection
 
 from tenax.errors import Impossible, InvalidInput, UserError
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, cut_deeper, is_deeper
 from tenax.master.store.database import stalls
 from tenax.master.store.database.faults import committing, translated
 from tenax.master.store.database.identity import DatabaseIdentity
@@ -48,6 +48,8 @@ _KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES, _UNACKNOWLEDGED_S =
 #: Statements that a connection keeps prepared: all that the busiest paths use, with room for the others.
 _PREPARED = 1000
 #: What `NOTIFY` takes without quoting.
+#: Lists and objects in one another, of a document that is read: what writes JSON ends at 255 with those around it.
+_MAX_SHOWN_DEPTH = 200
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 
@@ -450,13 +452,20 @@ def _encode_b(value: Json) -> bytes:
 
 
 def _decode(data: bytes) -> Json:
-    value: Json = msgspec.json.decode(data)
+    # What is nested too deeply was stored before that was refused: the rest of it is shown, so that no list fails.
+    try:
+        value: Json = msgspec.json.decode(data)
+    except RecursionError:
+        return {}
+    if data.count(b"{") + data.count(b"[") > _MAX_SHOWN_DEPTH and is_deeper(value, _MAX_SHOWN_DEPTH):
+        return cut_deeper(value, _MAX_SHOWN_DEPTH)
     return value
 
 
 def decoded(text: str) -> JsonObject:
     """A document that was read as text."""
-    value: JsonObject = msgspec.json.decode(text)
+    value = _decode(text.encode())
+    assert isinstance(value, dict)
     return value
 
 

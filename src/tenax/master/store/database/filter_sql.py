@@ -406,11 +406,11 @@ def _number(node: Condition) -> float:
 def _moment(node: Condition) -> datetime:
     try:
         moment = datetime.fromisoformat(_text(node.value))
-    except ValueError:
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
         raise InvalidInput(
             f"filter: {node.column} is compared with a time like 2026-01-31T12:00:00Z, and {node.value!r} is none"
         ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
 
 
 def _truth(node: Condition) -> bool:

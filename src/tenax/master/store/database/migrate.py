@@ -89,8 +89,10 @@ class Migration:
 def shipped() -> list[Migration]:
     """The migrations of this release, in order."""
     folder = resources.files("tenax.master.store.database").joinpath("migrations")
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [Migration(name.removesuffix(".sql"), folder.joinpath(name).read_text(encoding="utf-8")) for name in files]
+    # Those of the first release, which nobody adds to, lie apart, since a folder holds few files.
+    files = [file for part in (folder, folder / "first") for file in part.iterdir() if file.name.endswith(".sql")]
+    files.sort(key=lambda file: file.name)
+    return [Migration(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in files]
 
 
 def newest() -> int:

@@ -51,12 +51,13 @@ class Waiting(Protocol):
 
 async def cut_stalled(connections: Iterable[Waiting], probed: Connection) -> int:
     """Cut those whose answer will not come; how many. ``probed``: a connection on which the server answers."""
-    suspects = {each.backend_pid: each for each in _waiting_for(connections, LONG_S) if not _moves(each)}
+    suspects = [(each, each.waiting_since) for each in _waiting_for(connections, LONG_S) if not _moves(each)]
     if not suspects:
         return 0
-    working = {row["pid"] for row in await probed.fetch(Q.at_work, list(suspects), _IDLE_S)}
-    # What was answered while we asked waits no more.
-    stalled = [each for pid, each in suspects.items() if pid not in working and each.waiting_since is not None]
+    pids = [each.backend_pid for each, _ in suspects]
+    working = {row["pid"] for row in await probed.fetch(Q.at_work, pids, _IDLE_S)}
+    # What was answered while we asked waits no more, or for an answer to the next statement, which we did not ask about.
+    stalled = [each for each, since in suspects if each.backend_pid not in working and each.waiting_since == since]
     for each in stalled:
         each.terminate()
     if stalled:
