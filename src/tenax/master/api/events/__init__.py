@@ -1,0 +1,1 @@
+"""Events: the live stream of the web page."""

@@ -1,0 +1,1 @@
+"""What changed, as followers of the live stream are told of it."""
