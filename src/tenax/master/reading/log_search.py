@@ -22,9 +22,12 @@ from tenax.errors import InvalidInput
 from tenax.master.store.logs.packing import columns_of
 from tenax.master.store.logs.rows import LogSpan
 from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine
+from tenax.master.telemetry.reports import MAX_US, MIN_US
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _LINE_FEED = 10
+_NO_PLACES: Places = np.empty(0, np.int64)
+_ERROR = LEVELS.index("ERROR")
 MAX_PATTERN = 1000
 #: Anchors of the whole text, and flags that are switched off.
 _WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
@@ -47,11 +50,18 @@ class LogFilters:
     text: str = ""
     #: ``text`` is a pattern.
     regex: bool = False
+    #: Lines that tell of an error: of that level, or what names an exception.
+    errors: bool = False
     pattern: Pattern | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         if self.regex and self.text:
             object.__setattr__(self, "pattern", Pattern(self.text))
+
+    @property
+    def of_text(self) -> bool:
+        """Whether it takes what the lines say."""
+        return bool(self.text) or self.errors
 
     def may_match(self, span: LogSpan) -> bool:
         """Whether it is worth unpacking; by what is known of the chunk as a whole."""
@@ -88,18 +98,32 @@ def search(
     span: LogSpan, filters: LogFilters, after: int, before: int, most: int | None = None, *, descending: bool = False
 ) -> list[FoundLine]:
     """At most ``most`` matching lines of a chunk with numbers after ``after`` and before ``before``, in order."""
-    if not filters.may_match(span):
-        return []
-    first = span.first_line
-    places = _by_columns(span, filters, np.arange(max(0, after + 1 - first), min(span.chunk.lines, before - first)))
+    places, data = _matching(span, filters, after, before)
     if not places.size:
         return []
+    return lines_at(span, (places[::-1] if descending else places)[:most], data)
+
+
+def matching(span: LogSpan, filters: LogFilters, after: int, before: int) -> Places:
+    """The places in a chunk of the matching lines with numbers after ``after`` and before ``before``, in order."""
+    return _matching(span, filters, after, before)[0]
+
+
+def _matching(span: LogSpan, filters: LogFilters, after: int, before: int) -> tuple[Places, bytes | None]:
+    """With the lines, where they had to be unpacked."""
+    if not filters.may_match(span):
+        return _NO_PLACES, None
+    first = span.first_line
+    places = _by_columns(span, filters, np.arange(max(0, after + 1 - first), min(span.chunk.lines, before - first)))
+    if not places.size or not filters.of_text:
+        return places, None
     data = zlib.decompress(span.chunk.body)
     if filters.text:
         places = places[np.isin(places, _by_text(data, filters), assume_unique=True)]
-    if descending:
-        places = places[::-1]
-    return _lines_at(span, places[:most], data)
+    if filters.errors and places.size:
+        errors = np.union1d(np.flatnonzero(columns_of(span.chunk).level >= _ERROR), ERROR_LINE.lines(data))
+        places = places[np.isin(places, errors, assume_unique=True)]
+    return places, data
 
 
 def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
@@ -129,9 +153,10 @@ def _by_text(data: bytes, filters: LogFilters) -> list[int]:
     return [place for place, line in enumerate(text.split("\n")) if needle in line]
 
 
-def _lines_at(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
+def lines_at(span: LogSpan, places: Places, data: bytes | None = None) -> list[FoundLine]:
+    """The lines at these places of a chunk; ``data``: its lines, where they are unpacked already."""
     columns = columns_of(span.chunk)
-    texts = data.decode().split("\n")
+    texts = (zlib.decompress(span.chunk.body) if data is None else data).decode().split("\n")
     return [
         FoundLine(
             span.first_line + place, OutputLine(at_us, texts[place], level, rank, origin), span.chunk.origins[origin]
@@ -156,7 +181,8 @@ def rendered(found_line: FoundLine) -> str:
 
 
 def timestamp(at_us: int) -> str:
-    """RFC 3339 with microseconds, in UTC."""
+    """RFC 3339 with microseconds, in UTC; of what no year has, as was stored once, the nearest that one has."""
+    at_us = min(max(at_us, MIN_US), MAX_US)
     return f"{_second(at_us // 1_000_000)}.{at_us % 1_000_000:06d}Z"
 
 
@@ -197,3 +223,11 @@ class Pattern:
                 return np.unique(np.searchsorted(ends, starts)).tolist() if starts else []
         # A match over several lines may hide others: look at each line.
         return [place for place, line in enumerate(data.split(b"\n")) if self._line.search(line) is not None]
+
+
+#: How a line begins that names what a script died of: ``package.SomeError: text``, of one of several ranks, too.
+ERROR_LINE = Pattern(
+    r"^(?:\x1b\[[0-9;]*m)*(?:\[rank\d+\]: ?)?"
+    r"(?:(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?:: |$)"
+    r"|Fatal Python error|Segmentation fault\b|Killed$)"
+)

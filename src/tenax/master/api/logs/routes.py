@@ -102,10 +102,7 @@ async def keep(master: Master, task_id: str, lines: list[OutputLine], origins: l
         log.warning("lines of a task were dropped", task=task_id, lines=len(lines), reason=str(error))
 
 
-def selection_of(
-    limit: Annotated[int, Query(ge=0)] = 0,
-    follow: bool = False,
-    order_by: OrderBy = OrderBy.UNSPECIFIED,
+def filters_of(
     allocation_ids: Texts = [],  # noqa: B006
     agent_ids: Texts = [],  # noqa: B006
     container_ids: Texts = [],  # noqa: B006
@@ -117,13 +114,9 @@ def selection_of(
     timestamp_before: str | None = None,
     search_text: str = "",
     enable_regex: bool = False,
-) -> LogQuery:
-    """What a reader asks for. ``limit`` 0: all lines. Raises InvalidInput for what excludes one another."""
-    if follow and limit:
-        raise InvalidInput("follow and limit exclude each other: a log that is followed has no last line")
-    if follow and order_by is OrderBy.DESC:
-        raise InvalidInput("a log is followed from its beginning: leave orderBy out, or follow")
-    filters = LogFilters(
+) -> LogFilters:
+    """Which lines are meant. Raises InvalidInput."""
+    return LogFilters(
         frozenset(allocation_ids),
         frozenset(agent_ids),
         frozenset(container_ids),
@@ -136,6 +129,22 @@ def selection_of(
         search_text,
         enable_regex,
     )
+
+
+FiltersDep = Annotated[LogFilters, Depends(filters_of)]
+
+
+def selection_of(
+    filters: FiltersDep,
+    limit: Annotated[int, Query(ge=0)] = 0,
+    follow: bool = False,
+    order_by: OrderBy = OrderBy.UNSPECIFIED,
+) -> LogQuery:
+    """What a reader asks for. ``limit`` 0: all lines. Raises InvalidInput for what excludes one another."""
+    if follow and limit:
+        raise InvalidInput("follow and limit exclude each other: a log that is followed has no last line")
+    if follow and order_by is OrderBy.DESC:
+        raise InvalidInput("a log is followed from its beginning: leave orderBy out, or follow")
     return LogQuery(filters, limit or None, follow, order_by is OrderBy.DESC)
 
 
@@ -152,7 +161,7 @@ async def task_logs(master: MasterDep, task_id: str, selection: SelectionDep) ->
 @routes.stream("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER)
 async def trial_logs(master: MasterDep, trial_id: int, selection: SelectionDep) -> StreamingResponse:
     """Lines of a trial's task, as `task_logs`."""
-    return ndjson(_lines(master, await _task_of(master, trial_id), trial_id, selection))
+    return ndjson(_lines(master, await task_of(master, trial_id), trial_id, selection))
 
 
 @routes.stream("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER)
@@ -165,7 +174,7 @@ async def task_log_fields(master: MasterDep, task_id: str, follow: bool = False)
 @routes.stream("/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER)
 async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = False) -> StreamingResponse:
     """As `task_log_fields`."""
-    return ndjson(_fields(master, await _task_of(master, trial_id), follow))
+    return ndjson(_fields(master, await task_of(master, trial_id), follow))
 
 
 async def _lines(master: Master, task_id: str, trial_id: int | None, selection: LogQuery) -> AsyncIterator[bytes]:
@@ -195,7 +204,8 @@ async def _check_task(master: Master, task_id: str) -> None:
         await logs.place_of(conn, task_id)
 
 
-async def _task_of(master: Master, trial_id: int) -> str:
+async def task_of(master: Master, trial_id: int) -> str:
+    """Raises NotFound."""
     async with master.db.connection() as conn:
         task_id = await logs.task_of_trial(conn, trial_id)
     if task_id is None:

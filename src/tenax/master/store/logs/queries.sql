@@ -85,6 +85,65 @@ where month = $1 and task_id = $2 and first_line + lines - 1 > $3 and first_line
 order by first_line desc
 limit $5;
 
+-- name: last_spans_of
+select first_line, lines, first_at, last_at, levels, origins, meta, body from log_chunks
+where month = $1 and task_id = $2
+  and exists (select 1 from jsonb_array_elements(origins) o where o ->> 'container_id' = any($3::text[]))
+order by first_line desc
+limit $4;
+
+-- name: total
+select next_line from log_tasks where task_id = $1;
+
+-- name: firsts_of
+-- Of the chunks that hold these lines.
+select distinct (select max(first_line) from log_chunks where month = $1 and task_id = $2 and first_line <= n) as first_line
+from unnest($3::bigint[]) n;
+
+-- name: spans_at
+select first_line, lines, first_at, last_at, levels, origins, meta, body from log_chunks
+where month = $1 and task_id = $2 and first_line = any($3::bigint[])
+order by first_line;
+
+-- name: spans_with
+-- As spans_up, of chunks with one of some levels ($6: a bit for each, 0: any); $7: with what the lines say.
+select first_line, lines, first_at, last_at, levels, origins, meta, case when $7 then body else ''::bytea end as body
+from log_chunks
+where month = $1 and task_id = $2 and first_line + lines - 1 > $3 and first_line < $4 and ($6::integer = 0 or levels & $6 <> 0)
+  and first_line >= coalesce((select max(first_line) from log_chunks where month = $1 and task_id = $2 and first_line <= $3 + 1), 0)
+order by first_line
+limit $5;
+
+-- name: span_at_time
+-- The last one that was begun by then.
+select first_line, lines, first_at, last_at, levels, origins, meta, ''::bytea as body from log_chunks
+where month = $1 and task_id = $2 and first_at <= $3
+order by first_line desc
+limit 1;
+
+-- name: outline
+select first_line, lines, first_at, last_at from log_chunks where month = $1 and task_id = $2 order by first_line;
+
+-- name: heads_at
+select first_line, lines, first_at, last_at, levels, origins, meta, ''::bytea as body from log_chunks
+where month = $1 and task_id = $2 and first_line = any($3::bigint[])
+order by first_line;
+
+-- name: unfinished
+-- Beginnings of lines whose end has not come, of the attempts that go on.
+select c.container_id, c.allocation_id, c.agent_id, s.stream, s.carry, clock_timestamp() as now
+from allocations a
+join containers c on c.allocation_id = a.allocation_id
+join log_streams s on s.container_id = c.container_id
+where a.task_id = $1 and a.ended_at is null and s.carry <> ''
+order by c.rank, s.stream
+limit $2;
+
+-- name: last_members
+-- Of the newest attempt.
+select c.container_id from allocations a join containers c on c.allocation_id = a.allocation_id
+where a.allocation_id = (select allocation_id from allocations where task_id = $1 order by run_id desc limit 1);
+
 -- name: still_speaks
 -- Seconds for which lines of a task may still come, $2 at most; null: it goes on.
 select case when t.ended_at is not null

@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -33,7 +33,7 @@ JOIN_AT = 64
 _LAST_LINES_S = 5.0
 #: Their place in a row of a chunk.
 _ORIGINS = 7
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +197,12 @@ async def spans(
     """Chunks with lines after number ``after`` and before ``before``, in order."""
     statement = Q.spans_down if descending else Q.spans_up
     rows = await conn.fetch(statement, place.month, place.task_id, after, 2**62 if before is None else before, limit)
+    return [span_of(row) for row in rows]
+
+
+async def last_spans_of(conn: Connection, place: Place, container_ids: Collection[str], limit: int) -> list[LogSpan]:
+    """The last chunks with lines of any of these containers, the last first."""
+    rows = await conn.fetch(Q.last_spans_of, place.month, place.task_id, list(container_ids), limit)
     return [LogSpan(row["first_line"], _chunk(row)) for row in rows]
 
 
@@ -248,13 +254,18 @@ def _row(place: Place, first_line: int, chunk: Chunk) -> tuple[object, ...]:
         place.task_id,
         first_line,
         chunk.lines,
-        _EPOCH + timedelta(microseconds=chunk.first_at_us),
-        _EPOCH + timedelta(microseconds=chunk.last_at_us),
+        EPOCH + timedelta(microseconds=chunk.first_at_us),
+        EPOCH + timedelta(microseconds=chunk.last_at_us),
         chunk.levels,
         origins_to_json(chunk.origins),
         chunk.meta,
         chunk.body,
     )
+
+
+def span_of(row: Record) -> LogSpan:
+    """A row of a chunk."""
+    return LogSpan(row["first_line"], _chunk(row))
 
 
 def _chunk(row: Record) -> Chunk:
@@ -270,7 +281,7 @@ def _chunk(row: Record) -> Chunk:
 
 
 def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 #: Ranks are looked up in the first chunks only: every rank speaks early.
