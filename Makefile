@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
+.PHONY: env compat-env web web-types check-web pictures test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -28,14 +28,33 @@ $(COMPAT_READY): tests/compat/requirements.txt
 	@$(COMPAT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
+# The web page, into src/tenax/_webui; what was built of the same sources is kept. It needs no environment: node is the
+# system's, or comes from PyPI. Development with changes as they are saved: TENAX_MASTER=URL npm --prefix webui run dev
+web:
+	@$(PYTHON) webui/build.py
+
+# What the page has of our API as types, after a service of it names another route, or one that it names has changed.
+web-types: env web
+	$(BIN)/python -m tests.docs.web_types
+
+# Types, lint and format of the page, and its unit tests.
+check-web: web
+	npm --prefix webui run check
+	npm --prefix webui test
+
+# Pictures of each route of the page, in both themes, 1440 and 390 pixels wide.
+pictures: env web
+	@mkdir -p pictures
+	TENAX_PICTURES=$(CURDIR)/pictures $(BIN)/python -m pytest -q tests/web/test_every_route.py -k everyone
+
 # How many tests run at once (tests/kits/workers.py divides them): as many as there are processors, from 2 to 8.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
 
-test: env compat-env
+test: env compat-env web
 	$(BIN)/python tests/setup/system.py
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS)
 
-test-long: env compat-env
+test-long: env compat-env web
 	$(BIN)/python tests/setup/system.py
 	$(BIN)/python -m pytest -m long --timeout 7200 -n $(WORKERS)
 
@@ -92,4 +111,4 @@ demo: env
 	$(BIN)/tenax demo $(if $(KEEP),--keep)
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-compat .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-compat .mypy_cache .ruff_cache .pytest_cache build dist src/tenax/_webui webui/node_modules webui/.node pictures

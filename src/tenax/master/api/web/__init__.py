@@ -1,0 +1,1 @@
+"""The web page, and the addresses that lead to it."""

@@ -1,0 +1,112 @@
+"""The page as it is built, a master that serves it, and Chromium."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tenax.local.postgres import EmbeddedPostgres
+from tests.kits.database import database_in
+from tests.web.site import ROOT, TIMEOUT_MS, Site, log_in, serving, watched
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+#: Nothing leaves this machine, and nothing is asked of it but the pages.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    # A name that is not this machine's own, so that it is no secure context.
+    "--host-resolver-rules=MAP tenax.test 127.0.0.1",
+]
+
+
+expect.set_options(timeout=TIMEOUT_MS)
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    """The page of these sources; in `make test` it is there already."""
+    done = subprocess.run([sys.executable, ROOT / "webui" / "build.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def site(
+    postgres: EmbeddedPostgres, template: str, tmp_path_factory: pytest.TempPathFactory, built: None
+) -> Iterator[Site]:
+    """One for all tests of this folder."""
+    dsn = database_in(postgres.dsn, f"w_{uuid.uuid4().hex}")
+    with serving(postgres.dsn, dsn, template, tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser(site: Site) -> Iterator[Browser]:
+    """Chromium of the system: nothing is downloaded. While it runs, no other event loop can in this thread: so it ends
+    with the file, and the master is there before it."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser that nobody used before."""
+    made = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    made.set_default_timeout(TIMEOUT_MS)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def session(browser: Browser, site: Site) -> dict[str, object]:
+    """What a browser keeps after a login through the page."""
+    return _session(browser, site, "determined")
+
+
+@pytest.fixture(scope="module")
+def admin_session(browser: Browser, site: Site) -> dict[str, object]:
+    """That of an administrator."""
+    return _session(browser, site, "admin")
+
+
+def _session(browser: Browser, site: Site, who: str) -> dict[str, object]:
+    made = browser.new_context()
+    log_in(made.new_page(), site, who=who)
+    state = made.storage_state()
+    made.close()
+    return dict(state)
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
+    """A page that is logged in. No error in its console, nothing refused by the policy, no request elsewhere."""
+    yield from _page(browser, site, session)
+
+
+@pytest.fixture
+def admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
+    """The same for an administrator."""
+    yield from _page(browser, site, admin_session)
+
+
+@pytest.fixture
+def refused_page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
+    """A page of which something is refused, which browsers write down, and nothing else."""
+    yield from _page(browser, site, session, "400 (Bad Request)")
+
+
+def _page(browser: Browser, site: Site, session: dict[str, object], provoked: str = "\0") -> Iterator[Page]:
+    made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
+    made.set_default_timeout(TIMEOUT_MS)
+    opened = made.new_page()
+    troubles = watched(opened, site)
+    yield opened
+    made.close()
+    assert [trouble for trouble in troubles if provoked not in trouble] == []

@@ -1,0 +1,288 @@
+"""A master with a page and something to show, in a process of its own: what the tests of the page stand on.
+
+The rows are the same for all tests of this folder; what a test changes, it makes itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import asyncpg
+import httpx2
+
+from tenax.master.store.database.connection import Database
+from tenax.master.telemetry.log_lines import Origin, OutputLine
+from tests.kits.api import Api, answering, settings_in
+from tests.kits.machine import free_port, wait_for
+from tests.kits.many_experiments import Amount, seed
+from tests.kits.telemetry import ASHA, Book
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tenax.master.ingest.intake import Intake
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[2]
+#: For whatever a page waits for, in milliseconds; a busy machine needs a fraction of it.
+TIMEOUT_MS = 15_000
+#: Whatever of a name or a line is taken for HTML makes itself known.
+HOSTILE = "<img src=x onerror=\"document.title='broken in'\"><b>bold</b>"
+HOSTILE_LINE = "\x1b[31m<script>document.title='broken in'</script>\x1b[0m 10%\r 100% done"
+LONG = "ü" * 500
+AMOUNT = Amount(experiments=260, users=5, projects=2, live=12)
+STEPS = 40
+
+
+@dataclass
+class Site:
+    """Where the master is, who may log in, and what is there."""
+
+    url: str
+    #: Of ``determined``, who is no administrator.
+    password: str
+    token: str
+    #: Of ``admin``.
+    admin_password: str = ""
+    dsn: str = ""
+    #: One that runs, of several trials; of one trial that has failed; with a name that is HTML; with a very long one.
+    search: int = 0
+    failed: int = 0
+    hostile: int = 0
+    long: int = 0
+    #: The trial with metrics and output.
+    trial: int = 0
+    #: One that failed, by an exception in its third line.
+    failed_trial: int = 0
+    errors: list[str] = field(default_factory=list)
+    directory: Path = Path()
+
+    def start(self) -> None:
+        """The master, at the port of before; returns once it answers."""
+        environment = {
+            **os.environ,
+            "TENAX_MASTER_DB__URL": self.dsn,
+            "TENAX_MASTER_ROLES": "[api]",
+            "TENAX_MASTER_CHECKPOINT_STORAGE": f"{{type: shared_fs, host_path: {self.directory / 'checkpoints'}}}",
+        }
+        port = self.url.rpartition(":")[2]
+        command = [sys.executable, "-m", "tenax.master", "--port", port, "--dir", str(self.directory / "master")]
+        log = self.directory / "master.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*command, "--log-level", "warning"], env=environment, stdout=output, stderr=output
+            )
+        wait_for(lambda: _answers(self.url) or self.process.poll() is not None, "the master")
+        assert self.process.poll() is None, log.read_text()[-3000:]
+
+    def kill(self) -> None:
+        """The master, as the machine would."""
+        self.process.kill()
+        self.process.wait()
+
+    def write(self, statement: str, *values: object) -> None:
+        """To the database, behind the master's back; also where an event loop runs in this thread already."""
+
+        async def execute() -> None:
+            conn = await asyncpg.connect(self.dsn)
+            await conn.execute(statement, *values)
+            await conn.close()
+
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, execute()).result()
+
+    def rename(self, experiment: int, name: str) -> None:
+        """By the API, as somebody else does."""
+        self.api("PATCH", f"/api/v1/experiments/{experiment}", {"name": name})
+
+    def api(self, method: str, path: str, body: object = None) -> dict[str, object]:
+        """What the API itself says."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        reply = httpx2.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=30)
+        assert reply.status_code == 200, reply.text
+        return cast("dict[str, object]", reply.json())
+
+    def make(self, name: str, state: str = "ACTIVE", count: int = 1, owner: str = "determined") -> list[int]:
+        """Experiments for a test to change; in a thread of its own: that of a browser runs no other event loop."""
+        return _in_thread(_add(self.dsn, name, state, count, owner))
+
+    def make_trial(self, experiment: int) -> int:
+        """A trial of an experiment, that runs."""
+        return _in_thread(_add_trial(self.dsn, experiment))
+
+    def experiment(self, number: int) -> dict[str, object]:
+        """One of them, as the API says it is now."""
+        return cast("dict[str, object]", self.api("GET", f"/api/v1/experiments/{number}")["experiment"])
+
+    def found(self, sort: str, offset: int = 0, limit: int = 100) -> list[dict[str, object]]:
+        """Experiments in the order of the master."""
+        body = {"sort": sort, "offset": offset, "limit": limit, "filter": json.dumps({"showArchived": False})}
+        rows = self.api("POST", "/api/v1/experiments-search", body)["experiments"]
+        return [row["experiment"] for row in cast("list[dict[str, dict[str, object]]]", rows)]
+
+    @property
+    def total(self) -> int:
+        """Experiments that are not archived."""
+        body = {"limit": -2, "filter": json.dumps({"showArchived": False})}
+        page = self.api("POST", "/api/v1/experiments-search", body)["pagination"]
+        return int(cast("dict[str, int]", page)["total"])
+
+
+@contextmanager
+def serving(server: str, dsn: str, template: str, directory: Path) -> Iterator[Site]:
+    """The site, on a database of its own."""
+    site = asyncio.run(_make(server, dsn, template, directory))
+    port = free_port()
+    site.url = f"http://127.0.0.1:{port}"
+    site.dsn, site.directory = dsn, directory
+    site.start()
+    try:
+        login = {"username": "determined", "password": site.password}
+        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        yield site
+    finally:
+        site.process.terminate()
+        site.process.wait()
+
+
+def _answers(url: str) -> bool:
+    with suppress(httpx2.TransportError):
+        return httpx2.get(f"{url}/info").status_code == 200
+    return False
+
+
+async def _make(server: str, dsn: str, template: str, directory: Path) -> Site:
+    admin = await asyncpg.connect(server)
+    await admin.execute(f"create database {dsn.rpartition('/')[2].partition('?')[0]} template {template}")
+    await admin.close()
+    database = await Database.open(dsn)
+    try:
+        async with answering(database, settings_in(directory)) as api:
+            async with database.transaction() as conn:
+                await seed(conn, AMOUNT)
+            site = Site("", api.passwords["determined"], "", api.passwords["admin"], dsn)
+            await _tell(api, site)
+            return site
+    finally:
+        await database.close()
+
+
+async def _tell(api: Api, site: Site) -> None:
+    """Experiments of ``determined`` with something in them."""
+    book = Book(api.master.db, api.master.intake)
+    site.search, site.failed, site.hostile, site.long = [await book.experiment(ASHA) for _ in range(4)]
+    trials = [await book.trial(experiment=site.search) for _ in range(3)]
+    for place, trial in enumerate(trials):
+        for step in range(1, STEPS + 1):
+            loss = 2 / (step * (1 + 0.2 * place)) + 0.05 * math.sin(step)
+            await book.report(trial, "training", step, {"loss": loss, "lr": 0.1 * 0.9**step})
+            if step % 5 == 0:
+                odd = "NaN" if step == 20 else loss * 1.1
+                await book.report(trial, "validation", step, {"loss": loss * 1.1, HOSTILE: odd})
+    site.trial = trials[0]
+    names = {site.search: "asha over digits", site.failed: "out of memory", site.hostile: HOSTILE, site.long: LONG}
+    async with api.master.db.transaction() as conn:
+        owner = await conn.fetchval("select id from users where username = 'determined'")
+        for number, name in names.items():
+            await conn.execute("update experiment_documents set name = $2 where experiment_id = $1", number, name)
+            await conn.execute("update experiments set owner_id = $2 where id = $1", number, owner)
+        await conn.execute(
+            "update experiments set state = 'ERROR', ended_at = now(), reason = $2 where id = $1",
+            site.failed,
+            "trial 1 failed: CUDA out of memory",
+        )
+        task = await conn.fetchval("select task_id from trials where id = $1", site.trial)
+        await conn.execute("insert into agent_slots (agent_id, slot_id, kind, name) values ('a1', 0, 'cpu', 'small')")
+    lines = [OutputLine(1_795_000_000_000_000 + n * 1000, f"step {n} of 600") for n in range(600)]
+    lines.append(OutputLine(1_795_000_001_000_000, HOSTILE_LINE))
+    await api.master.intake.logs.posted(task, lines, [Origin("", "", "a1", "task", "stdout")])
+    await _fail(api, book, site)
+
+
+async def _fail(api: Api, book: Book, site: Site) -> None:
+    """A trial that raised, with its output."""
+    site.failed_trial = await book.trial(experiment=site.failed)
+    attempt = await book.run(site.failed_trial, 1)
+    raised = b"Traceback (most recent call last):\n  File \"code/train.py\", line 3\nKeyError: 'x'\nbye\n"
+    name = attempt.allocation_id
+    await api.master.intake.logs.output("a1", name, "stderr", 0, zlib.compress(raised))
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update trials set state = 'ERROR', ended_at = now(), reason = $2 where id = $1",
+            site.failed_trial,
+            "your code raised KeyError: 'x' (exited with code 1)",
+        )
+
+
+async def _add(dsn: str, name: str, state: str, count: int, owner: str) -> list[int]:
+    database = await Database.open(dsn)
+    try:
+        numbers = [await Book(database, cast("Intake", None)).experiment(ASHA) for _ in range(count)]
+        async with database.transaction() as conn:
+            for place, number in enumerate(numbers, 1):
+                shown = name if count == 1 else f"{name} {place}"
+                await conn.execute("update experiment_documents set name = $2 where experiment_id = $1", number, shown)
+                await conn.execute(
+                    "update experiments set state = $2, owner_id = (select id from users where username = $3),"
+                    " ended_at = case when $2 in ('ACTIVE', 'PAUSED') then null else now() end where id = $1",
+                    number,
+                    state,
+                    owner,
+                )
+                await conn.execute(
+                    "update jobs set owner_id = (select id from users where username = $2),"
+                    " ended_at = (select ended_at from experiments e where e.id = $1)"
+                    " where job_id = (select job_id from experiments e where e.id = $1)",
+                    number,
+                    owner,
+                )
+        return numbers
+    finally:
+        await database.close()
+
+
+async def _add_trial(dsn: str, experiment: int) -> int:
+    database = await Database.open(dsn)
+    try:
+        return await Book(database, cast("Intake", None)).trial(experiment=experiment)
+    finally:
+        await database.close()
+
+
+def _in_thread(made: Coroutine[object, object, T]) -> T:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, made).result()
+
+
+def log_in(page: Page, site: Site, address: str = "", who: str = "determined") -> None:
+    """Through the page, as a person does."""
+    page.goto(f"{site.url}/ui/{address}")
+    page.get_by_label("User name").fill(who)
+    page.get_by_label("Password").fill(site.admin_password if who == "admin" else site.password)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("navigation", name="Places").wait_for()
+
+
+def watched(page: Page, site: Site) -> list[str]:
+    """What goes wrong in a page, from now on."""
+    troubles: list[str] = []
+    page.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on(
+        "request",
+        lambda sent: troubles.append(sent.url) if not sent.url.startswith((site.url, "data:", "blob:")) else None,
+    )
+    return troubles

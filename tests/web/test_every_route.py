@@ -1,0 +1,93 @@
+"""What holds for each route of the page, in both themes: everyone can use it, it fits, and it is quiet.
+
+With TENAX_PICTURES=DIRECTORY pictures of each are left there, 1440 and 390 pixels wide (`make pictures`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.web.pictures import AXE, TAGS, keep
+from tests.web.site import TIMEOUT_MS, Site, watched
+
+#: Name -> address, and what is there once the page is.
+ROUTES = {
+    "login": ("login", "role=heading[name='Tenax']"),
+    "home": ("", "role=heading[name='Failed']"),
+    "experiments": ("experiments", "role=gridcell >> nth=0"),
+    "experiments-none": ("experiments?q=no-such-name", "text=No experiment is like this"),
+    "project": ("projects/1", "role=gridcell >> nth=0"),
+    "experiment": ("experiments/{search}", "figure canvas >> nth=0"),
+    "experiment-failed": ("experiments/{failed}", "text=CUDA out of memory"),
+    "trial": ("trials/{trial}", "figure canvas >> nth=2"),
+    "trial-logs": ("trials/{trial}?tab=logs", "text=100% done"),
+    "trial-logs-search": ("trials/{trial}?tab=logs&q=step+59&line=591", "text=11 hits"),
+    "trial-metrics": ("trials/{trial}?tab=metrics", "figure canvas >> nth=2"),
+    "trial-checkpoints": ("trials/{trial}?tab=checkpoints", "text=no checkpoint yet"),
+    "trial-config": ("trials/{trial}?tab=config", "role=heading[name='Hyperparameters of this trial']"),
+    "trial-attempts": ("trials/{trial}?tab=attempts", "role=columnheader[name='Attempt']"),
+    "trial-failed": ("trials/{failed_trial}?tab=logs", "role=link[name='line 3']"),
+    "queue": ("queue", "role=columnheader[name='Turn']"),
+    "cluster": ("cluster", "role=columnheader[name='Machine']"),
+    "missing-experiment": ("experiments/99999999", "role=alert"),
+    "not-found": ("nowhere/at/all", "text=There is no such page"),
+}
+
+
+def address_of(site: Site, name: str) -> str:
+    return f"{site.url}/ui/" + ROUTES[name][0].format(**vars(site))
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_everyone_can_use_it(browser: Browser, site: Site, session: dict[str, object], name: str) -> None:
+    """axe finds nothing in either theme, which is that of the system and changes with it; at 200 % it fits."""
+    state = None if name == "login" else session
+    context = browser.new_context(
+        storage_state=state,  # type: ignore[arg-type]
+        viewport={"width": 1440, "height": 900},
+        color_scheme="light",
+        reduced_motion="reduce",
+        # axe is put into the page by this test, which the page's policy would not let in.
+        bypass_csp=True,
+    )
+    context.set_default_timeout(TIMEOUT_MS)
+    page = context.new_page()
+    page.goto(address_of(site, name))
+    page.locator(ROUTES[name][1]).first.wait_for()
+    page.add_script_tag(path=AXE)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        page.locator(f"html[data-theme={theme}]").wait_for()
+        keep(page, f"{name}-{theme}")
+        found = page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", TAGS)
+        wrong = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in found["violations"]]
+        assert not wrong, f"{theme}: " + "\n".join(wrong)
+    # A laptop of 1280 pixels at 200 %.
+    page.set_viewport_size({"width": 640, "height": 400})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it is wider than its window"
+    context.close()
+
+
+@pytest.mark.parametrize("name", [name for name in ROUTES if name not in ("login", "missing-experiment")])
+def test_it_is_quiet(page: Page, site: Site, name: str) -> None:
+    """Under the policy that the master sends: no error in the console, and no request to anywhere else (``page``)."""
+    reply = page.goto(address_of(site, name))
+    assert reply is not None
+    policy = reply.headers["content-security-policy"]
+    scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+    assert scripts.count("'sha256-") == 1
+    assert "unsafe" not in scripts
+    page.locator(ROUTES[name][1]).first.wait_for()
+    assert page.title() != "broken in"
+
+
+def test_the_login_is_quiet(browser: Browser, site: Site) -> None:
+    """But for the 401 that says who is not logged in, which browsers write down."""
+    context = browser.new_context()
+    page = context.new_page()
+    troubles = watched(page, site)
+    page.goto(address_of(site, "home"))
+    page.get_by_label("Password").wait_for()
+    context.close()
+    assert [trouble for trouble in troubles if "401" not in trouble] == []

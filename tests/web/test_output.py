@@ -1,0 +1,93 @@
+"""The output of a trial in the page: its end, following, search, links to lines, and what lines may hold."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.site import HOSTILE_LINE, Site
+
+
+def opened(page: Page, site: Site, more: str = "") -> Locator:
+    """The output view of the trial with 601 lines."""
+    page.goto(f"{site.url}/ui/trials/{site.trial}?tab=logs{more}")
+    view = page.get_by_role("region", name="Output of trial")
+    view.locator("[data-line]").first.wait_for()
+    return view
+
+
+def line(view: Locator, number: int) -> Locator:
+    return view.locator(f"[data-line='{number}']")
+
+
+def test_it_opens_at_the_end_and_follows_until_one_scrolls_up(page: Page, site: Site) -> None:
+    """Few lines are in the document; `f` follows again."""
+    view = opened(page, site)
+    follow = page.get_by_role("button", name="Follow")
+    expect(line(view, 601)).to_be_in_viewport()
+    expect(follow).to_have_attribute("aria-pressed", "true")
+    assert view.locator("[data-line]").count() < 200
+    view.hover()
+    page.mouse.wheel(0, -3000)
+    expect(line(view, 601)).not_to_be_in_viewport()
+    expect(follow).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("f")
+    expect(line(view, 601)).to_be_in_viewport()
+    expect(follow).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_search_counts_what_the_api_counts(page: Page, site: Site) -> None:
+    """Text and patterns, and n and N go from hit to hit."""
+    for asked, query, number in (
+        ("&q=step+59", "searchText=step%2059", 11),
+        ("&q=step+.*[13]+of&re=true", "searchText=step%20.*%5B13%5D%20of&enableRegex=true", 120),
+    ):
+        view = opened(page, site, asked)
+        hits = site.api("GET", f"/api/v1/trials/{site.trial}/logs/hits?{query}")
+        ranges = zip(hits["first"], hits["last"])  # type: ignore[call-overload]
+        assert sum(last - first + 1 for first, last in ranges) == number
+        expect(page.get_by_label("Hits")).to_have_text(f"{number} hits")
+    view = opened(page, site, "&q=step+59")
+    expect(page.get_by_label("Hits")).to_have_text("11 hits")
+    page.keyboard.press("n")
+    expect(line(view, 60)).to_be_in_viewport()
+    expect(page.get_by_label("Hits")).to_have_text("1 of 11 hits")
+    page.keyboard.press("N")
+    expect(line(view, 600)).to_be_in_viewport()
+    expect(line(view, 600).locator("mark")).to_have_text("step 59")
+
+
+def test_a_link_to_a_line_opens_there(page: Page, site: Site) -> None:
+    """It is in view and marked, and does not run away to the end."""
+    view = opened(page, site, "&line=123")
+    expect(line(view, 123)).to_be_in_viewport()
+    expect(line(view, 123)).to_have_attribute("aria-current", "true")
+    expect(line(view, 123)).to_contain_text("step 122 of 600")
+    line(view, 125).get_by_role("button").click()
+    expect(page).to_have_url(f"{site.url}/ui/trials/{site.trial}?tab=logs&line=125")
+
+
+def test_lines_are_text_whatever_they_hold(page: Page, site: Site) -> None:
+    """HTML is text, colours are ours, and of progress the last state is shown."""
+    assert "\r" in HOSTILE_LINE
+    view = opened(page, site)
+    expect(line(view, 601)).to_contain_text("100% done")
+    expect(line(view, 601)).not_to_contain_text("10%\r")
+    assert page.title() != "broken in"
+    page.goto(f"{site.url}/ui/trials/{site.trial}?tab=logs&q=script")
+    expect(page.get_by_label("Hits")).to_have_text("1 hits")
+    assert page.title() != "broken in"
+
+
+def test_a_failed_trial_leads_to_the_line_that_shows_why(page: Page, site: Site) -> None:
+    """The verdict stands on every tab; so does the next error lead there."""
+    page.goto(f"{site.url}/ui/trials/{site.failed_trial}")
+    expect(page.get_by_text("your code raised KeyError")).to_be_visible()
+    page.get_by_role("link", name="line 3").click()
+    view = page.get_by_role("region", name="Output of trial")
+    expect(line(view, 3)).to_be_in_viewport()
+    expect(line(view, 3)).to_have_attribute("aria-current", "true")
+    expect(line(view, 3)).to_contain_text("KeyError: 'x'")
+    page.goto(f"{site.url}/ui/trials/{site.failed_trial}?tab=logs")
+    line(view, 1).wait_for()
+    page.keyboard.press("e")
+    expect(line(view, 3)).to_have_attribute("aria-current", "true")

@@ -1,0 +1,130 @@
+/** Edits what may change of an experiment later; only what was changed is sent. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { type Edit, editExperiment } from "../services/actions";
+import type { Experiment } from "../services/experiments";
+import { FIELD } from "../ui/Button";
+import { Field } from "../ui/Field";
+import { FormDialog } from "../ui/FormDialog";
+import { say } from "../ui/overlays";
+import { refresh } from "./perform";
+import { lives } from "./states";
+
+interface Texts {
+  name: string;
+  description: string;
+  labels: string;
+  notes: string;
+  priority: string;
+  weight: string;
+  maxSlots: string;
+}
+
+function textsOf(experiment: Experiment): Texts {
+  const resources = (experiment.config?.resources ?? {}) as Record<string, unknown>;
+  const written = (value: unknown) => (typeof value === "number" ? String(value) : "");
+  return {
+    name: experiment.name,
+    description: experiment.description ?? "",
+    labels: (experiment.labels ?? []).join("\n"),
+    notes: experiment.notes ?? "",
+    priority: written(resources.priority),
+    weight: written(resources.weight),
+    maxSlots: written(resources.max_slots),
+  };
+}
+
+/** What of an experiment was changed, as the master takes it. */
+export function editOf(former: Texts, texts: Texts): Edit {
+  const edit: Edit = {};
+  if (texts.name !== former.name) edit.name = texts.name;
+  if (texts.description !== former.description) edit.description = texts.description;
+  if (texts.notes !== former.notes) edit.notes = texts.notes;
+  if (texts.labels !== former.labels) {
+    const labels = texts.labels.split("\n").map((label) => label.trim());
+    edit.labels = [...new Set(labels.filter((label) => label !== ""))];
+  }
+  const resources: NonNullable<Edit["resources"]> = { unlimited: false };
+  if (texts.priority !== former.priority && texts.priority) resources.priority = Number(texts.priority);
+  if (texts.weight !== former.weight && texts.weight) resources.weight = Number(texts.weight);
+  // Null is no limit, which absence does not say.
+  if (texts.maxSlots !== former.maxSlots) resources.maxSlots = texts.maxSlots ? Number(texts.maxSlots) : null;
+  if (Object.keys(resources).length > 1) edit.resources = resources;
+  return edit;
+}
+
+export default function EditDialog({ experiment, onClose }: { experiment: Experiment; onClose: () => void }) {
+  const client = useQueryClient();
+  const [former] = useState(() => textsOf(experiment));
+  const [texts, setTexts] = useState(former);
+  const set = (name: keyof Texts) => (event: { target: { value: string } }) =>
+    setTexts({ ...texts, [name]: event.target.value });
+  const submit = async () => {
+    const edit = editOf(former, texts);
+    if (Object.keys(edit).length > 0) {
+      await editExperiment(experiment.id, edit);
+      say({ text: `Saved experiment ${experiment.id}` });
+      void refresh(client);
+    }
+    onClose();
+  };
+  return (
+    <FormDialog title={`Edit experiment ${experiment.id}`} yes="Save" onClose={onClose} onSubmit={submit}>
+      <Field label="Name">
+        {(ids) => <input {...ids} required className={FIELD} value={texts.name} onChange={set("name")} />}
+      </Field>
+      <Field label="Description">
+        {(ids) => <input {...ids} className={FIELD} value={texts.description} onChange={set("description")} />}
+      </Field>
+      <Field label="Labels" hint="One a line.">
+        {(ids) => <textarea {...ids} rows={2} className={FIELD} value={texts.labels} onChange={set("labels")} />}
+      </Field>
+      <Field label="Notes">
+        {(ids) => <textarea {...ids} rows={4} className={FIELD} value={texts.notes} onChange={set("notes")} />}
+      </Field>
+      {lives(experiment.state) && !experiment.unmanaged && (
+        <div className="grid gap-3 sm:grid-cols-3">
+          <Field label="Priority" hint="1 is the most urgent, 99 the least.">
+            {(ids) => (
+              <input
+                {...ids}
+                type="number"
+                min={1}
+                max={99}
+                className={FIELD}
+                value={texts.priority}
+                onChange={set("priority")}
+              />
+            )}
+          </Field>
+          <Field label="Weight" hint="Where a pool shares by weight.">
+            {(ids) => (
+              <input
+                {...ids}
+                type="number"
+                min={0}
+                step="any"
+                className={FIELD}
+                value={texts.weight}
+                onChange={set("weight")}
+              />
+            )}
+          </Field>
+          <Field label="Slots at most" hint="None given: no limit.">
+            {(ids) => (
+              <input
+                {...ids}
+                type="number"
+                min={0}
+                className={FIELD}
+                value={texts.maxSlots}
+                onChange={set("maxSlots")}
+              />
+            )}
+          </Field>
+        </div>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,33 @@
+/** What is selected, and what can be done to all of it. */
+
+import { count } from "../format";
+import { useCommands } from "../keys/commands";
+import { keysOf } from "../keys/table";
+import { Button } from "../ui/Button";
+import type { Selecting } from "../ui/Grid";
+import { ActionButtons, useActions } from "./experiments";
+import type { Chosen } from "./perform";
+
+export function SelectionBar<R>(props: { chosen: Chosen; size: number; total: number; selecting: Selecting<R> }) {
+  const { chosen, size, total, selecting } = props;
+  const actions = useActions(chosen, selecting.none);
+  useCommands([...actions, { name: "leave", title: "Select nothing", run: selecting.none }]);
+  return (
+    <section
+      aria-label="Selected"
+      className="-mb-2 flex flex-wrap items-center gap-x-3 gap-y-2 rounded-md border border-accent bg-raised px-3 py-1.5"
+    >
+      <p aria-live="polite">{count(size)} selected</p>
+      {actions.length > 0 ? (
+        <ActionButtons actions={actions} label="More to do with what is selected" shown={4} />
+      ) : (
+        <p className="text-dim">Only owners and administrators change experiments, and none of these is yours.</p>
+      )}
+      <span className="flex-1" />
+      {selecting.state !== "all" && <Button onClick={selecting.all}>Select all {count(total)} that match</Button>}
+      <Button onClick={selecting.none} aria-keyshortcuts={keysOf("leave")}>
+        Select nothing
+      </Button>
+    </section>
+  );
+}

@@ -1,0 +1,13 @@
+import { describe, expect, it } from "vitest";
+import { ownAddress } from "./base";
+
+describe("ownAddress", () => {
+  it("leads to addresses of this page", () => {
+    expect(ownAddress("/experiments?state=error&sort=-id")).toBe("/experiments?state=error&sort=-id");
+  });
+  it("leads home from whatever is not one", () => {
+    for (const next of [undefined, "", "//evil.example", "https://evil.example", "/\\evil.example", "/login?next=/"]) {
+      expect(ownAddress(next)).toBe("/");
+    }
+  });
+});

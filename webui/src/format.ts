@@ -1,0 +1,72 @@
+/** How values are written: numbers with four significant digits, times relative, output without what draws it. */
+
+/** `0.1234`, `1.235e-7`, `12.35 k`; the full value belongs into the title. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4) return value.toExponential(2);
+  if (size >= 1e15) return value.toExponential(3);
+  if (size >= 1e6) return compact.format(value);
+  if (Number.isInteger(value)) return whole.format(value);
+  return significant.format(value);
+}
+
+const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, useGrouping: false });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+const whole = new Intl.NumberFormat("en");
+
+/** `1,234`. */
+export function count(value: number): string {
+  return whole.format(value);
+}
+
+/** `42 s`, `5 m 12 s`, `3 h 4 m`, `2 d 1 h`. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const all = Math.max(0, Math.floor(seconds));
+  if (all < 60) return `${all} s`;
+  if (all < 3600) return two(Math.floor(all / 60), "m", all % 60, "s");
+  if (all < 86400) return two(Math.floor(all / 3600), "h", Math.floor((all % 3600) / 60), "m");
+  return two(Math.floor(all / 86400), "d", Math.floor((all % 86400) / 3600), "h");
+}
+
+function two(large: number, unit: string, small: number, smaller: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
+}
+
+/** `just now`, `5 m ago`; clocks that disagree never make it the future. */
+export function ago(then: string | Date, now: Date = new Date()): string {
+  const seconds = (now.getTime() - new Date(then).getTime()) / 1000;
+  if (seconds < 10) return "just now";
+  if (seconds < 60) return `${Math.floor(seconds)} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86400)} d ago`;
+}
+
+/** With the zone of whoever looks. */
+export function absolute(then: string | Date): string {
+  return new Date(then).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+}
+
+/** The time of day of a line of output. */
+export function clock(then: string): string {
+  return new Date(then).toLocaleTimeString(undefined, { hour12: false });
+}
+
+/** `87 %`; complete only where it is. */
+export function percent(share: number): string {
+  const whole = Math.round(share * 100);
+  return `${whole >= 100 && share < 1 ? 99 : Math.min(100, Math.max(0, whole))} %`;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+
+/** A line as a terminal would leave it: without escapes, and after the last return to its beginning. */
+export function written(line: string): string {
+  const plain = line.replace(ESCAPES, "").replace(/[\r\n]+$/, "");
+  return plain.slice(plain.lastIndexOf("\r") + 1);
+}

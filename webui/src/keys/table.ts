@@ -1,0 +1,90 @@
+/** All keys of the page: the one table from which the handlers, the palette and the list behind `?` come. */
+
+export type Group = "Everywhere" | "Going somewhere" | "In a table" | "On what is shown or selected";
+
+export interface Key {
+  /** Each of them does it: `k`, `Shift+K`, `Mod+k` (Ctrl, on a Mac Cmd), or two after one another: `g h`. */
+  keys: readonly string[];
+  title: string;
+  group: Group;
+}
+
+function key(group: Group, title: string, ...keys: string[]): Key {
+  return { keys, title, group };
+}
+
+export const KEYS = {
+  palette: key("Everywhere", "Find a page, an experiment or an action", "Mod+k"),
+  help: key("Everywhere", "Show all keys", "?"),
+  filter: key("Everywhere", "Type into the filter; Esc or Enter leads back to the table", "/"),
+  undo: key("Everywhere", "Undo what was just done", "z"),
+  leave: key("Everywhere", "Close what is open, or select nothing", "Escape"),
+  home: key("Going somewhere", "Go to Home", "g h"),
+  experiments: key("Going somewhere", "Go to the experiments", "g e"),
+  queue: key("Going somewhere", "Go to the queue", "g q"),
+  cluster: key("Going somewhere", "Go to the cluster", "g c"),
+  previous: key("Going somewhere", "The previous experiment or trial", "["),
+  next: key("Going somewhere", "The next experiment or trial", "]"),
+  rowDown: key("In a table", "Down", "j", "ArrowDown"),
+  rowUp: key("In a table", "Up", "k", "ArrowUp"),
+  pageDown: key("In a table", "A page down", "PageDown"),
+  pageUp: key("In a table", "A page up", "PageUp"),
+  first: key("In a table", "To the first row", "Home"),
+  last: key("In a table", "To the last row", "End"),
+  open: key("In a table", "Open the row", "Enter"),
+  select: key("In a table", "Select the row, or not", "x"),
+  rangeDown: key("In a table", "Select down to the next row", "Shift+ArrowDown"),
+  rangeUp: key("In a table", "Select up to the row above", "Shift+ArrowUp"),
+  selectAll: key("In a table", "Select all that match", "Mod+a"),
+  hold: key("On what is shown or selected", "Pause or resume", "p"),
+  edit: key("On what is shown or selected", "Edit", "e"),
+  move: key("On what is shown or selected", "Move to a project", "m"),
+  archive: key("On what is shown or selected", "Archive or unarchive", "a"),
+  continue: key("On what is shown or selected", "Continue one that has ended", "Shift+C"),
+  cancel: key("On what is shown or selected", "Stop: trials save a checkpoint first", "Shift+S"),
+  kill: key("On what is shown or selected", "Kill", "Shift+K"),
+  delete: key("On what is shown or selected", "Delete", "Shift+D"),
+} as const satisfies Record<string, Key>;
+
+/** The first of the keys that do it. */
+export function keysOf(name: KeyName): string {
+  return KEYS[name].keys[0] ?? "";
+}
+
+export type KeyName = keyof typeof KEYS;
+
+const NAMES = Object.keys(KEYS) as KeyName[];
+/** As somebody writes them; `Mod` is Ctrl, on a Mac Cmd. */
+const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+const WRITTEN: Record<string, string> = {
+  Mod: IS_MAC ? "⌘" : "Ctrl",
+  ArrowDown: "↓",
+  ArrowUp: "↑",
+  Escape: "Esc",
+  PageDown: "Page ↓",
+  PageUp: "Page ↑",
+};
+
+/** What one has to press, key by key: `["Ctrl", "K"]`, `["g", "h"]`. */
+export function caps(keys: string): string[] {
+  return keys.split(/[ +]/).map((part) => WRITTEN[part] ?? (keys.includes("Mod") ? part.toUpperCase() : part));
+}
+
+/** How the table spells a key that was pressed. */
+export function spelled(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): string {
+  if (event.altKey || (event.ctrlKey && event.metaKey)) return "";
+  const mod = event.ctrlKey || event.metaKey ? "Mod+" : "";
+  // A sign such as ? needs Shift on some keyboards and not on others.
+  const letter = event.key.length === 1;
+  const shift = event.shiftKey && (!letter || /[a-z]/i.test(event.key)) ? "Shift+" : "";
+  const name = letter && mod ? event.key.toLowerCase() : event.key;
+  return `${mod}${shift}${name}`;
+}
+
+/** What a key does, after `before` (the first of two, or nothing); `prefix`: it is the first of two. */
+export function meaning(pressed: string, before = ""): { name?: KeyName; prefix: boolean } {
+  const whole = before ? `${before} ${pressed}` : pressed;
+  const name = NAMES.find((each) => (KEYS[each].keys as readonly string[]).includes(whole));
+  const prefix = NAMES.some((each) => KEYS[each].keys.some((keys) => keys.startsWith(`${whole} `)));
+  return { name, prefix };
+}

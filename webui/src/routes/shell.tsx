@@ -1,0 +1,134 @@
+/** What surrounds every page: where one can go, who one is, and how it looks. */
+
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { useCommands, useKeys } from "../keys/commands";
+import { caps, keysOf } from "../keys/table";
+import { logout, masterQuery, meQuery } from "../services/session";
+import { Connection } from "../ui/Connection";
+import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
+import { Toasts } from "../ui/Toasts";
+import { AccountMark } from "./mark";
+
+/** Its menu comes after the page: nothing waits for it. */
+const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
+const Palette = lazy(() => import("./palette"));
+const Help = lazy(() => import("./help"));
+
+const PLACES = [
+  { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
+  { to: "/experiments", name: "Experiments", shape: "▤", exact: false, command: "experiments" },
+  { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
+  { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
+] as const;
+
+function openPalette(): void {
+  openDialog((close) => <Palette onClose={close} />);
+}
+
+/** What can be done on every page. */
+function useEverywhere(): void {
+  const navigate = useNavigate();
+  useKeys();
+  useCommands([
+    ...PLACES.map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
+    { name: "palette", run: openPalette },
+    { name: "help", run: () => openDialog((close) => <Help onClose={close} />) },
+    { name: "filter", run: () => document.querySelector<HTMLElement>("#main input[type=search]")?.focus() },
+    { name: "undo", run: undoNewest },
+  ]);
+}
+
+export function Shell() {
+  const me = useSuspenseQuery(meQuery).data;
+  const master = useSuspenseQuery(masterQuery).data;
+  const [problem, setProblem] = useState("");
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  useEverywhere();
+
+  async function leave() {
+    try {
+      await logout();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    client.clear();
+    await navigate({ to: "/login", search: {} });
+  }
+
+  return (
+    <div className="flex h-full flex-col md:flex-row">
+      <button
+        type="button"
+        onClick={() => document.getElementById("main")?.focus()}
+        className="sr-only focus:not-sr-only focus:absolute focus:z-30 focus:bg-surface focus:p-2"
+      >
+        Skip to the content
+      </button>
+      <div className="flex shrink-0 items-center gap-1 border-line bg-raised px-2 py-1 max-md:border-b md:w-48 md:flex-col md:items-stretch md:border-r md:py-3">
+        <p className="truncate px-2 font-semibold md:pb-2" title={master.clusterName}>
+          <span className="max-md:sr-only">{master.clusterName || "Tenax"}</span>
+          <span aria-hidden="true" className="md:hidden">
+            T
+          </span>
+        </p>
+        <nav aria-label="Places" className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto md:flex-col">
+          {PLACES.map((place) => (
+            <Link
+              key={place.to}
+              to={place.to}
+              activeOptions={{ exact: place.exact, includeSearch: false }}
+              className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text max-md:px-1.5"
+              activeProps={{ className: "bg-hover !text-text font-medium" }}
+            >
+              <span aria-hidden="true" className="w-4 text-center max-md:hidden">
+                {place.shape}
+              </span>
+              {place.name}
+            </Link>
+          ))}
+        </nav>
+        <button
+          type="button"
+          onClick={openPalette}
+          aria-keyshortcuts="Control+K Meta+K"
+          className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text md:mb-2"
+        >
+          <span aria-hidden="true" className="w-4 text-center">
+            ⌕
+          </span>
+          <span className="flex-1 text-left max-md:sr-only">Find or do</span>
+          <span aria-hidden="true" className="text-sm max-md:hidden">
+            {caps(keysOf("palette")).join(" ")}
+          </span>
+        </button>
+        <Suspense
+          fallback={
+            <p className="flex min-h-7 min-w-0 items-center gap-1.5 px-2">
+              <AccountMark user={me} />
+            </p>
+          }
+        >
+          <Account user={me} onLeave={() => void leave()} />
+        </Suspense>
+      </div>
+      <main id="main" tabIndex={-1} className="min-h-0 min-w-0 flex-1 overflow-auto outline-none">
+        {master.clusterMessage?.message && (
+          <p className="border-line border-b bg-raised px-4 py-2">{master.clusterMessage.message}</p>
+        )}
+        {problem && (
+          <p role="alert" className="px-4 py-2 text-bad">
+            {problem}
+          </p>
+        )}
+        <Outlet />
+      </main>
+      <Toasts />
+      <Dialogs />
+      <Connection />
+    </div>
+  );
+}

@@ -1,0 +1,159 @@
+/** Output of trials by the numbers of its lines: parts of it, which lines match, how much there is over time. */
+
+import { queryOptions } from "@tanstack/react-query";
+import { answered, api, MASTER, request } from "./client";
+import { query } from "./live";
+import type { components } from "./schema";
+
+type Entry = components["schemas"]["OutputEntry"];
+export type Histogram = components["schemas"]["LogHistogramResponse"];
+
+/** Lines that are asked for at once. */
+export const WINDOW = 200;
+
+/** One line. Numbers are the master's, from 0; people see them from 1. */
+export interface OutputLine {
+  number: number;
+  timestamp: string;
+  text: string;
+  leftOut: number;
+  level: string;
+  rank: number | null;
+  source: string;
+}
+
+export interface Part {
+  lines: OutputLine[];
+  total: number;
+  /** What was begun of lines whose end has not come, as it is now. */
+  unfinished: OutputLine[];
+}
+
+/** What lines are narrowed to, or looked for. */
+export interface LineFilter {
+  levels?: string[];
+  ranks?: number[];
+  sources?: string[];
+  text?: string;
+  regex?: boolean;
+  errors?: boolean;
+}
+
+export const LEVELS = ["trace", "debug", "info", "warning", "error", "critical"];
+
+function lineOf(entry: Entry): OutputLine {
+  return {
+    number: entry.number,
+    timestamp: entry.timestamp,
+    text: entry.text,
+    leftOut: entry.leftOut ?? 0,
+    level: levelOf(entry.level),
+    rank: entry.rankId ?? null,
+    source: entry.source,
+  };
+}
+
+/** As people read it. */
+export function levelOf(level: string): string {
+  return level.replace("LOG_LEVEL_", "").toLowerCase();
+}
+
+interface Place {
+  offset?: number;
+  numbers?: number[];
+}
+
+export async function part(id: number, place: Place, limit = WINDOW, signal?: AbortSignal): Promise<Part> {
+  const params = { path: { trialId: id }, query: { ...place, limit } };
+  const sent = await answered(api.GET("/api/v1/trials/{trialId}/logs/lines", { params, signal }));
+  return { lines: sent.lines.map(lineOf), total: sent.total, unfinished: (sent.unfinished ?? []).map(lineOf) };
+}
+
+/** The newest lines, and how many there are. */
+export function tailQuery(id: number) {
+  return query({
+    queryKey: ["log", id, "tail"],
+    queryFn: ({ signal }): Promise<Part> => part(id, {}, WINDOW, signal),
+    topics: [`trials/${id}`],
+    news: (change) => (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
+  });
+}
+
+export interface Hits {
+  first: number[];
+  last: number[];
+  next: number;
+  total: number;
+}
+
+export async function hits(
+  id: number,
+  filter: LineFilter,
+  offset: number,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<Hits> {
+  const asked = {
+    offset,
+    limit,
+    levels: filter.levels,
+    rankIds: filter.ranks,
+    sources: filter.sources,
+    searchText: filter.text,
+    enableRegex: filter.text ? filter.regex : undefined,
+    errors: filter.errors,
+  };
+  const params = { path: { trialId: id }, query: asked };
+  return answered(api.GET("/api/v1/trials/{trialId}/logs/hits", { params, signal }));
+}
+
+/** The first line from `offset` on that tells of an error; undefined: there is none. */
+export async function nextError(id: number, filter: LineFilter, offset: number): Promise<number | undefined> {
+  for (let from = offset; ; ) {
+    const looked = await hits(id, { ...filter, text: undefined, errors: true }, from, 1);
+    if (looked.first[0] !== undefined) return looked.first[0];
+    if (looked.next >= looked.total || looked.next <= from) return undefined;
+    from = looked.next;
+  }
+}
+
+/** Counted again when the output has grown by a good part; `lines`: how many there are. */
+export function histogramQuery(id: number, lines: number) {
+  const step = Math.max(100, 10 ** Math.floor(Math.log10(Math.max(1, lines))) / 10);
+  const key = ["log", id, "histogram", Math.ceil(lines / step)];
+  return queryOptions({
+    queryKey: key,
+    queryFn: ({ signal }): Promise<Histogram> =>
+      answered(api.GET("/api/v1/trials/{trialId}/logs/histogram", { params: { path: { trialId: id } }, signal })),
+    enabled: lines > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Why a trial failed, and the line that shows it. */
+export function failureQuery(id: number) {
+  return queryOptions({
+    queryKey: ["failure", id],
+    queryFn: async ({ signal }) =>
+      answered(api.GET("/api/v1/trials/{trialId}/logs/failure", { params: { path: { trialId: id } }, signal })),
+    staleTime: 60_000,
+  });
+}
+
+/** What lines can be narrowed by. */
+export interface Fields {
+  ranks: number[];
+  sources: string[];
+}
+
+export function fieldsQuery(id: number) {
+  return queryOptions({
+    queryKey: ["log", id, "fields"],
+    queryFn: async ({ signal }): Promise<Fields> => {
+      const url = new URL(`api/v1/trials/${id}/logs/fields`, MASTER);
+      const { result } = JSON.parse(await (await request(url, { signal })).text());
+      return { ranks: result.rankIds, sources: result.sources };
+    },
+    staleTime: 30_000,
+  });
+}

@@ -1,0 +1,24 @@
+/** The queue of a pool. */
+
+import { answered, api } from "./client";
+import { query } from "./live";
+import type { components } from "./schema";
+import { newsOf } from "./stream/news";
+
+export type Job = components["schemas"]["Job"];
+
+/** Jobs that are asked for at once. */
+export const JOBS = 500;
+
+export function queueQuery(pool: string) {
+  return query({
+    queryKey: ["queue", pool],
+    queryFn: async ({ signal }) => {
+      const asked = { resourcePool: pool, limit: JOBS };
+      const reply = await answered(api.GET("/api/v1/job-queues-v2", { params: { query: asked }, signal }));
+      return { jobs: reply.jobs.map((job) => job.full), total: reply.pagination.total ?? 0 };
+    },
+    topics: [`job-queues/${pool}`],
+    news: (change) => newsOf(["job_queue"], change, pool),
+  });
+}

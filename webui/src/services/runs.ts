@@ -1,0 +1,34 @@
+/** What hangs on a trial: its checkpoints and its attempts. */
+
+import { answered, api } from "./client";
+import { query } from "./live";
+import { newsOf } from "./stream/news";
+
+/** Rows of such a list: more no table shows. */
+const ROWS = 200;
+const CHECKPOINTS_MS = 5000;
+
+export function checkpointsQuery(id: number) {
+  return query({
+    queryKey: ["checkpoints", id],
+    queryFn: async ({ signal }) => {
+      const asked = { limit: ROWS, orderBy: "ORDER_BY_DESC" as const };
+      const params = { path: { trialId: id }, query: asked };
+      return answered(api.GET("/api/v1/trials/{trialId}/checkpoints", { params, signal }));
+    },
+    // Nothing tells of a checkpoint by itself: reports come about when it does.
+    topics: [`trials/${id}`],
+    news: (change) => newsOf(["trial", "metrics"], change, id),
+    everyMs: CHECKPOINTS_MS,
+  });
+}
+
+export function attemptsQuery(trialId: number, taskId: string) {
+  return query({
+    queryKey: ["attempts", taskId],
+    queryFn: async ({ signal }) =>
+      (await answered(api.GET("/api/v1/tasks/{taskId}", { params: { path: { taskId } }, signal }))).task.allocations,
+    topics: [`trials/${trialId}`],
+    news: (change) => newsOf(["trial"], change, trialId),
+  });
+}

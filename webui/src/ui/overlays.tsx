@@ -1,0 +1,87 @@
+/** What lies over a page: one dialog at a time, and what was just done, with the way back. */
+
+import { type ReactNode, Suspense, useSyncExternalStore } from "react";
+import { flushSync } from "react-dom";
+
+type Shown = { dialog: ((close: () => void) => ReactNode) | null; toasts: readonly Toast[] };
+
+/** Something that was done, or was not. */
+export interface Toast {
+  id: number;
+  text: string;
+  /** What was refused, each with its reason. */
+  failures?: readonly Failure[];
+  undo?: () => void;
+}
+
+export interface Failure {
+  id: string;
+  reason: string;
+}
+
+let shown: Shown = { dialog: null, toasts: [] };
+let numbers = 0;
+const listeners = new Set<() => void>();
+const MAX_TOASTS = 4;
+
+function show(change: Partial<Shown>): void {
+  shown = { ...shown, ...change };
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useOverlays(): Shown {
+  return useSyncExternalStore(subscribe, () => shown);
+}
+
+/** Where the focus was before the dialog. */
+let opener: HTMLElement | null = null;
+
+/** Opens a dialog. The focus returns to what has it now, or to what the menu that has it hangs on. */
+export function openDialog(dialog: (close: () => void) => ReactNode): void {
+  const active = document.activeElement;
+  const menu = active?.closest("[role=menu]")?.getAttribute("aria-labelledby");
+  if (!shown.dialog) opener = menu ? document.getElementById(menu) : active instanceof HTMLElement ? active : null;
+  show({ dialog });
+}
+
+/** Closes it at once: what comes next finds the focus where it was. */
+export function closeDialog(): void {
+  flushSync(() => show({ dialog: null }));
+  focusAgain(opener);
+}
+
+/** Gives the focus back to `place`, or to what is nearest to it. */
+export function focusAgain(place: HTMLElement | null): void {
+  if (place?.isConnected && place !== document.body) place.focus();
+  if (place && document.activeElement === place && place !== document.body) return;
+  const near = document.querySelector<HTMLElement>("#main [role=grid]") ?? document.getElementById("main");
+  near?.focus();
+}
+
+/** Says what was done. Of the newest, what can be undone is undone by a key, too. */
+export function say(toast: Omit<Toast, "id">): number {
+  const id = ++numbers;
+  show({ toasts: [...shown.toasts.slice(1 - MAX_TOASTS), { ...toast, id }] });
+  return id;
+}
+
+export function unsay(id: number): void {
+  show({ toasts: shown.toasts.filter((toast) => toast.id !== id) });
+}
+
+export function undoNewest(): void {
+  const newest = [...shown.toasts].reverse().find((toast) => toast.undo);
+  if (!newest) return;
+  unsay(newest.id);
+  newest.undo?.();
+}
+
+export function Dialogs() {
+  const { dialog } = useOverlays();
+  return <Suspense>{dialog?.(closeDialog)}</Suspense>;
+}
