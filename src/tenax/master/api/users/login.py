@@ -56,8 +56,7 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
         await sessions.delete_expired(conn)
         await sessions.create(conn, user.id, token_hash(token), lifetime)
         await users.logged_in(conn, user.id)
-    secure = master.settings.tls is not None
-    response.set_cookie(COOKIE, token, max_age=int(lifetime), path="/", httponly=True, samesite="lax", secure=secure)
+    set_session(master, response, token, lifetime)
     return LoginResponse(token=token, user=user_message(user))
 
 
@@ -83,6 +82,12 @@ async def me(caller: CallerDep) -> GetMeResponse:
 async def current_user(caller: CallerDep) -> GetMeResponse:
     """Who is asking, under an older name."""
     return GetMeResponse(user=user_message(caller.person))
+
+
+def set_session(master: Master, response: Response, token: str, lifetime_s: float) -> None:
+    """The cookie of a browser's login."""
+    secure = master.settings.tls is not None
+    response.set_cookie(COOKIE, token, max_age=int(lifetime_s), path="/", httponly=True, samesite="lax", secure=secure)
 
 
 def is_local(request: Request) -> bool:

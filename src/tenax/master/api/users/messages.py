@@ -46,6 +46,25 @@ class LoginResponse(Message):
     user: User
 
 
+class PostPageTicketResponse(Message):
+    """A ticket for the web page, for the fragment of its address: good once, and for so many seconds."""
+
+    ticket: str
+    seconds: float
+
+
+class UsePageTicketRequest(Message):
+    """A ticket that was made elsewhere."""
+
+    ticket: str = ""
+
+
+class UsePageTicketResponse(Message):
+    """Who is logged in now. The session itself is a cookie, and no script reads it."""
+
+    user: User
+
+
 class GetMeResponse(Message):
     """Who is asking."""
 

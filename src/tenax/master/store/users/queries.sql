@@ -120,8 +120,28 @@ insert into user_sessions (user_id, token_hash, expires_at) values ($1, $2, now(
 -- name: session_delete
 delete from user_sessions where token_hash = $1 and allocation_id is null returning user_id;
 
+-- name: ticket_delete_expired
+delete from page_tickets where expires_at < now();
+
+-- name: ticket_create
+insert into page_tickets (ticket_hash, user_id, access_token_id, expires_at, logged_in_at, session_ends_at)
+values ($1, $2, $3, now() + make_interval(secs => $4), now() - make_interval(secs => $5), now() + make_interval(secs => $6));
+
+-- name: ticket_use
+-- Of two who bring the same one, one gets it. One of a token that is no good any more is none.
+delete from page_tickets p
+where p.ticket_hash = $1 and p.expires_at > now() and p.session_ends_at > now()
+  and not exists (select 1 from access_tokens t where t.id = p.access_token_id and t.revoked_at is not null)
+returning p.user_id, p.access_token_id as access_token, extract(epoch from now() - p.logged_in_at)::float8 as age_s,
+          extract(epoch from p.session_ends_at - now())::float8 as seconds_left;
+
+-- name: ticket_session
+insert into user_sessions (user_id, token_hash, expires_at, created_at, access_token_id)
+values ($1, $2, now() + make_interval(secs => $3), now() - make_interval(secs => $4), $5);
+
 -- name: delete_of_user
 -- Of people; a task's session ends with its allocation.
+with tickets as (delete from page_tickets where user_id = $1)
 delete from user_sessions where user_id = $1 and allocation_id is null and token_hash is distinct from $2;
 
 -- name: delete_expired
@@ -171,7 +191,8 @@ update access_tokens set description = $2 where id = $1;
 with recursive made as (
     select id from access_tokens where id = $1
     union
-    select t.id from access_tokens t join made m on t.made_with = m.id)
+    select t.id from access_tokens t join made m on t.made_with = m.id),
+sessions as (delete from user_sessions s using made m where s.access_token_id = m.id)
 update access_tokens t set revoked_at = now() from made m where t.id = m.id and t.revoked_at is null
 returning t.user_id;
 
