@@ -1,4 +1,4 @@
-"""A disk without room, and sizes as text. Of the standard library only, for Python 3.9 and newer: tasks import it."""
+"""Disks: one without room, what is on one, sizes as text. Standard library only, for Python 3.9: tasks import it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def is_full(path: str) -> bool:
 def says_full(error: BaseException) -> bool:
     """Whether an error of the operating system is that of a full disk, or of a full quota."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether something has this name, following links. Raises OSError where the system cannot say it now.
+
+    `Path.exists` says no for that on newer Pythons, and what is there would be made again, replaced or given up.
+    """
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def size_text(count: int) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import stat
 
 import pytest
 
+from tenax.agent import keeper
 from tenax.agent.fleet import Fleet
+from tenax.agent.log_setup import UnfailingStream
 from tenax.backoff import Backoff, background
 from tenax.errors import UserError
 from tenax.runtime.processes import belonging_to
@@ -300,6 +303,25 @@ async def test_a_spool_that_is_refused_is_declared_lost_in_words(master: MasterD
     assert "1 metrics, 1 progress" in exit.spool_lost
 
 
+async def test_what_is_to_end_does_not_wait_for_a_master_that_refuses_its_reports(
+    master: MasterDouble, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill frees the slots soon, also where the reports of a task would be tried for many minutes."""
+    monkeypatch.setattr(keeper, "_RETRY_BEFORE_END_S", 0.1)
+    master.fail_spool = 500
+    host.start()
+    task_spec = spec(SPOOLING)
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    await master.until(lambda: master.spool_refusals)
+    assert not master.exited(task_spec.container_id)
+    await master.stop(task_spec.container_id, 0.0)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert "1 metrics, 1 progress" in exit.spool_lost
+
+
 async def test_full_logs_do_not_hold_up_anything(master: MasterDouble, host: Host) -> None:
     """Output of an ended container for which there is no room is said to be gone, and the exit is reported."""
     master.fail_logs = 507
@@ -363,3 +385,17 @@ async def test_a_hook_is_run_when_the_connection_is_lost(master: MasterDouble, h
     await master.until(lambda: len(master.hellos) == 7)
     await master.cut()
     await master.until(lambda: len(master.hellos) == 8)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), BrokenPipeError(), ValueError("closed")])
+def test_a_log_that_takes_nothing_stops_no_work(error: Exception) -> None:
+    """What an agent says of a failure was a failure itself, and ended what kept a container."""
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise error
+
+        def flush(self) -> None:
+            raise error
+
+    print("a line", file=UnfailingStream(Full()), flush=True)

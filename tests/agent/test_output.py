@@ -159,6 +159,32 @@ async def test_output_goes_on_once_there_is_room_again(lab: Lab) -> None:
     assert await lab.texts() == ["before", "meanwhile", "after"]
 
 
+@pytest.mark.parametrize("call", ["read_output", "trim_output", "output_time"])
+async def test_output_goes_on_after_an_error_that_nobody_expects(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """No free descriptor, a disk that fails: it is tried again, and nothing is lost."""
+    lab.say("before\n")
+    await lab.shipped()
+    work, left = getattr(lab.tape, call), [2]
+
+    async def failing(*arguments: object) -> object:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(24, "Too many open files")
+        return await work(*arguments)
+
+    monkeypatch.setattr(lab.tape, call, failing)
+    for number in range(4):
+        lab.say(f"{number}" * 1500 + "\n")
+    await lab.shipped()
+    lab.say("after\n")
+    await lab.end()
+    assert (await lab.texts())[-1] == "after"
+    assert await lab.check() == 0
+    assert lab.shipper.lost == ""
+
+
 async def test_a_container_that_ends_without_room_says_what_is_gone(lab: Lab) -> None:
     """Its end waits for nothing: one line counts what was not taken."""
     lab.say("before\n")

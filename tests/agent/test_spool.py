@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import MasterDouble
+from tests.kits.machine_errors import FailingCall
 from tests.kits.master.served import ServedMaster
 
 REAL_LINE = '{"n":%d,"kind":"metrics","at":1.0,"body":{"group":"training","stepsCompleted":%d,"metrics":{"x":1}}}\n'
@@ -51,6 +53,64 @@ async def test_all_streams_to_their_ends(master: MasterDouble, link: Link, tmp_p
     assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
     assert stored(master, "a") == list(range(1, 34))
     assert stored(master, "b") == [1, 2]
+
+
+async def test_a_file_that_grows_meanwhile(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """Another task of the same user writes on: what was there at the end of this one is shipped, and no more."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines(1, 3))
+    post = link.post
+
+    async def growing(*arguments: object, **options: object) -> bytes:
+        written = path.read_text().count("\n")
+        if written < 30:
+            path.write_text(lines(1, written + 1))
+        return await post(*arguments, **options)  # type: ignore[arg-type]
+
+    link.post = growing  # type: ignore[method-assign]
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert stored(master, "a") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("call", ["open", "listdir", "stat", "dup"])
+async def test_what_cannot_be_read_now_is_read_later(
+    master: MasterDouble, link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Two moments without a descriptor, or a disk that fails twice, lose nothing."""
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "a.jsonl").write_text(lines(1, 3))
+    failing = FailingCall(getattr(os, call), errno.EIO if call == "stat" else errno.EMFILE)
+    failing.left = 2
+    monkeypatch.setattr(os, call, failing)
+    assert await spool.ship(link, tmp_path / "spool", SPEC, lambda: 10.0) == ""
+    assert failing.failed == 2
+    assert stored(master, "a") == [1, 2, 3]
+
+
+async def test_what_can_never_be_read_is_said_to_be_lost(
+    master: MasterDouble, link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not before it was tried for as long as a master may refuse; what can be read is shipped."""
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(lines(1, 1))
+    failing = FailingCall(os.open, errno.EIO, lambda path, *_, **__: path == "a.jsonl")
+    failing.left = float("inf")
+    monkeypatch.setattr(os, "open", failing)
+    assert await spool.ship(
+        link, tmp_path, SPEC, lambda: 0.5
+    ) == "the reports in a.jsonl cannot be read: " + os.strerror(errno.EIO)
+    assert failing.failed > 1
+    assert stored(master, "b") == [1]
+
+
+async def test_a_name_that_no_stream_can_have(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """It is lost at once, in words; what else there is is shipped."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 1))
+    for name in (b"\xff.jsonl", b"n" * 201 + b".jsonl"):
+        (tmp_path / os.fsdecode(name)).write_text(lines(1, 2))
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 1e9)
+    assert lost.count("cannot hold reports") == 2
+    assert stored(master, "a") == [1]
 
 
 async def test_it_goes_on_where_the_task_was_acknowledged(master: MasterDouble, link: Link, tmp_path: Path) -> None:

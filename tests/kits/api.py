@@ -153,6 +153,7 @@ def master_settings(tmp_path: Path) -> MasterSettings:
 async def answering(database: Database, settings: MasterSettings) -> AsyncIterator[Api]:
     """The application on a database that is migrated and empty, and callers."""
     passwords = Passwords(CHEAP)
+    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     cluster = await bootstrap(database, settings, passwords)
     listener = Listener(database)
     with watched("the listener"):

@@ -1,7 +1,7 @@
 """A database that is far away: a relay to its socket that holds each byte back, and statements that are counted.
 
 `slow_link` is the way there; `CountingDatabase` notes of each transaction how many statements it made and how long it
-took.
+took, and of what is read outside of one, each statement.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import asyncpg
 from asyncpg import Connection
 
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.identity import DatabaseIdentity
 from tenax.master.store.database.lanes import REQUESTS, Lane
 
 
@@ -81,25 +82,41 @@ class Transaction:
     seconds: float
 
 
+def _ours(query: str) -> list[str]:
+    """The statement; none where it is the driver's own, which asks for types once on each connection."""
+    return [] if any(word in query for word in ("typeinfo_tree", "'jit'")) else [query]
+
+
 class CountingDatabase(Database):
     """Notes its transactions."""
 
-    def __init__(self, pools: Mapping[Lane, asyncpg.Pool], dsn: str, name: str, lane: Lane = REQUESTS) -> None:
-        super().__init__(pools, dsn, name, lane)
+    def __init__(
+        self, pools: Mapping[Lane, asyncpg.Pool], identity: DatabaseIdentity, dsn: str, name: str, lane: Lane = REQUESTS
+    ) -> None:
+        super().__init__(pools, identity, dsn, name, lane)
         self.transactions: list[Transaction] = []
+        #: Statements outside of transactions.
+        self.reads: list[str] = []
 
     def on(self, lane: Lane) -> CountingDatabase:
         """Its transactions are noted with the others."""
-        other = CountingDatabase(self._pools, self._dsn, self._name, lane)
-        other.transactions = self.transactions
+        other = CountingDatabase(self._pools, self._identity, self._dsn, self._name, lane)
+        other.transactions, other.reads = self.transactions, self.reads
         return other
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """As every other, and noted."""
+        async with super().connection() as conn:
+            with conn.query_logger(lambda logged: self.reads.extend(_ours(logged.query))):
+                yield conn
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """As every other, and noted."""
-        seen: list[object] = []
+        seen: list[str] = []
         began = time.perf_counter()
         async with super().transaction() as conn:
-            with conn.query_logger(seen.append):
+            with conn.query_logger(lambda logged: seen.extend(_ours(logged.query))):
                 yield conn
         self.transactions.append(Transaction(len(seen), time.perf_counter() - began))

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 #: Folders that stay on one worker: these tests share a cluster, and the last of them asks what all of them have used.
-TOGETHER = ("tests/compat",)
+TOGETHER = ("tests/compat", "tests/web")
 #: Folders whose tests want the machine to themselves.
 ALONE = "tests/scale"
 _REMEMBERED = "tenax/seconds"
 #: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
 _GUESSES = {
     "tests/compat": 300.0,
+    "tests/web": 60.0,
     "tests/test_checks.py": 60.0,
     "tests/e2e": 30.0,
     "tests/docs/test_typed": 80.0,

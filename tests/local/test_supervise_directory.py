@@ -242,3 +242,12 @@ def test_what_a_killed_supervisor_left_is_not_the_next_one(state: StateDir) -> N
     seen = glance(state)
     os.close(lock)
     assert (seen.alive, seen.phase, seen.url) == (True, "starting", "")
+
+
+def test_a_directory_that_was_moved_while_its_master_started(state: StateDir) -> None:
+    """It is not made anew: with passwords in it `tenax up` would take it for somebody else's."""
+    command = [sys.executable, "-P", "-m", "tenax.master", "--existing-dir", "--dir", str(state.root)]
+    environment = {**os.environ, "TENAX_MASTER_DB__URL": "postgresql://nobody@127.0.0.1:1/none"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "is not there any more" in done.stderr) == (2, True)
+    assert not state.root.exists()

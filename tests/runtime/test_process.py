@@ -474,3 +474,20 @@ class TestProcess(RealRuntimeKit):
             await runtime.start(spec(bench, "hello"), placement(archive))
         assert not failed.value.platform
         assert os.listdir(bench.directory / "containers") == []
+
+
+@pytest.mark.parametrize("record", ["card", "spec", "supervision", "exit", "stopping_since", "begun"])
+def test_a_record_that_cannot_be_read_now_is_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    """A run that goes on was begun a second time, and one that had ended well was run again."""
+    home = Home(tmp_path)
+    assert getattr(home, record)() is None
+
+    def failing(*arguments: object, **options: object) -> object:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    monkeypatch.setattr(Path, "read_text", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        getattr(home, record)()

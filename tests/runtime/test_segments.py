@@ -61,6 +61,19 @@ def test_a_disk_that_takes_nothing(folder: Path) -> None:
     assert segments.read(folder, "stdout", 0, 100) == (4, b"kept")
 
 
+def test_a_directory_that_cannot_be_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writing goes on, since an error here would end the supervisor, and the task with it."""
+    writer = Segments("stdout", 30)
+    writer.segment_bytes = 10
+
+    def failing(*arguments: object) -> object:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "listdir", failing)
+    writer.write(b"0123456789abcdefghijKLM")
+    assert (writer.offset, writer.dropped) == (23, 0)
+
+
 def test_trimming_keeps_what_is_needed(folder: Path) -> None:
     """Only whole segments before the offset go, and never the newest."""
     writer = Segments("stdout", 1 << 20)

@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from tenax.agent.contexts import Contexts
 from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
-from tenax.agent.link import Link, MasterRefused, address_towards
+from tenax.agent.link import Link, MasterRefused, address_towards, pause, retry
 from tenax.agent.session import AgentSession, Face
 from tenax.agent.turns import Turns
 from tenax.backoff.background import keep_running
@@ -31,6 +32,7 @@ from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
+from tenax.runtime.processes import boot_id
 from tenax.runtimes import AUTO, RUNTIMES
 from tenax.storage.private_directory import mark_private
 from tenax.wire.agents import Allowed, SlotInfo
@@ -41,6 +43,8 @@ log = structlog.get_logger("tenax.agent")
 _FETCHES = 8
 _STARTS = 8
 _UPLOADS = 8
+#: A container whose records cannot be read is waited for so long at the start, then the others go on without it.
+_LOOK_WITHIN_S = 10.0
 
 
 async def run(settings: AgentSettings) -> None:
@@ -54,14 +58,14 @@ async def run(settings: AgentSettings) -> None:
             link = Link(settings)
             await link.open()
             stack.push_async_callback(link.close)
-            credential = join.stored(settings.dir, settings.agent_id) or await join.join(link, settings)
+            credential = await join.credential_of(link, settings)
             while True:
                 link.credential = credential.credential
                 try:
                     await _serve(settings, link, runtime, slots, credential.cluster_id)
                 except MasterRefused as refused:
                     log.warning("the master does not know this agent's credential: joining again", reason=str(refused))
-                    credential = await join.join(link, settings)
+                    credential = await join.credential_of(link, settings, anew=True)
 
 
 async def make_runtime(settings: AgentSettings) -> Runtime:
@@ -114,14 +118,15 @@ async def _serve(
         ports={},
     )
     fleet = Fleet(tools)
-    face = Face(socket.gethostname(), runtime.name, slots, _allowed(settings.allowed, by_engine=runtime.by_engine))
+    allowed = _allowed(settings.allowed, by_engine=runtime.by_engine)
+    face = Face(socket.gethostname(), runtime.name, slots, allowed, _place(settings.dir))
     session = AgentSession(link, fleet, reports, face, cluster_id, settings.hooks.on_connection_lost)
 
     def connected(address: str) -> None:
         if settings.address is None:
             tools.address = address_towards(settings.master_url, address)
 
-    await fleet.adopt()
+    await _adopted(fleet)
     listening = asyncio.create_task(keep_running("news of the runtime", fleet.listen))
     try:
         await session.run(connected)
@@ -163,6 +168,24 @@ def _refuse_if_others_may_write(directory: Path) -> None:
         )
     if status.st_mode & 0o022:
         raise UserError(f"others may write to {directory}: close it (chmod go-w {directory}), or choose another")
+
+
+async def _adopted(fleet: Fleet) -> None:
+    """However long it takes: what cannot be read now must not be taken for what is not there."""
+    attempts = retry()
+    patient_until = time.monotonic() + _LOOK_WITHIN_S
+    while True:
+        try:
+            return await fleet.adopt(patient=time.monotonic() < patient_until)
+        except OSError:
+            log.exception("cannot see what runs here")
+            await pause(attempts.pause())
+
+
+def _place(directory: Path) -> str:
+    """What the directory and its credential have in common with no copy of them; one agent is in it at a time."""
+    status = directory.stat()
+    return f"{boot_id()}:{status.st_dev}:{status.st_ino}"
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""All containers of this agent: one keeper each, made by a desired state or by what the runtime still holds."""
+"""All containers of this agent: one keeper each, made by a desired state or by what the runtime still holds.
+
+A keeper whose task ends before its container is gone is told in the log, and begins again: nobody else would report,
+stop or remove what it keeps.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import asyncio
 import structlog
 
 from tenax.agent.keeper import Keeper, Tools
+from tenax.agent.link import retry
+from tenax.backoff import Retry
 from tenax.wire.agents import DesiredStates
 
 log = structlog.get_logger("tenax.agent")
@@ -19,13 +25,29 @@ class Fleet:
         self._tools = tools
         self._keepers: dict[str, Keeper] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        #: Of keepers that ended unasked.
+        self._retries: dict[str, Retry] = {}
+        self._closed = False
 
-    async def adopt(self) -> None:
-        """Take over what an earlier agent started here."""
+    async def adopt(self, *, patient: bool = False) -> None:
+        """Take over what an earlier agent started here.
+
+        Raises OSError where that cannot be seen; ``patient``: also where a single container cannot be looked at. Else
+        that one counts as running until it can, and holds up no other.
+        """
         containers = await self._tools.runtime.find()
+        blind = [container for container in containers if container.unreadable]
+        if blind and patient:
+            raise OSError(f"cannot look at the container {blind[0].container_id}: {blind[0].unreadable}")
+        for container in blind:
+            log.error("a container is taken to run", container=container.container_id, reason=container.unreadable)
         for container in containers:
             # Noted here and now: the first hello must name it.
-            self._keeper(container.container_id).note(container)
+            keeper = self._keeper(container.container_id)
+            if container.unreadable:
+                keeper.note_unreadable()
+            else:
+                keeper.note(container)
         if containers:
             log.info("found containers", count=len(containers))
 
@@ -55,6 +77,7 @@ class Fleet:
                 keeper.poke()
 
     async def close(self) -> None:
+        self._closed = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -64,12 +87,25 @@ class Fleet:
         keeper = self._keepers.get(container_id)
         if keeper is None:
             keeper = self._keepers[container_id] = Keeper(self._tools, container_id)
-            task = self._tasks[container_id] = asyncio.create_task(keeper.run())
-            task.add_done_callback(lambda done: self._ended(container_id, done))
+            self._begin(keeper)
         return keeper
 
-    def _ended(self, container_id: str, task: asyncio.Task[None]) -> None:
-        self._keepers.pop(container_id, None)
+    def _begin(self, keeper: Keeper) -> None:
+        if self._closed:
+            return
+        task = self._tasks[keeper.container_id] = asyncio.create_task(keeper.run())
+        task.add_done_callback(lambda done: self._ended(keeper, done))
+
+    def _ended(self, keeper: Keeper, task: asyncio.Task[None]) -> None:
+        container_id = keeper.container_id
         self._tasks.pop(container_id, None)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a keeper failed", container=container_id, exc_info=task.exception())
+        if keeper.gone:
+            self._keepers.pop(container_id, None)
+            self._retries.pop(container_id, None)
+            return
+        if self._closed:
+            return
+        error = None if task.cancelled() else task.exception()
+        log.error("a keeper ended unasked; it begins again", container=container_id, exc_info=error)
+        pausing = self._retries.setdefault(container_id, retry()).pause()
+        asyncio.get_running_loop().call_later(pausing, self._begin, keeper)

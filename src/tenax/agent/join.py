@@ -32,10 +32,13 @@ class AgentCredential(msgspec.Struct, frozen=True):
 
 
 def stored(directory: Path, agent_id: str, *, name: str = _FILE) -> AgentCredential | None:
-    """The credential of this agent id, if it has joined before."""
+    """The credential of this agent id, if it has joined before. Raises OSError: it may be there."""
     try:
         credential = msgspec.json.decode((directory / name).read_bytes(), type=AgentCredential)
-    except (OSError, msgspec.MsgspecError):
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        log.error("a credential is damaged, and of no use", file=str(directory / name), reason=str(error))
         return None
     return credential if credential.agent_id == agent_id else None
 
@@ -73,8 +76,29 @@ def join_token(settings: AgentSettings) -> str:
     )
 
 
+async def credential_of(link: Link, settings: AgentSettings, *, anew: bool = False) -> AgentCredential:
+    """The stored one (not ``anew``), else that of joining; for as long as it takes. Raises UserError."""
+    attempts = retry()
+    while True:
+        try:
+            known = None if anew else stored(settings.dir, settings.agent_id)
+            return known or await join(link, settings)
+        except PermissionError as error:
+            raise UserError(
+                f"cannot use the credential {error.filename}: {error.strerror}; give the files of {settings.dir} back "
+                "to the agent's user"
+            ) from None
+        except OSError:
+            log.exception("the credential cannot be read or kept now")
+            await pause(attempts.pause())
+
+
 async def join(link: Link, settings: AgentSettings) -> AgentCredential:
-    """Trade the token for a credential, trying for as long as the master is away. Raises UserError if it refuses."""
+    """Trade the token for a credential, trying for as long as the master is away.
+
+    Raises UserError if it refuses; OSError where the credential cannot be kept: joining again, the agent proves itself
+    with the same one.
+    """
     proposed = _proposed(settings)
     request = JoinRequest(settings.agent_id, join_token(settings), settings.pool, proposed)
     attempts = retry()

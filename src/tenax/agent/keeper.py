@@ -40,7 +40,6 @@ from tenax.runtime.port import ContainerStatus, Placement, Runtime, RuntimeAway,
 from tenax.wire.agents import (
     ContainerReport,
     ContainerSpec,
-    DesiredGone,
     DesiredRun,
     DesiredState,
     Exit,
@@ -55,7 +54,7 @@ Result = TypeVar("Result")
 #: A running container is inspected this often even if there is no news of it.
 _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
-_RETRY_BEFORE_REMOVAL_S = 30.0
+_RETRY_BEFORE_END_S = 30.0
 #: Of which it is remembered that they were here.
 _MAX_GONE = 10_000
 _DELETED = "its directory on the agent's machine was deleted while it ran"
@@ -106,7 +105,6 @@ class Keeper:
         self._wake = asyncio.Event()
         #: Set while a start is not wanted (any more), and once its removal is.
         self._unwanted = asyncio.Event()
-        self._removal = asyncio.Event()
         self._settled: Exit | None = None
         self._killed_at: float | None = None
         self._ran = False
@@ -118,7 +116,8 @@ class Keeper:
         self._again = False
         self._shipper: OutputShipper | None = None
         self._shipping: asyncio.Task[None] | None = None
-        self._gone = False
+        #: Nothing of it is left, and its task has done all that it had to.
+        self.gone = False
 
     def set_desired(self, desired: DesiredState) -> None:
         """Take the state that the master desires; a specification once given is kept."""
@@ -130,8 +129,6 @@ class Keeper:
             self._unwanted.clear()
         else:
             self._unwanted.set()
-        if isinstance(desired, DesiredGone):
-            self._removal.set()
         self._wake.set()
 
     def poke(self) -> None:
@@ -151,10 +148,10 @@ class Keeper:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until nothing of it is left, or the task is cancelled (the container runs on)."""
+        """Until nothing of it is left, or the task is cancelled (the container runs on); it may be run again then."""
         attempts = retry()
         try:
-            while not self._gone:
+            while not self.gone:
                 self._wake.clear()
                 try:
                     await self._step()
@@ -168,6 +165,9 @@ class Keeper:
         finally:
             if self._shipping is not None:
                 self._shipping.cancel()
+            # Whoever runs it again ships from where the master is.
+            self._shipper = self._shipping = None
+            self._fresh = False
 
     async def _step(self) -> None:
         container = await self._tools.runtime.inspect(self.container_id)
@@ -220,7 +220,7 @@ class Keeper:
                 self._tools.ports.pop(self.container_id, None)
                 self._tools.remember_gone(self.container_id)
                 self._tools.reports.gone(self.container_id)
-                self._gone = True
+                self.gone = True
 
     async def _rest(self, until: float | None, container: ContainerStatus | None) -> None:
         running = container is not None and container.state != "exited"
@@ -246,6 +246,11 @@ class Keeper:
             self._report("exited", exit=self._settled or container.exit, container=container)
         else:
             self._report("starting" if container.state == "starting" else "running", container=container)
+
+    def note_unreadable(self) -> None:
+        """There is one, and nothing can be seen of it now: whoever took it for lost might start it twice."""
+        self._ran = True
+        self._report("running")
 
     def _report(
         self, state: ReportedState, *, exit: Exit | None = None, container: ContainerStatus | None = None
@@ -349,9 +354,13 @@ class Keeper:
 
     async def _ship_rest(self, container: ContainerStatus | None) -> str:
         """A sentence about what is lost; "" for nothing."""
+        lost = []
         if self._shipping is not None:
-            await asyncio.gather(self._shipping, return_exceptions=True)
-        lost = [self._shipper.lost] if self._shipper is not None and self._shipper.lost else []
+            (failed,) = await asyncio.gather(self._shipping, return_exceptions=True)
+            if isinstance(failed, Exception):
+                lost.append(f"output was not stored: {type(failed).__name__}: {failed}")
+        if self._shipper is not None:
+            lost.append(self._shipper.lost)
         if container is not None and container.spec is not None:
             tools = self._tools
             directory = Path(container.spool_directory)
@@ -360,9 +369,9 @@ class Keeper:
         return "; ".join(sentence for sentence in lost if sentence)
 
     def _retry_for_s(self) -> float:
-        """How long the master may refuse what is left: not for long once the container is to be gone."""
+        """How long the master may refuse what is left: not for long once the container is to end, or to be gone."""
         retry_for_s = self._tools.spool_patience_s
-        return min(_RETRY_BEFORE_REMOVAL_S, retry_for_s) if self._removal.is_set() else retry_for_s
+        return min(_RETRY_BEFORE_END_S, retry_for_s) if self._unwanted.is_set() else retry_for_s
 
     async def _stop_shipping(self) -> None:
         if self._shipping is not None:

@@ -3,8 +3,10 @@ variables."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 
@@ -29,9 +31,25 @@ def set_up(level_name: str, *, json_lines: bool = False) -> None:
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, UnfailingStream(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+class UnfailingStream:
+    """A stream whose disk may be full, or whose reader gone: what is said of work never stops the work."""
+
+    def __init__(self, below: TextIO) -> None:
+        self._below = below
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            self._below.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._below.flush()
 
 
 def _shown(_logger: object, _method: str, line: object) -> str:

@@ -40,6 +40,8 @@ _WAITED_S = 2.5
 _COMPRESS_IN_THREAD = 64 * 1024
 _UNKNOWN = frozenset({404, 410})
 _FULL = 507
+#: For an error of this machine, which is tried again as a refusal is.
+_FAILED_HERE = 500
 #: What may be taken when it is sent again; any other refusal is of these bytes, and for good.
 _PASSING = _UNKNOWN | {401, 403, 408, 425, 429, *range(500, 507), _FULL}
 #: How long a master that is there may refuse the output of an ended container, whose exit waits for it.
@@ -131,6 +133,13 @@ class OutputShipper:
                 if await self._is_over(refused):
                     return
                 continue
+            except Exception as error:
+                # Of this machine: no descriptor left, a disk that fails. Ended here, nobody would ship the rest.
+                log.exception("output could not be read or sent", container=self._container_id)
+                self._agreed = False
+                if await self._is_over(MasterRefused(_FAILED_HERE, f"{type(error).__name__}: {error}")):
+                    return
+                continue
             if not self._no_room:
                 self._attempts.reset()
             if more:
@@ -158,7 +167,7 @@ class OutputShipper:
         if self._end.is_set():
             self._refused_s += pausing
             if self._refused_s > _REFUSED_S:
-                self.lost = f"{await self._rest()} bytes of output were not stored: {refused.message}"
+                self.lost = f"{await self._rest()} of output were not stored: {refused.message}"
                 log.error("output given up", container=self._container_id, reason=self.lost)
                 return True
         await pause(pausing, None if self._end.is_set() else self._end)
@@ -268,8 +277,15 @@ class OutputShipper:
         self._refused_s = 0.0
         return decoded(reply, _Next).next
 
-    async def _rest(self) -> int:
-        """Bytes that the master is not known to have."""
+    async def _rest(self) -> str:
+        """How many bytes the master is not known to have."""
+        try:
+            return f"{await self._rest_bytes()} bytes"
+        except Exception:
+            log.exception("output that is given up cannot be counted", container=self._container_id)
+            return "bytes (how many cannot be read)"
+
+    async def _rest_bytes(self) -> int:
         rest = 0
         for stream, position in self._positions.items():
             end, data = position.next, b"?"

@@ -56,6 +56,7 @@ class Face:
     runtime: str
     slots: tuple[SlotInfo, ...]
     allowed: Allowed
+    place: str
 
 
 class AgentSession:
@@ -97,17 +98,27 @@ class AgentSession:
 
     async def _connect_again(self, connected: Callable[[str], None]) -> None:
         attempts = retry()
+        broken = retry()
         while True:
             try:
                 await self._once(connected, attempts)
                 log.warning("connection to the master ended")
+                broken.reset()
             except MasterUnreachable as away:
                 log.warning("not connected", reason=away.message)
+                broken.reset()
                 await pause(away.retry_after)
             except MasterRefused as refused:
                 if refused.status in (401, 403):
                     raise
                 log.warning("connection refused", reason=refused.message)
+            except UserError:
+                raise
+            except Exception:
+                # Of this machine, or a mistake of ours: whatever it is, an agent that left could mend nothing. It may
+                # come after each welcome, which resets the other pauses.
+                log.exception("the connection to the master broke")
+                await pause(broken.pause())
             await pause(attempts.pause())
 
     async def _once(self, connected: Callable[[str], None], attempts: Retry) -> None:
@@ -120,7 +131,9 @@ class AgentSession:
             attempts.reset()
             try:
                 await self._until_lost(socket, welcome)
-            except MasterUnreachable:
+            except UserError:
+                raise
+            except Exception:
                 self._run_hook()
                 raise
         finally:
@@ -142,6 +155,7 @@ class AgentSession:
             generation=self._generation if self._revision >= 0 else -1,
             revision=self._revision,
             allowed=self._face.allowed,
+            place=self._face.place,
         )
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:
@@ -193,8 +207,8 @@ class AgentSession:
         elif desired.revision < self._revision:
             log.warning("outdated desired states are not obeyed", revision=desired.revision, obeyed=self._revision)
         else:
-            self._revision = desired.revision
             self._fleet.obey(desired)
+            self._revision = desired.revision
 
     async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | AgentReport | Ping) -> None:
         try:

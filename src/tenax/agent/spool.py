@@ -6,7 +6,11 @@ Rules it keeps:
   declared lost, with the reason.
 - The files are a task's: they are read with its user's rights, no link is followed, not even that of the folder, and
   nothing but a plain file is read (`tenax.agent.spool_folder`).
+- What cannot be read now is tried again for as long as a master may refuse: only what is gone, or is no plain file that
+  its user may read, is lost at once.
 - A last line without newline was torn by a crash and does not count.
+- What a file holds when its shipping begins is what the container has left: another task of the same user may write on,
+  and must not keep this one from ending. A file whose name no stream can have is lost at once.
 - Where to go on is the master's word: a database that was restored has less than was acknowledged, and gets it again,
   but for files that were removed since: what is missing of those is declared lost.
 """
@@ -15,10 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -26,13 +33,23 @@ import structlog
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.agent.spool_folder import STREAM_SUFFIX, SpoolAck, SpoolFolder
 from tenax.backoff import Retry
+from tenax.disk import is_there
 from tenax.wire.agents import ContainerSpec
 
 log = structlog.get_logger("tenax.agent")
 
-#: Share of the budget for a master that does not know the task or its token (any more): it will hardly learn of it.
+Result = TypeVar("Result")
+
+#: Share of the budget for a master that does not know the task or its token (any more), or does not understand what is
+#: sent: it will hardly learn of it.
 _HOPELESS = 0.1
-_HOPELESS_STATUS = frozenset({401, 403, 404, 410})
+_HOPELESS_STATUS = frozenset({400, 401, 403, 404, 410})
+#: For an error of this machine.
+_FAILED_HERE = 500
+#: Errors that another try meets again: it is gone, or not its user's, or no plain file (0), or a link.
+_FINAL = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, 0})
+#: Characters of a stream's name, as the master takes it.
+_MAX_NAME = 200
 
 
 class _Line(msgspec.Struct):
@@ -65,29 +82,69 @@ async def ship(
     ``acks_hold``: the database is the one that the task's acknowledgements are from, so that it need not be asked.
     """
     budget = _RetryBudget(retry_for_s)
-    lost = []
     try:
-        folder = await asyncio.to_thread(SpoolFolder, directory)
-    except FileNotFoundError:
-        if await asyncio.to_thread(directory.parent.is_dir):
+        folder = await _opened(directory, spec, budget)
+        if folder is None:
             return ""
+        try:
+            return "; ".join([loss async for loss in _losses(link, folder, spec, budget, acks_hold=acks_hold)])
+        finally:
+            folder.close()
+    except _Deleted:
         return "its run directory was deleted, and with it all reports that had not been sent"
     except OSError as error:
         return f"the reports of the task cannot be read: {error.strerror}"
+
+
+class _Deleted(Exception):
+    """The run directory is gone."""
+
+
+async def _opened(directory: Path, spec: ContainerSpec, budget: _RetryBudget) -> SpoolFolder | None:
+    """None where there are no reports. Raises _Deleted, OSError."""
     try:
-        for name in await folder.streams():
-            try:
-                loss = await _Shipping(link, folder, name, spec, budget).run(ask=not acks_hold)
-            except OSError as error:
-                loss = f"the reports in {name} cannot be read: {error.strerror}"
-            if loss:
-                lost.append(loss)
-        for name, taken in ({} if acks_hold else await folder.removed()).items():
-            if loss := await _Shipping(link, folder, name, spec, budget).missing(taken):
-                lost.append(loss)
-    finally:
-        folder.close()
-    return "; ".join(lost)
+        return await _tried(budget, spec, lambda: asyncio.to_thread(SpoolFolder, directory))
+    except FileNotFoundError:
+        if await _tried(budget, spec, lambda: asyncio.to_thread(is_there, directory.parent)):
+            return None
+        raise _Deleted from None
+
+
+async def _losses(
+    link: Link, folder: SpoolFolder, spec: ContainerSpec, budget: _RetryBudget, *, acks_hold: bool
+) -> AsyncIterator[str]:
+    """Ship all; sentences about what was lost. Raises OSError."""
+    for name in await _tried(budget, spec, folder.streams):
+        if not _can_be_stream(name):
+            yield f"{name!a} cannot hold reports: no stream has such a name"
+            continue
+        try:
+            shipping = _Shipping(link, folder, name, spec, budget)
+            loss = await _tried(budget, spec, partial(shipping.run, ask=not acks_hold))
+        except OSError as error:
+            loss = f"the reports in {name} cannot be read: {error.strerror}"
+        if loss:
+            yield loss
+    for name, taken in ({} if acks_hold else await _tried(budget, spec, folder.removed)).items():
+        if loss := await _Shipping(link, folder, name, spec, budget).missing(taken):
+            yield loss
+
+
+async def _tried(budget: _RetryBudget, spec: ContainerSpec, work: Callable[[], Awaitable[Result]]) -> Result:
+    """The result of what reads this machine's disk. Raises OSError: for good."""
+    attempts = retry()
+    while True:
+        try:
+            return await work()
+        except OSError as error:
+            if error.errno in _FINAL:
+                raise
+            if not attempts.failures:
+                log.warning("reports cannot be read now", container=spec.container_id, reason=str(error))
+            pausing = attempts.pause()
+            await pause(pausing)
+            if not budget.spend(pausing, _FAILED_HERE):
+                raise
 
 
 class _Shipping:
@@ -100,13 +157,15 @@ class _Shipping:
         self._spec = spec
         self._budget = budget
         self._ack = SpoolAck()
+        self._end = 0
         self._went_back = False
 
     async def run(self, *, ask: bool) -> str:
         attempts = retry()
+        self._end = await self._folder.size(self._name)
         self._ack = await self._folder.ack(self._name)
         # A batch of nothing asks what is acknowledged.
-        while (batch := await self._folder.lines(self._name, self._ack.offset)) or ask:
+        while (batch := await self._lines(self._ack.offset)) or ask:
             try:
                 acked = await self._ask(batch, attempts)
             except MasterRefused as refused:
@@ -119,6 +178,9 @@ class _Shipping:
             if not self._budget.spend(1.0, 200):
                 return await self._lost("the master acknowledges nothing")
         return ""
+
+    async def _lines(self, offset: int) -> bytes:
+        return await self._folder.lines(self._name, offset, self._end)
 
     async def missing(self, taken: int) -> str:
         """Of a removed file, of which the master took ``taken`` lines, what it does not have any more."""
@@ -166,7 +228,7 @@ class _Shipping:
         log.warning("the master has less than it acknowledged", container=self._spec.container_id, lines=acked)
         self._went_back = True
         self._ack = SpoolAck()
-        while (batch := await self._folder.lines(self._name, self._ack.offset)) and await self._advance(batch, acked):
+        while (batch := await self._lines(self._ack.offset)) and await self._advance(batch, acked):
             pass
         return True
 
@@ -189,7 +251,7 @@ class _Shipping:
     async def _lost(self, why: str) -> str:
         kinds: dict[str, int] = {}
         offset = self._ack.offset
-        while batch := await self._folder.lines(self._name, offset):
+        while batch := await self._lines(offset):
             offset += len(batch)
             for line in batch.splitlines():
                 kind = _kind(line)
@@ -200,6 +262,12 @@ class _Shipping:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         log.error("reports lost", container=self._spec.container_id, lost=counted, reason=why)
         return f"reports of the task were not stored ({counted}): {why}"
+
+
+def _can_be_stream(name: str) -> bool:
+    """Whether the master can be told of it: bytes that are no UTF-8 are surrogates here."""
+    stream = name.removesuffix(STREAM_SUFFIX)
+    return 0 < len(stream) <= _MAX_NAME and not any(0xD800 <= ord(character) <= 0xDFFF for character in stream)
 
 
 def _number(line: bytes, otherwise: int) -> int:

@@ -64,9 +64,16 @@ class SpoolFolder:
         """Raises OSError."""
         await self._do(lambda folder: _write_ack(folder, name, ack))
 
-    async def lines(self, name: str, offset: int) -> bytes:
-        """Whole lines from ``offset`` on, of one batch's size or one line; empty at the end. Raises OSError."""
-        return await self._do(lambda folder: _lines(folder, name, offset))
+    async def size(self, name: str) -> int:
+        """Of a file, in bytes. Raises OSError."""
+        return await self._do(lambda folder: os.stat(name, dir_fd=folder, follow_symlinks=False).st_size)
+
+    async def lines(self, name: str, offset: int, end: int) -> bytes:
+        """Whole lines from ``offset`` on and before ``end``, of one batch or one line; empty where there is none.
+
+        Raises OSError.
+        """
+        return await self._do(lambda folder: _lines(folder, name, offset, end))
 
     async def _do(self, work: Callable[[int], Result]) -> Result:
         # Of its own: a thread that is still at it when its caller was cancelled must not meet another file's number.
@@ -100,12 +107,12 @@ def _open(folder: int, name: str) -> int:
     return fd
 
 
-def _lines(folder: int, name: str, offset: int) -> bytes:
+def _lines(folder: int, name: str, offset: int, end: int) -> bytes:
     with os.fdopen(_open(folder, name), "rb") as file:
         file.seek(offset)
-        data = file.read(BATCH_BYTES)
+        data = file.read(max(0, min(BATCH_BYTES, end - offset)))
         if len(data) == BATCH_BYTES and b"\n" not in data:
-            data += file.readline(MAX_LINE_BYTES)
+            data += file.readline(max(0, min(MAX_LINE_BYTES, end - offset - len(data))))
     return data[: data.rfind(b"\n") + 1]
 
 

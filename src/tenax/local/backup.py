@@ -20,6 +20,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tenax.disk import is_there
 from tenax.errors import UserError
 from tenax.local.binaries import CURRENT_MAJOR, choose
 from tenax.local.pgdata import NAME, is_made, major_of, sync_names
@@ -44,7 +45,7 @@ def back_up(state: StateDir, server: Mapping[str, str], target: Path) -> int:
 
     Raises NotBackedUp.
     """
-    if target.exists():
+    if is_there(target):
         raise NotBackedUp(f"{target} is there already: name a directory that is not.")
     half = target.with_name(f".{target.name}.half")
     try:
@@ -74,7 +75,7 @@ def restore(state: StateDir, source: Path, say: Callable[[str], None] = quiet) -
         raise NotRestored(f"{source} is no backup: it has no {_DUMP}. Nothing was changed.")
     half = state.restoring
     if is_made(state.postgres):
-        if half.exists():
+        if is_there(half):
             # The last step of one that was broken off.
             shutil.rmtree(half)
             return
@@ -83,7 +84,7 @@ def restore(state: StateDir, source: Path, say: Callable[[str], None] = quiet) -
             "away, or name another with --dir. Nothing was changed."
         )
     database = half / "postgres"
-    if database.exists():
+    if is_there(database):
         EmbeddedPostgres(database, progress=say).wait_until_gone()
     shutil.rmtree(half, ignore_errors=True)
     try:
@@ -110,7 +111,7 @@ def _fill(server: Mapping[str, str], dump: Path) -> None:
 
 def _put_in_place(state: StateDir, half: Path) -> None:
     for name in _FILES:
-        if (half / name).exists():
+        if is_there(half / name):
             target = state.root / name
             target.parent.mkdir(mode=0o700, exist_ok=True)
             (half / name).replace(target)

@@ -11,20 +11,24 @@ import os
 from pathlib import Path
 
 from tenax.runtime.processes import LINUX, Identity, identity_of
+from tenax.runtime.procfs import GONE
 
 #: What the process that supervises a cluster calls itself, so that it is told from one that only prepares a start.
 SUPERVISOR = "tenax-local"
 
 
 def holders(lock: Path) -> list[Identity]:
-    """The processes, except this one, that hold an exclusive lock on this file, or on one removed from its place."""
+    """The processes, except this one, that hold an exclusive lock on this file, or on one removed from its place.
+
+    As far as this user may look at them. Raises OSError.
+    """
     if not LINUX:
         return []
     place = os.path.join(os.path.realpath(lock.parent), lock.name)
     holding = []
     for name in os.listdir("/proc"):
         # Named first, looked at afterwards: if it is another process by then, it does not hold the lock.
-        identity = identity_of(int(name)) if name.isdigit() and int(name) != os.getpid() else None
+        identity = _looked_at(int(name)) if name.isdigit() and int(name) != os.getpid() else None
         if identity is not None and _holds(identity.pid, place, lock):
             holding.append(identity)
     return holding
@@ -41,12 +45,22 @@ def call_this_process_supervisor() -> None:
         Path("/proc/self/comm").write_text(SUPERVISOR)
 
 
+def _looked_at(pid: int) -> Identity | None:
+    with contextlib.suppress(PermissionError):
+        return identity_of(pid)
+    return None
+
+
 def _holds(pid: int, place: str, lock: Path) -> bool:
-    with contextlib.suppress(OSError):
-        for number in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                if _means(pid, number, place, lock) and _is_locked_by(pid, number):
-                    return True
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except (*GONE, PermissionError):
+        return False
+    for number in numbers:
+        # Of files of all kinds, on disks that may not answer.
+        with contextlib.suppress(OSError):
+            if _means(pid, number, place, lock) and _is_locked_by(pid, number):
+                return True
     return False
 
 

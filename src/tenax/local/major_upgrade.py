@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import IO
 
-from tenax.disk import size_text
+from tenax.disk import is_there, size_text
 from tenax.errors import UserError
 from tenax.local.accounts import account_for
 from tenax.local.binaries import CURRENT_MAJOR, Installation, below, choose, choose_old, installed, within_reach
@@ -91,7 +91,7 @@ class MajorUpgrade:
 
     def _clear(self) -> None:
         """What a run that was broken off has left; its server ends with it, in a moment."""
-        if self._beside.exists():
+        if is_there(self._beside):
             EmbeddedPostgres(self._beside, progress=self.say).wait_until_gone()
             shutil.rmtree(self._beside)
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from tenax.disk import is_there
 from tenax.errors import UserError
 from tenax.local.accounts import Account, account_for, unreachable
 from tenax.local.binaries import CURRENT_MAJOR, Installation, choose
@@ -94,7 +95,7 @@ def major_of(data: Path) -> int:
 
 def is_made(directory: Path) -> bool:
     """Whether there is a database in ``directory``."""
-    return any((directory / name / "PG_VERSION").exists() for name in ("data", "data.upgraded"))
+    return any(is_there(directory / name / "PG_VERSION") for name in ("data", "data.upgraded"))
 
 
 def refuse_unreadable(directory: Path) -> None:
@@ -111,7 +112,7 @@ def older_major(directory: Path) -> int | None:
 
 def _major_in_place(directory: Path) -> int | None:
     data = directory / "data"
-    if (directory / "data.upgraded").exists() or not (data / "PG_VERSION").exists():
+    if is_there(directory / "data.upgraded") or not is_there(data / "PG_VERSION"):
         return None
     return major_of(data)
 
@@ -119,11 +120,11 @@ def _major_in_place(directory: Path) -> int | None:
 def put_in_place(directory: Path) -> Path | None:
     """Go on with a swap that was begun, if one was; the data directory that was replaced. Only for a lock's holder."""
     new, data, kept = directory / "data.upgraded", directory / "data", None
-    if not new.exists():
+    if not is_there(new):
         return None
-    if data.exists():
+    if is_there(data):
         name = f"data.{major_of(data)}"
-        kept = next(place for number in range(1000) if not (place := directory / _numbered(name, number)).exists())
+        kept = next(place for number in range(1000) if not is_there(place := directory / _numbered(name, number)))
         data.rename(kept)
     new.rename(data)
     sync_names(directory)
@@ -276,7 +277,7 @@ def call(command: Sequence[str], account: Account | None, lock: int | None, stdi
 def _pid_in(data: Path) -> int | None:
     try:
         first = (data / "postmaster.pid").read_text(errors="replace").split("\n", 1)[0].strip()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return int(first) if first.isdigit() else None
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tenax.disk import is_there
 from tenax.errors import Impossible
 from tenax.local.accounts import Account, account_for, unreachable
 from tenax.local.binaries import CURRENT_MAJOR, Installation, choose, within_reach
@@ -197,7 +198,7 @@ class EmbeddedPostgres:
 
     def _prepare_directory(self) -> Account | None:
         account = account_for(self.data, self._account_name)
-        missing = [place for place in (self._directory, *self._directory.parents) if not place.exists()]
+        missing = [place for place in (self._directory, *self._directory.parents) if not is_there(place)]
         present = missing[-1].parent if missing else self._directory
         blocked = unreachable(account, present) if account is not None else None
         if account is not None and blocked is not None:
@@ -234,7 +235,7 @@ class EmbeddedPostgres:
         try:
             put_in_place(self._directory)
             password = password_of(self._directory)
-            is_new = not (self.data / "PG_VERSION").exists()
+            is_new = not is_there(self.data / "PG_VERSION")
             if is_new and self._served:
                 raise DatabaseFailed(f"{self.data} was removed while its server ran. Nothing was put in its place.")
             installation = choose(self._major if is_new else major_of(self.data), self._programs)
@@ -282,7 +283,7 @@ class EmbeddedPostgres:
         command: list[str | Path] = [installation.program("postgres"), "-D", self.data]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
-        if self.log.exists() and self.log.stat().st_size > _LOG_BYTES:
+        if is_there(self.log) and self.log.stat().st_size > _LOG_BYTES:
             self.log.replace(self.log.with_suffix(".log.1"))
         with open(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             return subprocess.Popen(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from tenax.disk import is_there
 from tenax.errors import UserError
 from tenax.jsonvalue import JsonObject
 
@@ -126,7 +127,7 @@ class StateDir:
                 f"Others may write to {self.root}, where secrets are kept: close it (chmod go-w {self.root}), "
                 "or name another directory with --dir."
             )
-        foreign = [] if self.options.exists() else [path.name for path in self.root.iterdir() if not _is_ours(path)]
+        foreign = [] if is_there(self.options) else [path.name for path in self.root.iterdir() if not _is_ours(path)]
         if foreign:
             raise DirectoryUnusable(
                 f"{self.root} holds {foreign[0]} and is not a directory of Tenax: "
@@ -166,23 +167,26 @@ class StateDir:
                 time.sleep(_GLANCE_S / 10)
 
     def is_held_by(self, descriptor: int) -> bool:
-        """Whether this descriptor is of the lock file that stands in the directory now."""
+        """Whether this descriptor is of the lock file that stands in the directory now. Raises OSError."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.lock.stat())
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def is_locked(self) -> bool:
-        """Whether a process holds the directory: its supervising one, or one that is about to start that."""
+        """Whether a process holds the directory: its supervising one, or one that is about to start that.
+
+        One that this user may not look into is nobody's to them. Raises OSError.
+        """
         try:
             # Nothing more, since the disk may be read-only by now.
             descriptor = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return False
         try:
             # Shared, so that two that look at once do not take each other for a cluster.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return True
         finally:
             os.close(descriptor)

@@ -24,6 +24,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from tenax.disk import is_there
 from tenax.runtime.processes import Identity, boot_id
 from tenax.runtime.removal import TakesLong, delete_home
 from tenax.wire.agents import ContainerSpec
@@ -36,6 +37,7 @@ _STAGED = ".new-"
 _DELETED = ".gone-"
 #: What a task left that is not its user's to delete: for the operator to look at.
 _LEFT = ".left-"
+_UNREADABLE_EXIT = "how it ended is recorded on the agent's machine in a form that this release cannot read"
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -122,7 +124,7 @@ class Home:
 
     @property
     def started(self) -> bool:
-        return (self.path / "started").exists()
+        return is_there(self.path / "started")
 
     def card(self) -> Card | None:
         return _read(self.path / "container.json", Card)
@@ -146,13 +148,36 @@ class Home:
         try:
             pid, start = (self.path / "started").read_text().split()
             return Identity(int(pid), int(start))
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
 
     def write(self, name: str, record: msgspec.Struct) -> None:
         """Replace a record atomically, readable by the owner only."""
         write_private(self.path / f"{name}.new", msgspec.json.encode(record))
         (self.path / f"{name}.new").rename(self.path / name)
+
+    def write_lost(self, record: ExitRecord) -> ExitRecord:
+        """Record that no exit is known, unless one is recorded: that one is kept, and is the answer. Raises OSError.
+
+        A full disk does not take the record, and its answer is the same without.
+        """
+        staged, place = self.path / "exit.lost", self.path / "exit.json"
+        try:
+            write_private(staged, msgspec.json.encode(record))
+            try:
+                os.link(staged, place)
+            except FileExistsError:
+                pass
+            except OSError:
+                # A file system without links.
+                if not is_there(place):
+                    staged.rename(place)
+            staged.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("could not note that a container was lost", container=self.container_id, reason=str(error))
+        if is_there(place):
+            return self.exit() or ExitRecord(v=VERSION, lost=_UNREADABLE_EXIT)
+        return record
 
 
 class Homes:
@@ -162,6 +187,8 @@ class Homes:
         self.root = root
         #: When ends were asked for that the disk had no room to note, by container.
         self._stopping: dict[str, float] = {}
+        #: Retired, and not deleted since the disk failed.
+        self._undeleted: set[Path] = set()
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o711 if os.geteuid() == 0 else 0o700)
         self.clear()
@@ -191,9 +218,9 @@ class Homes:
         return home.stopping_since() or self._stopping.get(home.container_id)
 
     def all(self) -> list[Home]:
-        """Complete ones."""
+        """Complete ones, as far as that can be seen; raises OSError where the folder cannot be read."""
         homes = [Home(path) for path in self.root.iterdir() if not path.name.startswith(".")]
-        return [home for home in homes if (home.path / "container.json").exists()]
+        return [home for home in homes if _may_be_complete(home)]
 
     def stage(self, container_id: str, *, mode: int) -> Home:
         """An empty directory to prepare; `publish` makes it the container's."""
@@ -218,21 +245,46 @@ class Homes:
         try:
             self.home(container_id).path.rename(gone)
         except FileNotFoundError:
-            return gone if gone.exists() else None
+            return gone if is_there(gone) else None
         # Nobody comes down to it any more while it is deleted.
         gone.chmod(0o700)
         return gone
 
     def delete(self, gone: Path) -> bool:
-        """Delete a retired directory; False where some of it is not its user's to delete, and is set aside."""
-        if delete_home(gone):
-            return True
-        gone.rename(self.root / f"{_LEFT}{gone.name.removeprefix(_DELETED)}-{secrets.token_hex(4)}")
+        """Delete a retired directory; False where some of it stays, which the log says. Raises TakesLong.
+
+        What is not its user's to delete is set aside. What the disk does not delete now is tried again with the next
+        container that is removed, and when the agent starts: nothing waits for it.
+        """
+        for earlier in self._undeleted - {gone}:
+            with contextlib.suppress(OSError, TakesLong):
+                self._undeleted.discard(earlier)
+                self._delete_or_keep_apart(earlier)
+        return self._delete_or_keep_apart(gone)
+
+    def _delete_or_keep_apart(self, gone: Path) -> bool:
+        container_id = gone.name.removeprefix(_DELETED)
+        try:
+            if delete_home(gone):
+                return True
+            left = self.root / f"{_LEFT}{container_id}-{secrets.token_hex(4)}"
+            gone.rename(left)
+            log.warning("files that are not its user's to delete were set aside", container=container_id)
+        except OSError as error:
+            self._undeleted.add(gone)
+            log.error("files of a container stay for now", container=container_id, at=str(gone), reason=str(error))
         return False
 
     def _delete(self, path: Path) -> None:
         with contextlib.suppress(OSError, TakesLong):
             delete_home(path)
+
+
+def _may_be_complete(home: Home) -> bool:
+    try:
+        return is_there(home.path / "container.json")
+    except OSError:
+        return True
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -243,8 +295,8 @@ def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def _read(path: Path, kind: type[Record]) -> Record | None:
-    """The record, None if it is not there or cannot be read."""
+    """The record, None if it is not there or is none. Raises OSError: one that cannot be read now may be there."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError):
         return None

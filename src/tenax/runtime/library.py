@@ -12,9 +12,14 @@ import os
 import shutil
 from pathlib import Path
 
+import structlog
+
 import tenax
+from tenax.disk import is_there
 from tenax.runtime.directory import Home
 from tenax.runtimes import RUNTIMES
+
+log = structlog.get_logger("tenax.runtime")
 
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
 SERVERS = frozenset({"master", "agent", "local", "scheduler", "lifecycle"})
@@ -48,14 +53,21 @@ def install(root: Path) -> Path:
 
 
 def prune(agent_directory: Path, current: Path) -> None:
-    """Delete the folders beside ``current`` that no container of this agent runs from."""
+    """Delete the folders beside ``current`` that no container of this agent runs from; none where that is not known."""
     used = {current.name}
-    for kind in RUNTIMES.values():
-        for path in (agent_directory / kind.folder).glob("*/container.json"):
-            card = Home(path.parent).card()
-            if card is None or not card.library:
-                return  # of an older agent, which did not say
-            used.add(card.library)
+    try:
+        for kind in RUNTIMES.values():
+            folder = agent_directory / kind.folder
+            for home in map(Home, folder.iterdir() if is_there(folder) else ()):
+                if not is_there(home.path / "container.json"):
+                    continue
+                card = home.card()
+                if card is None or not card.library:
+                    return  # of an older agent, which did not say
+                used.add(card.library)
+    except OSError as error:
+        log.warning("old copies of the library stay: cannot see what runs from them", reason=str(error))
+        return
     for folder in current.parent.iterdir():
         if folder.name not in used:
             shutil.rmtree(folder, ignore_errors=True)

@@ -10,6 +10,7 @@ A plain process has no more of the machine than its uid has, so that only uid 0 
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import stat
@@ -23,6 +24,8 @@ from tenax.wire.agents import READ_ONLY, ContainerSpec, Mount
 
 #: Of a mount whose changes would be seen outside of the container.
 _SHARED = frozenset(("shared", "rshared"))
+#: Errors that a path has on every machine that is like this one.
+_OF_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,8 @@ def _walk(root: str, parts: Sequence[str]) -> None:
             if stat.S_ISLNK(os.fstat(opened[-1]).st_mode):
                 raise StartFailed(f"the bind mount {here} is a link: name what it leads to", platform=False)
     except OSError as error:
-        raise StartFailed(f"the bind mount {here}: {error.strerror}", platform=False) from None
+        # Of the path, or of a machine that cannot look now.
+        raise StartFailed(f"the bind mount {here}: {error.strerror}", platform=error.errno not in _OF_PATHS) from None
     finally:
         for descriptor in opened:
             os.close(descriptor)

@@ -13,7 +13,7 @@ import select
 import sys
 import time
 
-from tenax.runtime.procfs import call, descendants, is_below, prctl, put, quietly
+from tenax.runtime.procfs import GONE, call, descendants, is_below, prctl, put, quietly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class Main:
         self.status: int | None = None
         #: Numbers of the signals that came while it was started.
         self.signalled = b""
+        #: Some of what it left could not be seen or ended, and that was said.
+        self.missed = False
         self.cgroup = os.fsdecode(plan.single.get("cgroup", b""))
 
     def start(self, outputs: list[int], signals: int) -> tuple[int, str]:
@@ -151,12 +153,25 @@ class Main:
             if self.pid > 0:
                 quietly(os.killpg, self.pid, _signal.SIGKILL)
             return
-        for pid in descendants(os.getpid()):
-            quietly(kill_if_below, pid, os.getpid())
+        pids, missing = descendants(os.getpid())
+        for pid in pids:
+            try:
+                kill_if_below(pid, os.getpid())
+            except GONE:
+                continue
+            except OSError as error:
+                missing = error
+        if missing is not None and not self.missed:
+            # Into the log beside its container, once: whoever was missed is met by the next pass.
+            self.missed = True
+            quietly(os.write, 2, f"cannot see or end all of it now, and goes on trying: {missing}\n".encode())
 
 
 def kill_if_below(pid: int, root: int) -> None:
-    """SIGKILL to a descendant; the number may be a stranger's by now, which is looked at once it cannot change."""
+    """SIGKILL to a descendant; the number may be a stranger's by now, which is looked at once it cannot change.
+
+    Raises OSError.
+    """
     if not hasattr(os, "pidfd_open"):
         os.kill(pid, _signal.SIGKILL)
         return

@@ -74,6 +74,13 @@ class ContainerStatus:
     placed: Mapping[str, str] = field(default_factory=dict)
     #: When it was first sent SIGTERM, on this machine's monotonic clock; None if it was not.
     stopping_since: float | None = None
+    #: Why its records cannot be read now; then it counts as running, and the rest is not known. "": they can.
+    unreadable: str = ""
+
+
+def unreadable(container_id: str, error: OSError) -> ContainerStatus:
+    """A container of which nothing is known now but that there may be one."""
+    return ContainerStatus(container_id, "", 0, "running", None, None, None, "", unreadable=str(error))
 
 
 class Runtime(Protocol):
@@ -93,10 +100,13 @@ class Runtime(Protocol):
         """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""
 
     async def find(self) -> list[ContainerStatus]:
-        """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed."""
+        """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed.
+
+        Those that cannot be looked at now are among them, as ``unreadable``. Raises OSError where nothing can be seen.
+        """
 
     async def inspect(self, container_id: str) -> ContainerStatus | None:
-        """One container as it is now; None if there is none of that id."""
+        """One container as it is now; None if there is none of that id. Raises OSError where that cannot be seen."""
 
     def changed(self) -> AsyncIterator[str]:
         """For one consumer. Ids of containers whose state, output or spool may have changed; a hint to look, never

@@ -21,6 +21,7 @@ import structlog
 
 from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, AllowedSettings
+from tenax.disk import is_there
 from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
 from tenax.runtime.environment import kept
@@ -28,7 +29,7 @@ from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.planning import Machine
-from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.removal import delete_tree
 from tenax.runtime.users import TaskUser, files_of, user_of
@@ -87,7 +88,7 @@ class ProcessRuntime:
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
         """Ask its interpreter, which may be a program of its user's that never answers."""
-        if self._homes.home(spec.container_id).path.exists():
+        if is_there(self._homes.home(spec.container_id).path):
             return
         self._answers[spec.container_id] = await self._ask_interpreter(spec, await self._admit(spec))
         if len(self._answers) > _MAX_ANSWERS:
@@ -96,7 +97,7 @@ class ProcessRuntime:
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         self._wakes.listen()
         home = self._homes.home(spec.container_id)
-        if not home.path.exists():
+        if not is_there(home.path):
             await self._prepare(spec, placement)
         if home.started or is_locked(home):
             return
@@ -116,8 +117,14 @@ class ProcessRuntime:
     async def find(self) -> list[ContainerStatus]:
         self._interpreters.clear()
         homes = await asyncio.to_thread(self._homes.all)
-        statuses = [await self.inspect(home.container_id) for home in homes]
+        statuses = [await self._inspected(home.container_id) for home in homes]
         return [status for status in statuses if status is not None]
+
+    async def _inspected(self, container_id: str) -> ContainerStatus | None:
+        try:
+            return await self.inspect(container_id)
+        except OSError as error:
+            return unreadable(container_id, error)
 
     async def inspect(self, container_id: str) -> ContainerStatus | None:
         if container_id in self._ended:
@@ -134,7 +141,7 @@ class ProcessRuntime:
         # The record may have been written just before the lock was let go.
         exit = home.exit()
         if exit is None and not home.started:
-            if not (home.path / "container.json").exists():
+            if not is_there(home.path / "container.json"):
                 # Somebody deleted it.
                 return None
             return self._status(home, card, spec)
@@ -202,7 +209,7 @@ class ProcessRuntime:
         while is_locked(home):
             await self.signal(container_id, signal.SIGKILL)
             await asyncio.sleep(retry.pause())
-        if not home.path.exists():
+        if not is_there(home.path):
             # Somebody deleted it, perhaps while it ran.
             await self._sweep(container_id, _cgroup_of(container_id))
         elif home.started and home.exit() is None:
@@ -214,8 +221,8 @@ class ProcessRuntime:
         self._ended.pop(container_id, None)
         self._written.pop(container_id, None)
         self._answers.pop(container_id, None)
-        if gone is not None and not await asyncio.to_thread(self._homes.delete, gone):
-            log.warning("files that are not its user's to delete were set aside", container=container_id)
+        if gone is not None:
+            await asyncio.to_thread(self._homes.delete, gone)
         for path in filter(os.path.lexists, planning.leftovers(spec)):
             await asyncio.to_thread(delete_tree, path, files_of(spec))
 
@@ -309,16 +316,21 @@ class ProcessRuntime:
         else:
             await self._sweep(home.container_id, card.cgroup)
             reason = "its supervisor was killed on the agent's machine, and the task with it"
-        record = ExitRecord(v=VERSION, lost=reason)
-        home.write("exit.json", record)
-        return record
+        # Somebody may have removed the lock of a supervisor that lived, and recorded the exit meanwhile.
+        return home.write_lost(ExitRecord(v=VERSION, lost=reason))
 
     async def _sweep(self, container_id: str, cgroup: str) -> None:
         """Until nothing that belongs to it runs."""
         retry = Retry(_UNTIL_SWEPT)
+        unseen = False
         while True:
-            if await asyncio.to_thread(kill_belonging, container_id, cgroup):
-                return
+            try:
+                if await asyncio.to_thread(kill_belonging, container_id, cgroup):
+                    return
+            except OSError as error:
+                if not unseen:
+                    log.error("cannot see what is left of a container", container=container_id, reason=str(error))
+                unseen = True
             await asyncio.sleep(retry.pause())
 
     def _status(

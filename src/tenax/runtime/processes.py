@@ -2,11 +2,16 @@
 
 A process is named by (boot id, pid, start time): a pid alone may be another's by now. Linux; elsewhere psutil stands
 in, pidfds do not exist and signals carry the race that they close (not tested there).
+
+A process has ended only where the system says that there is none: any other error (no descriptor left, a disk that
+fails) is raised, for whoever asks to try again, or taken for "it may run".
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 import os
 import signal
 import sys
@@ -19,10 +24,17 @@ from pathlib import Path
 from tenax.runtime import procfs
 from tenax.runtime.main_process import kill_if_below
 
+log = logging.getLogger("tenax.local")
+
 LINUX = sys.platform.startswith("linux")
 _POLL_S = 0.02
 #: States of ``/proc/<pid>/stat`` in which nothing is left but an entry for the parent.
 _ENDED = (b"Z", b"X", b"x")
+#: Errors of a cgroup's files: it was removed; or it does not say what is in it, and environments are gone by alone.
+_CGROUP_GONE = (errno.ENOENT, errno.ENODEV)
+_CGROUP_MUTE = (errno.EOPNOTSUPP, errno.EACCES, errno.EPERM)
+#: Errors that were said, by number.
+_unseen: set[int | None] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +48,17 @@ class Identity:
 
 @cache
 def boot_id() -> str:
-    """Another one after each boot of this machine."""
+    """Another one after each boot of this machine. Raises OSError."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
+    except FileNotFoundError:
         import psutil
 
         return str(int(psutil.boot_time()))
 
 
 def start_ticks(pid: int) -> int:
-    """When ``pid`` started; 0 if it does not run."""
+    """When ``pid`` started; 0 if it does not run. Raises OSError."""
     if LINUX:
         return procfs.start_ticks(pid)
     import psutil
@@ -58,18 +70,25 @@ def start_ticks(pid: int) -> int:
 
 
 def identity_of(pid: int) -> Identity | None:
-    """The process that has this number now; None if none has, and for 0 and below, which mean groups."""
+    """The process that has this number now; None if none has, and for 0 and below, which mean groups.
+
+    Raises OSError.
+    """
     start = start_ticks(pid) if pid > 0 else 0
     return Identity(pid, start) if start else None
 
 
 def is_running(identity: Identity) -> bool:
-    """Whether this very process has not ended."""
+    """Whether this very process has not ended, as far as the system says so: where it cannot, it may run."""
     if identity.pid <= 0:
         return False
     if not LINUX:
         return start_ticks(identity.pid) == identity.start != 0
-    fields = procfs.stat_fields(str(identity.pid))
+    try:
+        fields = procfs.stat_fields(str(identity.pid))
+    except OSError as error:
+        _say_unseen(error)
+        return True
     return bool(fields) and int(fields[19]) == identity.start and fields[0] not in _ENDED
 
 
@@ -84,21 +103,27 @@ def wait_for_end(identities: Iterable[Identity], timeout_s: float) -> list[Ident
 
 
 def open_pidfd(identity: Identity) -> int | None:
-    """A descriptor that names this very process and gets readable at its end; None if it has ended (or not Linux)."""
+    """A descriptor that names this very process and gets readable at its end; None if it has ended (or not Linux).
+
+    Raises OSError.
+    """
     if not LINUX or identity.pid <= 0:
         return None
-    try:
-        pidfd = os.pidfd_open(identity.pid)
-    except OSError:
+    pidfd = _opened(identity.pid)
+    if pidfd is None:
         return None
-    if start_ticks(identity.pid) == identity.start:
-        return pidfd
+    try:
+        if start_ticks(identity.pid) == identity.start:
+            return pidfd
+    except OSError:
+        os.close(pidfd)
+        raise
     os.close(pidfd)
     return None
 
 
 def send(identity: Identity, number: int) -> bool:
-    """Send a signal to this very process; False if it has ended. Raises PermissionError."""
+    """Send a signal to this very process; False if it has ended. Raises OSError, where it may not have ended."""
     if identity.pid <= 0:
         return False
     if not LINUX:
@@ -119,12 +144,47 @@ def send(identity: Identity, number: int) -> bool:
     return True
 
 
+def _opened(pid: int) -> int | None:
+    """A descriptor of the process with this number; None where there is none. Raises OSError."""
+    try:
+        return os.pidfd_open(pid)
+    except procfs.GONE:
+        return None
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            # By now it is the number of a thread.
+            return None
+        raise
+
+
+def _say_unseen(error: OSError) -> None:
+    """Once for each kind: whoever asks goes on asking."""
+    if error.errno not in _unseen:
+        _unseen.add(error.errno)
+        log.error("cannot see whether processes run, and takes it that they do: %s", error)
+
+
 def belonging_to(container_id: str) -> list[int]:
-    """Pids of processes whose environment names the container, as far as this user may read it."""
+    """Pids of processes whose environment names the container, as far as this user may read it. Raises OSError."""
+    pids, missing = _belonging(container_id)
+    if missing is not None:
+        raise missing
+    return pids
+
+
+def _belonging(container_id: str) -> tuple[list[int], OSError | None]:
+    """And why some may be missing."""
     if not LINUX:
-        return _belonging_by_psutil(container_id)
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if pid != os.getpid() and _names(pid, container_id)]
+        return _belonging_by_psutil(container_id), None
+    pids = []
+    missing: OSError | None = None
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and int(name) != os.getpid() and _names(int(name), container_id):
+                pids.append(int(name))
+        except OSError as error:
+            missing = error
+    return pids, missing
 
 
 def _kill_if_belonging(pid: int, container_id: str) -> None:
@@ -133,20 +193,22 @@ def _kill_if_belonging(pid: int, container_id: str) -> None:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
         return
-    with contextlib.suppress(OSError):
-        pidfd = os.pidfd_open(pid)
-        try:
-            if _names(pid, container_id):
+    pidfd = _opened(pid)
+    if pidfd is None:
+        return
+    try:
+        if _names(pid, container_id):
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        finally:
-            os.close(pidfd)
+    finally:
+        os.close(pidfd)
 
 
 def _names(pid: int, container_id: str) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return b"DET_CONTAINER_ID=" + container_id.encode() in file.read().split(b"\0")
-    except OSError:
+    except (*procfs.GONE, PermissionError):
         return False
 
 
@@ -162,13 +224,26 @@ def _belonging_by_psutil(container_id: str) -> list[int]:
 
 
 def kill_belonging(container_id: str, cgroup: str) -> bool:
-    """One pass of SIGKILL over all that belongs to a container; True when there was nothing left to kill."""
+    """One pass of SIGKILL over all that belongs to a container; True when there was nothing left to kill.
+
+    Raises OSError, where something may be left.
+    """
     left = False
-    if cgroup:
-        left = _kill_cgroup(Path(cgroup))
-    for pid in belonging_to(container_id):
+    missing: OSError | None = None
+    try:
+        left = bool(cgroup) and _kill_cgroup(Path(cgroup))
+    except OSError as error:
+        missing = error
+    pids, unread = _belonging(container_id)
+    for pid in pids:
         left = True
-        _kill_if_belonging(pid, container_id)
+        try:
+            _kill_if_belonging(pid, container_id)
+        except OSError as error:
+            missing = error
+    missing = missing or unread
+    if missing is not None:
+        raise missing
     if not left and cgroup:
         with contextlib.suppress(OSError):
             Path(cgroup).rmdir()
@@ -180,27 +255,39 @@ def _kill_cgroup(cgroup: Path) -> bool:
         members = (cgroup / "cgroup.procs").read_text().split()
         if members:
             (cgroup / "cgroup.kill").write_text("1")
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in _CGROUP_GONE or error.errno in _CGROUP_MUTE:
+            return False
+        raise
     return bool(members)
 
 
 def kill_with_descendants(root: Identity) -> None:
-    """SIGKILL to all that came from a process and then to itself, which is stopped meanwhile and makes no more."""
+    """SIGKILL to all that came from a process and then to itself, which is stopped meanwhile and makes no more.
+
+    Raises OSError where some of it may be left: it stays stopped then.
+    """
     if not send(root, signal.SIGSTOP):
         return
-    for pid in procfs.descendants(root.pid) if LINUX else []:
-        with contextlib.suppress(OSError):
+    pids, missing = procfs.descendants(root.pid) if LINUX else ([], None)
+    for pid in pids:
+        try:
             kill_if_below(pid, root.pid)
+        except procfs.GONE:
+            continue
+        except OSError as error:
+            missing = error
+    if missing is not None:
+        raise missing
     send(root, signal.SIGKILL)
 
 
 @cache
 def cgroup_parent() -> Path | None:
-    """The cgroup (version 2) below which this process may make others; None where it may not."""
+    """The cgroup (version 2) below which this process may make others; None where it may not. Raises OSError."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
+    except FileNotFoundError:
         return None
     own = next((line[3:] for line in lines if line.startswith("0::")), None)
     if own is None:

@@ -130,7 +130,7 @@ class Segments:
 
     def _close(self) -> None:
         if self._fd >= 0:
-            os.close(self._fd)
+            quietly(os.close, self._fd)
         self._fd = -1
         self._filled = 0
 
@@ -143,7 +143,10 @@ class Segments:
 
     def _make_room(self) -> None:
         """Drop the oldest segments until one more fits. The agent drops what the master has stored, too."""
-        names = sorted(name for name in os.listdir("out") if name.startswith(self.stream + "-"))
+        listed = quietly(os.listdir, "out")
+        names = sorted(
+            name for name in (listed if isinstance(listed, list) else ()) if name.startswith(self.stream + "-")
+        )
         sizes = [getattr(quietly(os.stat, "out/" + name), "st_size", 0) for name in names]
         total = sum(sizes)
         for name, size in zip(names, sizes):
@@ -190,10 +193,12 @@ class Wake:
 class ProcessSupervisor:
     """One container from its start to the record of its end."""
 
-    def __init__(self, container_id: str, ready: int, execute: Execute) -> None:
+    def __init__(self, container_id: str, ready: int, execute: Execute, start: int) -> None:
+        """``start``: this program's own, in clock ticks since boot."""
         with open("plan", "rb") as file:
             self.plan = ExecPlan(file.read())
         self.ready = ready
+        self.start = start
         self.wake = Wake(container_id)
         self.main = Main(self.plan, execute)
         cap = self.plan.number("cap", 256 * 1024 * 1024)
@@ -220,8 +225,8 @@ class ProcessSupervisor:
             return
         boot = os.fsdecode(self.plan.single.get("boot", b""))
         state = (
-            f'{{"v": {VERSION}, "boot_id": "{boot}", "pid": {os.getpid()}, "start": {start_ticks(os.getpid())}, '
-            f'"main_pid": {self.main.pid}, "main_start": {start_ticks(self.main.pid)}}}\n'
+            f'{{"v": {VERSION}, "boot_id": "{boot}", "pid": {os.getpid()}, "start": {self.start}, '
+            f'"main_pid": {self.main.pid}, "main_start": {quietly(start_ticks, self.main.pid) or 0}}}\n'
         )
         put("state.new", state.encode())
         os.rename("state.new", "state.json")
@@ -336,13 +341,14 @@ class ProcessSupervisor:
         quietly(os.rmdir, self.main.cgroup)
         status = self.main.status or 0
         died = os.WIFSIGNALED(status)
+        before, now = self.oom_kills, oom_kills()
         fields = [
             f'"v": {VERSION}',
             f'"code": {"null" if died or error else os.WEXITSTATUS(status)}',
             f'"signal": {os.WTERMSIG(status) if died and not error else "null"}',
             f'"killed": {"true" if self.killed else "false"}',
             f'"terminated": {"true" if self.terminated else "false"}',
-            f'"oom_kills": {oom_kills() - self.oom_kills}',
+            f'"oom_kills": {0 if before is None or now is None else now - before}',
             f'"start_errno": {error[0] if error else "null"}',
             f'"disk_full": {"true" if self._disk_is_full() else "false"}',
             *(f'"{stream}_bytes": {segments.offset}' for stream, segments in self.segments.items()),
@@ -397,8 +403,10 @@ def main(arguments: list[str], execute: Execute) -> int:
     container_id, lock, ready = arguments[0], int(arguments[1]), int(arguments[2])
     os.set_inheritable(lock, False)
     os.set_inheritable(ready, False)
+    # A supervisor that nobody could name would never hear of an end: one that cannot tell this does not begin.
+    start = start_ticks(os.getpid())
     started = os.open("started", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    quietly(os.write, started, b"%d %d" % (os.getpid(), start_ticks(os.getpid())))
+    quietly(os.write, started, b"%d %d" % (os.getpid(), start))
     os.close(started)
-    ProcessSupervisor(container_id, ready, execute).run()
+    ProcessSupervisor(container_id, ready, execute, start).run()
     return 0

@@ -12,7 +12,11 @@ import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import structlog
+
 from tenax.runtime.processes import Identity, open_pidfd
+
+log = structlog.get_logger("tenax.runtime")
 
 
 class News:
@@ -45,6 +49,8 @@ class Wakes(News):
         self._path = path
         self._socket: socket.socket | None = None
         self._pidfds: dict[str, int] = {}
+        #: One could not be watched, and that was said.
+        self._unwatched = False
 
     def listen(self) -> None:
         """Begin to listen, on the running loop; nothing if it does already."""
@@ -61,7 +67,14 @@ class Wakes(News):
         """Hear of the end of a supervisor; nothing if it is watched already."""
         if container_id in self._pidfds:
             return
-        pidfd = open_pidfd(supervisor)
+        try:
+            pidfd = open_pidfd(supervisor)
+        except OSError as error:
+            # Only a hint: it is tried again with each look at the container.
+            if not self._unwatched:
+                log.warning("ends of supervisors are heard of late", reason=str(error))
+            self._unwatched = True
+            return
         if pidfd is None:
             return
         self._pidfds[container_id] = pidfd

@@ -56,10 +56,12 @@ class Talk:
     def say(self, message: Hello | AgentReport | Ping) -> None:
         self.to_master.put_nowait(_encode(message).decode())
 
-    def hello(self, *containers: ContainerReport, obeyed: tuple[int, int] = (-1, -1), slots: int = 2) -> None:
+    def hello(
+        self, *containers: ContainerReport, obeyed: tuple[int, int] = (-1, -1), slots: int = 2, place: str = ""
+    ) -> None:
         """``obeyed``: generation and revision."""
         devices = [SlotInfo(number, "cpu", "pretended") for number in range(slots)]
-        self.say(Hello(PROTOCOL, "test", "host", "process", devices, list(containers), *obeyed))
+        self.say(Hello(PROTOCOL, "test", "host", "process", devices, list(containers), *obeyed, place=place))
 
     async def wants(self) -> dict[str, object]:
         """The next wants, by container."""

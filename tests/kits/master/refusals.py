@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-#: What a request may be answered with, however odd it is.
+#: What a request may be answered with, however odd it is, but for what leads to the web page.
 STATUSES = {200, 400, 401, 403, 404, 405, 409, 413, 415, 416, 422, 429, 501}
 
 

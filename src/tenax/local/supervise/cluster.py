@@ -141,7 +141,7 @@ def _master(cluster: LocalCluster, database: EmbeddedPostgres | None) -> ServerP
     def environment() -> Mapping[str, str]:
         return _master_environment(cluster, database.dsn if database is not None else None)
 
-    command = [sys.executable, "-P", "-m", "tenax.master"]
+    command = [sys.executable, "-P", "-m", "tenax.master", "--existing-dir"]
     if cluster.options.config:
         command += ["--config", cluster.options.config]
     return ServerProcess(

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tenax.disk import is_full
+from tenax.disk import is_full, is_there
 from tenax.errors import TenaxError, UserError
 from tenax.local.holders import call_this_process_supervisor
 from tenax.local.pgdata import refuse_unreadable
@@ -43,7 +43,7 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, in
 
     ``given``: options of this call (None: not given). Nothing has been started. Raises UserError.
     """
-    is_new = not state.root.exists()
+    is_new = not is_there(state.root)
     state.prepare()
     try:
         lock = state.take_lock()
@@ -140,16 +140,21 @@ def wait_until_up(
 
 def _why(state: StateDir, seen: Glance) -> str:
     """Why it is not up, from whoever could still say it."""
-    if seen.removed or not state.lock.exists():
+    if seen.removed or not is_there(state.lock):
         return "Its directory was removed while it started."
     if seen.phase == "down" and not seen.message and seen.document.get("changed_at"):
         return "It was stopped while it started."
-    return seen.message or _room(state) or tail(state.log("supervisor")) or f"See {state.log('supervisor')}."
+    return (
+        seen.message
+        or _room(state)
+        or tail(state.log("supervisor"))
+        or "Its process was ended, by tenax down or by a signal, before it said anything."
+    )
 
 
 def _room(state: StateDir) -> str:
     """A sentence about a disk without any, and a space; empty where it has room."""
-    place = next(place for place in (state.root, *state.root.parents) if place.exists())
+    place = next(place for place in (state.root, *state.root.parents) if is_there(place))
     return f"The disk of {place} is full: make room on it. " if is_full(str(place)) else ""
 
 
@@ -185,7 +190,7 @@ def _stopped_early(number: int, frame: FrameType | None) -> None:
 
 
 def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
-    if state.restoring.exists():
+    if is_there(state.restoring):
         raise NotStarted(f"A restore into {state.root} was broken off: begin it again, with tenax restore.")
     end_leftovers(read_json(state.supervisor))
     options = load_options(state).given(**given)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from pathlib import Path
 LIMIT_BYTES = 16 * 1024 * 1024
 #: Older parts: ``master.log.1`` is the newest of them.
 KEEP = 3
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 def open_log(path: Path) -> int:
@@ -22,17 +23,27 @@ def open_log(path: Path) -> int:
 
 
 def rotate(path: Path, limit: int = LIMIT_BYTES, keep: int = KEEP) -> bool:
-    """Move what ``path`` holds to ``path.1`` if it is larger than ``limit`` bytes; whether it was."""
+    """Move what ``path`` holds to ``path.1`` if it is larger than ``limit`` bytes; whether it was.
+
+    Raises OSError, as on a full disk: then nothing of the log or of its older parts is gone.
+    """
     try:
         if path.stat().st_size <= limit:
             return False
     except FileNotFoundError:
         return False
-    for number in range(keep, 1, -1):
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(_part(path, number - 1), _part(path, number))
-    with open(path, "rb") as source, open(os.open(_part(path, 1), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as part:
-        shutil.copyfileobj(source, part)
+    copy = path.with_name(f"{path.name}.new")
+    try:
+        with open(path, "rb") as source, open(os.open(copy, _NEW, 0o600), "wb") as part:
+            shutil.copyfileobj(source, part)
+        for number in range(keep, 1, -1):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(_part(path, number - 1), _part(path, number))
+        os.replace(copy, _part(path, 1))
+    except OSError:
+        with contextlib.suppress(OSError):
+            copy.unlink()
+        raise
     os.truncate(path, 0)
     return True
 

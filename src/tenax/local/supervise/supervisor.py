@@ -144,7 +144,13 @@ class ClusterSupervisor:
         self._write()
 
     def _refuse_without_directory(self) -> None:
-        if not self._state.is_held_by(self._lock):
+        try:
+            held = self._state.is_held_by(self._lock)
+        except OSError as error:
+            # A disk that does not answer now has not lost the directory.
+            log.error("%s cannot be looked at: %s", self._state.root, error)
+            return
+        if not held:
             raise DirectoryGone(
                 f"{self._state.root} was removed or moved while the cluster was up, so it ends. Stop a cluster "
                 "before its directory is moved: tenax down."
@@ -233,8 +239,18 @@ class ClusterSupervisor:
         self._write()
 
     def _write(self) -> None:
+        try:
+            if not self._state.is_held_by(self._lock):
+                # Another cluster may have its record there by now.
+                return
+            write_json(self._state.supervisor, self._document())
+        except OSError as error:
+            # A full disk must not end the servers; the next change tries again.
+            log.error("%s cannot be written: %s", self._state.supervisor, error)
+
+    def _document(self) -> JsonObject:
         services: dict[str, Json] = {watched.service.name: watched.document() for watched in self._watched}
-        document: JsonObject = {
+        return {
             "v": 1,
             **self._about,
             "dir": str(self._state.root),
@@ -245,14 +261,6 @@ class ClusterSupervisor:
             "services": services,
             "changed_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         }
-        if not self._state.is_held_by(self._lock):
-            # Another cluster may have its record there by now.
-            return
-        try:
-            write_json(self._state.supervisor, document)
-        except OSError as error:
-            # A full disk must not end the servers; the next change tries again.
-            log.error("%s cannot be written: %s", self._state.supervisor, error)
 
 
 class _Bell:

@@ -23,7 +23,7 @@ def registry_of(image: str) -> str:
 
 
 async def auth_header(image: str, given: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> str:
-    """The value of ``X-Registry-Auth``; "" for none."""
+    """The value of ``X-Registry-Auth``; "" for none. Raises OSError: a pull without it would be refused for good."""
     login: Mapping[str, Json] | None = dict(given) if given else await _from_docker(registry_of(image), environ)
     if not login:
         return ""
@@ -35,7 +35,7 @@ async def _from_docker(registry: str, environ: Mapping[str, str]) -> Mapping[str
     folder = Path(environ.get("DOCKER_CONFIG") or Path(environ.get("HOME", "/root"), ".docker"))
     try:
         config = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
         return None
     helper = (config.get("credHelpers") or {}).get(registry) or config.get("credsStore")
     if helper:
@@ -61,6 +61,6 @@ async def _ask_helper(helper: str, registry: str) -> Mapping[str, Json] | None:
         async with asyncio.timeout(_HELPER_S):
             output, _ = await process.communicate(registry.encode())
         answer = json.loads(output)
-    except (OSError, ValueError, TimeoutError):
+    except (FileNotFoundError, PermissionError, ValueError, TimeoutError):
         return None
     return {"username": answer.get("Username", ""), "password": answer.get("Secret", "")}

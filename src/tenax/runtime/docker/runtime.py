@@ -22,6 +22,7 @@ from urllib.parse import quote
 import structlog
 
 from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
+from tenax.disk import is_there
 from tenax.jsonvalue import JsonObject
 from tenax.runtime import contents, library, limits
 from tenax.runtime.directory import VERSION, Card, Home, Homes
@@ -44,7 +45,7 @@ from tenax.runtime.docker.credentials import auth_header
 from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.docker.output import Tails
 from tenax.runtime.exit_reason import SWITCHED_OFF
-from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed, unreadable
 from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home
 from tenax.runtime.users import files_of, group_with, passwd_with
@@ -100,7 +101,7 @@ class DockerRuntime:
         limits.check_container(spec, allowed, host_network=leaves_network(spec, self._around))
         await asyncio.to_thread(limits.check_unchangeable, spec, allowed)
         try:
-            if not home.path.exists():
+            if not is_there(home.path):
                 await asyncio.to_thread(self._stage, spec, placement)
             state = await self._inspect(name)
             if state is None and not home.started:
@@ -125,8 +126,14 @@ class DockerRuntime:
         assert isinstance(listed, list)
         ids = {home.container_id for home in self._homes.all()}
         ids |= {str(as_object(as_object(entry)["Labels"])[LABEL]) for entry in listed}
-        statuses = [await self.inspect(container_id) for container_id in sorted(ids)]
+        statuses = [await self._inspected(container_id) for container_id in sorted(ids)]
         return [status for status in statuses if status is not None]
+
+    async def _inspected(self, container_id: str) -> ContainerStatus | None:
+        try:
+            return await self.inspect(container_id)
+        except OSError as error:
+            return unreadable(container_id, error)
 
     async def inspect(self, container_id: str) -> ContainerStatus | None:
         if container_id in self._ended:
@@ -140,9 +147,9 @@ class DockerRuntime:
         if container is None and home.started:
             exit: Exit | None = Exit(reason="somebody removed its container from the engine", platform=True)
         elif container is not None and status in ("exited", "dead"):
-            requested = self._homes.stopping_since(home) is not None or (home.path / _KILLED).exists()
+            requested = self._homes.stopping_since(home) is not None or is_there(home.path / _KILLED)
             exit = ended(as_object(container["State"]), card.boot_id, requested=requested)
-            if (home.path / _SWITCHED_OFF).exists():
+            if is_there(home.path / _SWITCHED_OFF):
                 exit = Exit(reason=SWITCHED_OFF, platform=True)
         else:
             exit = None
@@ -169,7 +176,7 @@ class DockerRuntime:
 
     async def signal(self, container_id: str, number: int) -> None:
         home = self._homes.home(container_id)
-        if home.path.exists():
+        if is_there(home.path):
             if number == signal.SIGTERM and self._homes.stopping_since(home) is None:
                 self._homes.stop_begins(home)
             elif number == signal.SIGKILL:
@@ -181,7 +188,7 @@ class DockerRuntime:
 
     async def switch_off(self, container_id: str) -> None:
         home = self._homes.home(container_id)
-        if home.path.exists() and await self._inspect(name_of(container_id)) is not None:
+        if is_there(home.path) and await self._inspect(name_of(container_id)) is not None:
             (home.path / _SWITCHED_OFF).touch()
             await self.signal(container_id, signal.SIGKILL)
 
@@ -220,8 +227,7 @@ class DockerRuntime:
         # An agent that is not root cannot remove what a container of another user wrote: its like can.
         if container is not None and os.geteuid() != 0 and not await asyncio.to_thread(delete_home, gone):
             await self._remove_as_its_user(gone, image_in(container), user_in(container))
-        if not await asyncio.to_thread(self._homes.delete, gone):
-            log.warning("files that are not its user's to delete were set aside", container=container_id)
+        await asyncio.to_thread(self._homes.delete, gone)
 
     async def close(self) -> None:
         if self._listening is not None:
