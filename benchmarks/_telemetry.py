@@ -53,6 +53,8 @@ class Bench:
     trials: list[Trial]
     #: Credential of the agent of all containers.
     agent: str
+    #: The master's process.
+    pid: int
 
     async def connect(self) -> asyncpg.Connection:
         """To the database."""
@@ -75,7 +77,7 @@ def master(trials: int) -> Iterator[Bench]:
         _wait_until_up(url, process)
         agent = f"tnxg_{uuid.uuid4().hex}"
         made = asyncio.run(_make_trials(dsn, trials, agent))
-        yield Bench(url, dsn, made, agent)
+        yield Bench(url, dsn, made, agent, process.pid)
     finally:
         if process is not None:
             process.terminate()

@@ -49,6 +49,17 @@ def is_deeper(value: Json, most: int) -> bool:
     return True
 
 
+def cut_deeper(value: Json, most: int) -> Json:
+    """The value, with a text in the place of every list and object that stands ``most`` deep in others."""
+    if not isinstance(value, (dict, list)):
+        return value
+    if most == 0:
+        return "(nested too deeply to be shown)"
+    if isinstance(value, dict):
+        return {key: cut_deeper(child, most - 1) for key, child in value.items()}
+    return [cut_deeper(child, most - 1) for child in value]
+
+
 def to_json(value: float) -> Union[float, str]:
     """A number as JSON carries it."""
     if math.isfinite(value):

@@ -7,6 +7,7 @@ The table stands below all who ask it: settings, agent, CLI, local cluster. `ten
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import List, Mapping, NamedTuple
 
@@ -27,9 +28,12 @@ class RuntimeKind(NamedTuple):
     shares_account: bool = False
 
     def has_containers(self, agent_directory: Path) -> bool:
-        """Whether an agent's directory holds any of it, running or ended."""
-        folder = agent_directory / self.folder
-        return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())
+        """Whether an agent's directory holds any of it, running or ended. Raises OSError."""
+        try:
+            names = os.listdir(agent_directory / self.folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return any(not name.startswith(".") for name in names)
 
 
 DOCKER = RuntimeKind("docker", "docker", "tenax.runtime.docker.runtime")

@@ -7,11 +7,13 @@ import random
 import threading
 
 import pytest
+from asyncpg import Connection
 
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Caller
 from tenax.master.api.checkpoints import lists as checkpoint_lists
 from tenax.master.api.http import paging
+from tenax.master.store.checkpoints import lists as store_lists
 from tenax.master.store.checkpoints import rows
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.wire.message import Message
@@ -55,6 +57,7 @@ def saved(**more: Json) -> JsonObject:
         ("checkpoint", saved(resources=MANY), "at most 20000 are taken"),
         ("checkpoint", saved(resources=MILLIONS), "at most 4194304 bytes and 50000 values"),
         ("checkpoint", saved(resources={f"{n:0200}": 1 for n in range(10_000)}), "at most 1048576 bytes"),
+        ("checkpoint", saved(resources={"w": "9" * 5000}), "must be a number of bytes"),
         ("checkpoint", saved(metadata={"notes": LONG}), "at most 262144 are taken"),
         ("checkpoint", saved(storage={"type": "shared_fs", "host_path": LONG}), "at most 2048 are taken"),
         ("checkpoint_started", {"uuid": UUID, "storage": {"type": "shared_fs", "x": LONG}}, "at most 2048 are taken"),
@@ -66,6 +69,7 @@ def saved(**more: Json) -> JsonObject:
         "files",
         "many files",
         "long names",
+        "digits",
         "metadata",
         "storage",
         "its announcement",
@@ -195,6 +199,22 @@ async def test_depth(api: Api, run: Running, method: str, path: str, body: JsonO
         assert (await api.user.get(listed)).status_code == 200
 
 
+@pytest.mark.parametrize("levels", [220, 900, 5000])
+async def test_what_was_stored_too_deep_is_cut(api: Api, run: Running, levels: int) -> None:
+    """Documents from before there was a limit: every list that they are in shows the rest."""
+    await report(run)
+    deep = '{"kept": 1, "a":' + '{"a":' * (levels - 1) + "1" + "}" * levels
+    assert (await api.user.post("/api/v1/models", {"name": "deep"})).status_code == 200
+    async with api.master.db.transaction() as conn:
+        for table in ("models", "checkpoints"):
+            await conn.execute(f"update {table} set metadata = ($1::text)::jsonb", deep)
+        await conn.execute("insert into run_metadata select id, ($1::text)::jsonb from trials", deep)
+    for listed in ("/api/v1/models", "/api/v1/experiments/1/checkpoints", "/api/v1/experiments/1/trials"):
+        assert (await api.user.get(listed)).status_code == 200
+    (model,) = (await api.user.get("/api/v1/models")).json()["models"]
+    assert levels > 900 or (model["metadata"]["kept"], "too deeply" in str(model)) == (1, True)
+
+
 async def test_what_may_be_as_deep_is_shown(api: Api) -> None:
     """At the limit it is stored and read again, in lists too."""
     inner: Json = 1
@@ -253,6 +273,30 @@ async def test_labels_have_a_size_and_a_number(api: Api, labels: list[str], why:
     before = len((await api.user.get("/api/v1/experiments/1")).json()["experiment"]["labels"])
     asked = [(await api.user.ask("PUT", f"/api/v1/experiments/1/labels/{label}", b"")).status_code for label in labels]
     assert asked == ([200] * (100 - before) + [400] * (1 + before) if len(labels) > 1 else [400])
+
+
+async def test_many_are_deleted_without_a_look_at_what_they_hold(
+    api: Api, run: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands may be named in a request: whose they are is loaded, and no document."""
+    uuids = [f"{UUID[:-2]}{number:02}" for number in range(30)]
+    for number, uuid in enumerate(uuids):
+        await report(run, uuid, number)
+    loaded: list[int] = []
+    views = store_lists.views
+
+    async def counted(conn: Connection, chosen: list[str]) -> list[CheckpointView]:
+        loaded.append(len(chosen))
+        return await views(conn, chosen)
+
+    monkeypatch.setattr(store_lists, "views", counted)
+    refused = await api.user.ask("DELETE", "/api/v1/checkpoints", json.dumps({"checkpointUuids": uuids}).encode())
+    assert (refused.status_code, f"may start from checkpoint {uuids[-1]}" in refused.text) == (400, True), refused.text
+    named = json.dumps({"checkpointUuids": uuids[:-1]}).encode()
+    assert (await api.user.ask("DELETE", "/api/v1/checkpoints", named)).status_code == 200
+    assert loaded == []
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from removals") == 29
 
 
 async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,6 +378,14 @@ async def test_a_search_for_large_documents(api: Api, run: Running, monkeypatch:
                 entry.get("experiment", entry)["id"] if key == "experiments" else entry["id"] for entry in answer[key]
             ]
         assert (len(shown), len(set(shown)), total) == (6, 6, 6), path
+
+
+@pytest.mark.parametrize(("files", "refused"), [(20_000, False), (20_001, True)])
+async def test_as_many_files_as_are_taken(api: Api, run: Running, files: int, refused: bool) -> None:
+    """The file with the metadata, which is ours, is not one of them."""
+    resources: JsonObject = {**{f"{number}": 1 for number in range(files)}, "metadata.json": 2}
+    said = await say(run, "checkpoint", saved(resources=resources))
+    assert said == [] if not refused else "has 20001 files and folders, and at most 20000 are taken" in said[0]
 
 
 @pytest.mark.parametrize(("limit", "value"), [("_MAX_FILES", 5), ("_MAX_FILES_BYTES", 120)])

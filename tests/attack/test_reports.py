@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from tenax.master.api.http.requests import MAX_VALUES
+from tenax.master.reading.log_search import timestamp
+from tenax.master.telemetry import reports
 from tenax.master.telemetry.reports import MAX_NAMES, METRICS_BYTES
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
@@ -91,6 +93,51 @@ async def test_a_line_without_end(api: Api) -> None:
     shown = (await api.user.get(f"/api/v1/tasks/{task.decode()}/logs")).text.splitlines()
     assert len(shown) > 1
     assert sum(msgspec.json.decode(line)["result"]["log"].count("x") for line in shown) == 1_000_000
+
+
+#: Each is a time of the calendar where it was written, and none in UTC.
+BEYOND = ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59"]
+
+
+@pytest.mark.parametrize("moment", BEYOND)
+async def test_times_beyond_all_years(api: Api, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused wherever a task or a person says one; what was stored before they were can be read."""
+    run = await running(api)
+    task = (await task_id_of(api, run)).decode()
+    reported = {"trialRunId": 1, "stepsCompleted": 1, "reportTime": moment, "metrics": {"avgMetrics": {"a": 1}}}
+    report = msgspec.json.encode({"group": "g", "metrics": reported})
+    line = msgspec.json.encode({"logs": [{"taskId": task, "log": "a", "timestamp": moment}]})
+    condition = {"kind": "field", "columnName": "startTime", "type": "COLUMN_TYPE_DATE", "operator": ">"}
+    group = {"kind": "group", "conjunction": "and", "children": [{**condition, "value": moment}]}
+    asked = {"filter": msgspec.json.encode({"filterGroup": group, "showArchived": True}).decode()}
+    sent = [("metrics", f"/api/v1/trials/{run.trial}/metrics", report), ("lines", "/api/v1/task/logs", line)]
+    for what, path, body in sent:
+        reply = await run.task.ask("POST", path, body)
+        assert (reply.status_code, "years 1 to 9999" in reply.text) == (400, True), (what, reply.text)
+    reply = await api.user.post("/api/v1/experiments-search", asked)
+    assert reply.status_code == 400, reply.text
+    reply = await api.user.get(f"/api/v1/tasks/{task}/logs", timestampAfter=moment)
+    assert reply.status_code == 400, reply.text
+
+    monkeypatch.setattr(reports, "MIN_US", -(2**62))
+    monkeypatch.setattr(reports, "MAX_US", 2**62)
+    assert (await run.task.ask("POST", sent[0][1], report)).status_code == 200
+    monkeypatch.undo()
+    for path, query in (
+        ("trials/metrics/trial_metrics", {"group": "g"}),
+        ("trials/time-series", {"metricIds": "g.a"}),
+        ("trials/metrics/trial_metrics", {}),
+    ):
+        reply = await api.user.get(f"/api/v1/{path}", trialIds=run.trial, **query)
+        assert (reply.status_code, '"error"' in reply.text) == (200, False), (path, reply.text)
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999"]
+)
+def test_the_first_and_the_last_time(moment: str) -> None:
+    """Just inside of what is taken, to the microsecond."""
+    assert timestamp(reports.microseconds(moment)).startswith(moment[:19])
 
 
 async def task_id_of(api: Api, run: Running) -> bytes:

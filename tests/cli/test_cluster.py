@@ -185,6 +185,27 @@ def test_kill_the_supervisor(up: Place) -> None:
     assert up.tenax("user", "whoami").returncode == exits.OK
 
 
+@pytest.mark.parametrize("instant", [0.0, 0.05, 0.15])
+def test_down_while_up_is_loading(instant: float) -> None:
+    """From its first moment on, when nothing of the directory is there yet, `tenax up` is waited for, and ended."""
+    with place() as made:
+        starting = subprocess.Popen(
+            [TENAX, "up", "--port", "0", "--no-agent"],
+            env=made.environment,
+            cwd=made.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            starting.wait(instant)
+        done = made.tenax("down")
+        said, _ = starting.communicate(timeout=120)
+        assert done.returncode == exits.OK, done.stderr
+        assert "is stopped" in done.stderr, (done.stderr, said)
+        assert made.status()["state"] in ("down", "failed"), said
+
+
 def test_down(up: Place) -> None:
     """`tenax down` ends every process, says so, and is a success also when there is nothing to end."""
     pids = up.pids()

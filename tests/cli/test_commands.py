@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,20 @@ def test_usage(tenax: Tenax, arguments: list[str]) -> None:
 def test_suggestion(tenax: Tenax) -> None:
     """A name that is nearly right is answered with the right one."""
     assert "Did you mean 'experiment'?" in tenax("experimant").err
+    assert "Did you mean 'user whoami'?" in tenax("whoami").err
+    assert "Did you mean 'experiment plot'?" in tenax("plot").err
+    # Many groups have it.
+    assert "Did you mean" not in tenax("describe").err
+
+
+def test_an_interrupt_while_it_is_loaded(tmp_path: Path) -> None:
+    """Ctrl-C in the first tenth of a second is a word and an exit code, as later on."""
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    program = Path(sys.executable).with_name("tenax")
+    done = subprocess.run(
+        [program, "up"], env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (exits.INTERRUPTED, "interrupted\n")
 
 
 def test_list(tenax: Tenax, master: PretendMaster) -> None:

@@ -203,12 +203,15 @@ def test_nothing_of_what_the_live_view_says_is_cut(master: PretendMaster, name: 
     best = {"bestTrialSearcherMetric": 0.7, "bestTrialId": 7}
     one = experiment(name=name, progress=0.0, config=SILENT, searcherType="random", runningSeconds=8.0, **best)
     serve(master, one, *trials)
-    ended = {"experiment": {**one, "state": "STATE_COMPLETED"}}
+    ended = {"experiment": {**one, "state": "STATE_COMPLETED", "reason": "its reason " * 20}}
     master.on("GET", "/api/v1/experiments/7", {"experiment": one}, {"experiment": one}, ended)
     with on_terminal("e", "wait", "7", COLUMNS="80", LINES="40") as terminal:
         terminal.until("Ctrl-C detaches")
         frame = plain(terminal.shown).split("TRIAL")[0].splitlines()
         assert terminal.end() == exits.OK
+    end = plain(terminal.shown).partition("Experiment 7 COMPLETED after")[2].split("\n\n")[0].splitlines()
+    assert len(end) > 3
+    assert max(map(len, end)) <= 80
     assert max(map(len, frame)) <= 80
     assert re.search(r"^Experiment 7 \S+  RUNNING  0 %  8s$", frame[0])
     shown = " ".join(" ".join(frame).split())

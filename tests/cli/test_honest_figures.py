@@ -51,6 +51,16 @@ def test_took_is_running_time(tenax: Tenax, master: PretendMaster) -> None:
     assert "1m10s" in first
 
 
+def test_took_of_a_run_is_running_time(tenax: Tenax, master: PretendMaster) -> None:
+    """In the list of runs, too."""
+    times = {"startTime": "2026-01-02T03:00:00Z", "endTime": "2026-01-02T03:01:00Z", "runningSeconds": 12.4}
+    one = {"id": 5, "state": "STATE_COMPLETED", "experiment": {"id": 7, "name": "digits"}, **times}
+    master.on("POST", "/api/v1/runs", {"runs": [one], "pagination": {"endIndex": 1, "total": 1}})
+    header, row = tenax("run", "list").out.splitlines()
+    assert header.split()[-3:] == ["TOOK", "WAITED", "OF"]
+    assert row.split()[-3:] == ["12s", "47s", "digits"]
+
+
 def test_the_best_first(tenax: Tenax, master: PretendMaster) -> None:
     """Each by its own direction; those without a value come last, and the limit counts after that."""
     smaller = {"searcher": {"name": "single", "metric": "loss", "smaller_is_better": True}}
@@ -94,6 +104,10 @@ def test_how_far_and_how_long(tenax: Tenax, master: PretendMaster) -> None:
     long = {"searcher": {"name": "single", "metric": "loss", "max_length": 100}}
     serve(master, experiment(progress=0.0, config=long), trial(1))
     assert "report_progress" not in tenax("e", "describe", "7").out
+    serve(master, experiment(progress=0.0, config=long), trial(1, totalBatchesProcessed=0, runningSeconds=31.0))
+    assert "train.report_training_metrics" in tenax("e", "describe", "7").out
+    serve(master, experiment(progress=0.0, config=long), trial(1, totalBatchesProcessed=0, runningSeconds=29.0))
+    assert "report_" not in tenax("e", "describe", "7").out
 
 
 def test_an_empty_list_says_who_has_some(tenax: Tenax, master: PretendMaster) -> None:

@@ -293,3 +293,24 @@ def test_what_cannot_be_thrown_away_stays_announced(
         with pytest.raises(OSError, match="gone"):
             context.checkpoint.upload(source, {"steps_completed": 1})
     assert [kind for kind, _ in reported(master)] == ["checkpoint_started"]
+
+
+@pytest.mark.parametrize("way", ["upload", "shard", "store", "store shard"])
+def test_a_name_that_no_report_can_say(task: Task, source: Path, way: str) -> None:
+    """The error names the file, escaped, and says what to do; nothing is stored or reported."""
+
+    def odd(folder: Path) -> None:
+        Path(os.fsdecode(os.fsencode(folder) + b"/model-\xff.bin")).write_bytes(b"1")
+
+    def save() -> None:
+        if way.startswith("store"):
+            with task.context.store_path({"steps_completed": 1}, shard="shard" in way) as (path, _):
+                odd(path)
+        else:
+            task.context.upload(source, {"steps_completed": 1}, shard=way == "shard")
+
+    odd(source / "sub")
+    with pytest.raises(InvalidInput, match=r"file (sub/)?model-\\xff\.bin is not UTF-8, and cannot be .* rename it"):
+        save()
+    assert task.stored() == []
+    assert "checkpoint" not in [record["kind"] for record in task.reported()]

@@ -247,6 +247,10 @@ def test_performance(group: Desk) -> None:
     group.tenax("down", "--dir", str(group.home / "tmp" / "cluster"))
 
 
+def test_the_page_about_the_web_page(group: Desk) -> None:
+    walk(group, "web.md", {})
+
+
 def test_the_sdk(group: Desk) -> None:
     """The script of its page, from the search to the files of the best checkpoint."""
     (script,) = scripts("sdk.md")

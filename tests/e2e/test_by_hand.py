@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,28 @@ def test_a_sync_that_is_killed_again_and_again(hand: Hand) -> None:
     assert "already" in hand.tenax("sync", "last")
     assert [run["trialId"] for run in hand.runs()] == trials
     assert hand.trial(0)[2] == list(range(1, steps + 1))
+
+
+def test_what_was_long_ago_has_its_own_times(hand: Hand) -> None:
+    """Sent an hour after it ended, it began when it began, and took as long as it ran, not as long as it was sent."""
+    assert hand.does(sys.executable, "train.py")[0] == 0
+    assert hand.does(str(TENAX), "local", "resume", "last", "--offline")[0] == 0
+    now = time.time()
+    # The first ran for ten minutes, the second for five, with a night between them.
+    for path, began, ended in zip(
+        sorted(hand.data.rglob("run.json"), key=lambda path: json.loads(path.read_text())["started"]),
+        (now - 50_000, now - 4_300),
+        (now - 49_400, now - 4_000),
+        strict=True,
+    ):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "started": began, "ended": ended}))
+    hand.tenax("sync")
+    for kind in ("experiment", "run"):
+        newest = max(json.loads(hand.tenax(kind, "list", "--json")), key=lambda listed: listed["id"])
+        assert abs(newest["runningSeconds"] - 900) < 2, newest
+        started = datetime.fromisoformat(newest["startTime"].replace("Z", "+00:00")).timestamp()
+        ended = datetime.fromisoformat(newest["endTime"].replace("Z", "+00:00")).timestamp()
+        assert (round((now - started) / 100), round((now - ended) / 100)) == (500, 40), newest
 
 
 def test_a_disk_that_is_full(hand: Hand) -> None:

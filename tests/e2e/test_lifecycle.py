@@ -60,7 +60,7 @@ def test_a_stop_of_the_search_ends_the_process_and_completes_the_trial(place: Ma
     """The script of a stopped trial sees the signal, saves and exits; nothing of it is left, and it is COMPLETED."""
     hparams = {
         "reports": 64,
-        "seconds": 0.02,
+        "seconds": 0.1,
         "log_dir": str(tmp_path),
         "quality": {"type": "double", "minval": 0.0, "maxval": 1.0},
     }

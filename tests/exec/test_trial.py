@@ -300,6 +300,28 @@ def test_rendezvous_that_fails(place: Place, master: TaskMaster) -> None:
     assert master.requests[0][2] == {"timeout_seconds": "77"}
 
 
+@pytest.mark.parametrize(("first", "heads"), [("yes", 1), ("no", 0)])
+def test_the_head_of_a_run_whose_members_never_meet(place: Place, master: TaskMaster, first: str, heads: int) -> None:
+    """The first member has said what begins by then, and no other does."""
+    two_containers(place)
+    error = {"error": {"code": 9, "reason": "FailedPrecondition", "error": "rank 1 did not come"}}
+    master.answers[RENDEZVOUS] = (400, error, {})
+    out, err = place.start(TENAX_FIRST_MEMBER=first).communicate(timeout=60)
+    assert ("did not meet" in err, out.count(BEGINNING), len(out.splitlines())) == (True, heads, heads)
+
+
+@pytest.mark.parametrize("given", [{"TENAX_FIRST_MEMBER": "yes"}, {}])
+def test_the_head_of_a_run_on_several_machines_is_said_once(
+    place: Place, master: TaskMaster, given: dict[str, str]
+) -> None:
+    """Also where the master is too old to say who is the first."""
+    two_containers(place)
+    met = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 0, "slots": [1, 1]}
+    master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
+    out, _ = place.start(**given).communicate(timeout=60)
+    assert (out.count(BEGINNING), out.splitlines()[-1]) == (1, "chief 10.0.0.1")
+
+
 def test_rendezvous_over_a_restart(place: Place, master: TaskMaster) -> None:
     """A master that is away while members wait is asked again."""
     two_containers(place)

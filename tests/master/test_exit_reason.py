@@ -136,3 +136,24 @@ def test_where_a_script_failed() -> None:
     failed = [*ranked, *launcher, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "]
     assert failure_place(failed) == "KeyError in lib/data.py, line 12"
     assert failure_place(["Error: wrong usage"]) is None
+
+
+def test_a_configuration_that_cannot_start() -> None:
+    """It would fail there every time; what the machine did not have for a moment is another thing."""
+    refused = "tenax: this trial cannot start as it is configured: torchrun starts ranks on its own machine only"
+    assert failure_place(["hooks ran", refused, "a last word of a hook"]) == "before the script, as it is configured"
+    assert failure_place(["tenax: this trial cannot start: no room"]) is None
+
+
+def test_ranks_that_fail_at_once() -> None:
+    """Their lines are mixed, each time in another way: it is the same place all the same."""
+    first = ["Traceback (most recent call last):", '  File "/a/train.py", line 9, in <module>', "    main()"]
+    last = ['  File "/a/lib/data.py", line 12, in main', "    row['x']", "KeyError: 'x'"]
+    for mixed in (
+        [*first, *last, *first, *last],
+        [*first, *first, *last, *last],
+        [first[0], *first, *last, *first[1:], *last],
+        [*first, last[0], *first, *last[1:], *last],
+        [*first, *last[:2], first[0], last[2], *first[1:], *last],
+    ):
+        assert failure_place([*mixed, "W1122 the launcher says more"]) == "KeyError in lib/data.py, line 12", mixed

@@ -54,6 +54,22 @@ async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: 
     assert await place.state() == "RUNNING"
 
 
+async def test_another_machine_with_the_same_credential(place: Place) -> None:
+    """A copied image: while the first is heard, the second is refused, and nothing of the first is taken for gone."""
+    first = place.connect("a1")
+    first.hello(first.report(place.container, "running"), place="boot-1:1:2")
+    await first.wants()
+    second = place.connect("a1")
+    second.hello(place="boot-2:1:2")
+    refused = await second.to_agent.get()
+    assert "another machine is connected as a1" in refused
+    await place.tasks[-1]
+    assert await place.state() == "RUNNING"
+    again = place.connect("a1")
+    again.hello(place="boot-1:1:2")
+    await again.wants()
+
+
 async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not(place: Place) -> None:
     """An agent that has obeyed more than the database holds raises the generation: the container that the copy knows is
     adopted, the newer one is neither ended nor taken for ours, and all agents are welcomed anew."""

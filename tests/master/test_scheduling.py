@@ -72,7 +72,7 @@ async def test_slots_that_are_free_again_are_given_to_who_waits(database: Databa
         await add_agent(conn, "a1", slots=1)
         trial = await add_trial(conn, await add_experiment(conn))
     loop, context = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await context_of(database)
-    freed = Woken(frozenset({FREED}), full=False)
+    freed = Woken(frozenset({f"{FREED}a1", f"{FREED}a2"}), full=False)
     assert await loop.make_pass(_Blind(context), freed) is None
     async with database.transaction() as conn:
         name = await request_attempt(conn, trial)

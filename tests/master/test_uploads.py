@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tenax.errors import InvalidInput
 from tenax.master.api.http.requests import LARGE_BODY_BYTES
@@ -63,6 +65,44 @@ async def test_a_document_that_is_none_stays_none(tmp_path: Path) -> None:
             msgspec.json.decode(body.condensed())
     escaped = ('{"content":"' + "A" * 5000 + '\\u0041"}').encode()
     assert (await spooled(tmp_path, escaped)).condensed() == escaped
+
+
+TEXTS = st.text(st.sampled_from('a"\\\n\u00e4'), max_size=12) | st.sampled_from(
+    ["content", "A" * 1100, "A" * 1100 + "\n"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(document=st.dictionaries(TEXTS, TEXTS, max_size=6), piece=st.integers(1, 40))
+def test_documents_in_pieces_of_any_size(
+    tmp_path: Path, document: dict[str, str], piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is escaped, and wherever a piece ends: only long content without an escape is left out."""
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "PIECE", piece)
+        spool = SpooledBody(tmp_path)
+        spool._put(bytearray(json.dumps(document).encode()))
+        read = json.loads(spool.condensed())
+    if len(document.get("content", "")) == 1100:
+        assert read.pop("content")[0] == "@"
+        document = {name: text for name, text in document.items() if name != "content"}
+    assert read == document
+
+
+async def test_escapes_cost_no_more_than_their_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of them, of which each went through Python once."""
+    calls, inside = 0, uploads._Condenser._inside
+
+    def counted(self: uploads._Condenser, piece: bytes, at: int, offset: int) -> int:
+        nonlocal calls
+        calls += 1
+        return inside(self, piece, at, offset)
+
+    monkeypatch.setattr(uploads._Condenser, "_inside", counted)
+    text = b'{"notes":"' + b"\\\\" * 500_000 + b'\\"' * 500_000 + b'"}'
+    body = await spooled(tmp_path, text, pieces=1 << 20)
+    assert body.condensed() == text
+    assert calls < 1000
 
 
 @pytest.mark.parametrize("text", ["@0:99", "@9:1", "AAA", "AA=A", "AA==AAAA", "\u00e4AAA", "A" * 1023 + "!"])

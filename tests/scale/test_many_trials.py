@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.agents.hub import Hub
+from tenax.master.agents.hub import HEARTBEAT_S, Hub
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.store.agents import rows as agents
@@ -18,7 +18,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener, Woken
 from tenax.master.store.experiments import rows as experiments
-from tenax.wire.agents import AgentReport
+from tenax.wire.agents import AgentReport, Ping
 from tests.kits.master.hub import Talk
 from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
 from tests.kits.slow_link import CountingDatabase, slow_link
@@ -112,15 +112,25 @@ async def _exits(far: Database, near: Database, held: dict[str, list[str]], iden
         for agent, names in held.items():
             talk = Talk(identity)
             serving.append(asyncio.create_task(hub.serve(talk, agent, "127.0.0.1", asyncio.Event())))
+            serving.append(asyncio.create_task(_show_life(talk)))
             talk.hello(slots=SLOTS)
             await talk.wants()
             talk.say(AgentReport(containers=[talk.report(name, "exited", code=137) for name in names]))
-        while await _live(near):  # noqa: ASYNC110 - the database has no event for it
+        while await _live(near):
+            ended = [task for task in serving if task.done()]
+            assert not ended, f"{len(ended)} connections ended before their reports were applied: {ended[0]}"
             await asyncio.sleep(0.05)
     finally:
         for task in serving:
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
+
+
+async def _show_life(talk: Talk) -> None:
+    """As an agent does: one that says nothing for four times as long is taken for dead, and its reports with it."""
+    while True:
+        await asyncio.sleep(HEARTBEAT_S)
+        talk.say(Ping())
 
 
 async def _live(database: Database) -> int:

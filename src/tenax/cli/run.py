@@ -73,6 +73,7 @@ def list_(
         output.TableColumn("METRIC", right=True),
         output.TableColumn("STARTED", spare=True),
         output.TableColumn("TOOK", right=True, spare=True),
+        output.TableColumn("WAITED", right=True, spare=True),
         *(output.TableColumn(name, right=True) for name in names),
         output.TableColumn("OF", wraps=True),
     )
@@ -89,7 +90,8 @@ def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
         run.state,
         output.number(run.searcher_metric),
         output.moment(run.started),
-        output.between(run.started, run.ended),
+        output.ran(run),
+        output.waited(run),
         *(output.short(run.hparams[name]) if name in run.hparams else "" for name in names),
         run.experiment_name,
     )

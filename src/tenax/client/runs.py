@@ -42,6 +42,8 @@ class Run(Answer):
     searcher_metric: Optional[float] = part(reading.measure, "searcherMetricValue")
     started: Optional[datetime.datetime] = part(reading.moment, "startTime")
     ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
+    #: Seconds in which it ran, without waiting; None from masters that do not say it.
+    ran_s: Optional[float] = part(reading.measure, "runningSeconds")
     archived: bool = part(reading.flag, "archived")
 
 

@@ -13,7 +13,7 @@ from functools import reduce
 from tenax.config import container_defaults
 from tenax.config.display import report_stars, secret_parts
 from tenax.config.names import readable_name
-from tenax.config.problems import ConfigError, ProblemReport
+from tenax.config.problems import ProblemReport, raise_problems
 from tenax.config.resolve import Layers
 from tenax.config.schema.command import COMMAND, GENERIC, CommandConfig, GenericTaskConfig
 from tenax.config.structs import Struct
@@ -65,9 +65,7 @@ def parse_command(
     _complete(document, layers, title, rng)
     known.finish(document, (), report)
     check_size(document, report)
-    problems = [problem for each in reports for problem in each.problems]
-    if problems:
-        raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
+    raise_problems(reports)
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
     return replace(_resolved(known, document, tuple(notices)), own=secret_parts(own))
 
@@ -78,9 +76,7 @@ def command_wishes(config: str | JsonObject, *, template: JsonObject | None = No
     own, report = _own_layer(config, known)
     reports = [report]
     below = _template_layer(template, known, reports)
-    problems = [problem for each in reports for problem in each.problems]
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(reports)
     return _wishes(known, known.merge(own, below))
 
 

@@ -16,7 +16,7 @@ from tenax.config import container_defaults
 from tenax.config.dialect import modernised
 from tenax.config.display import report_stars, secret_parts
 from tenax.config.names import readable_name
-from tenax.config.problems import ConfigError, ProblemReport
+from tenax.config.problems import ConfigError, ProblemReport, raise_problems
 from tenax.config.schema.experiment import EXPERIMENT, ExperimentConfig
 from tenax.config.schema.searcher import CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
@@ -117,9 +117,7 @@ def parse_experiment(
         report.missing((), "entrypoint", "the command that runs the training, such as 'python3 train.py'")
     EXPERIMENT.finish(document, (), report)
     check_size(document, report)
-    problems = [problem for each in reports for problem in each.problems]
-    if problems:
-        raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
+    raise_problems(reports)
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
     return replace(_built(document, tuple(notices)), own=secret_parts(own), max_restarts_given=given)
 
@@ -146,9 +144,7 @@ def wishes_of(config: str | JsonObject, *, template: str | JsonObject | None = N
     own, report = _own_layer(config)
     reports = [report]
     below = _template_layer(template, reports)
-    problems = [problem for each in reports for problem in each.problems]
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(reports)
     return _wishes(EXPERIMENT.merge(own, below))
 
 

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from tenax.config.problems import Path, ProblemReport, unknown_choice
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.text import kind
 from tenax.display.terminal import is_name, visible_line
 from tenax.jsonvalue import Json
@@ -176,7 +176,7 @@ class OneOf(Shape):
         if not isinstance(value, str):
             return _expect(False, value, f"one of {', '.join(legal)}", at, report)
         if value not in legal:
-            report.add(at, unknown_choice(value, legal))
+            report.unknown_choice(at, value, legal)
             return None
         return value
 
@@ -195,9 +195,9 @@ class ListOf(Shape):
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, list):
             return _expect(False, value, "a list", at, report)
-        before = len(report.problems)
+        before = report.count
         checked = [self._item.check(item, (*at, index), report) for index, item in enumerate(value)]
-        if len(report.problems) > before:
+        if report.count > before:
             return None
         if self._rule is not None:
             self._rule(checked, at, report)
@@ -268,9 +268,9 @@ class Respelled(Shape):
         self._respell = respell
 
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
-        before = len(report.problems)
+        before = report.count
         spelled = self._respell(value, at, report)
-        return None if len(report.problems) > before else self._shape.check(spelled, at, report)
+        return None if report.count > before else self._shape.check(spelled, at, report)
 
     def merge(self, high: Json, low: Json) -> Json:
         return self._shape.merge(high, low)

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar, get_type_hints
 
-from tenax.config.problems import Path, ProblemReport, unknown_choice
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.shapes import Shape, ShapeRule, without_nulls
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
@@ -61,11 +61,11 @@ class Struct(Shape, Generic[Value]):
         if not isinstance(value, dict):
             report.add(at, f"a map is expected, and this is {kind(value)}")
             return None
-        before = len(report.problems)
+        before = report.count
         checked: JsonObject = {}
         for key, item in value.items():
             self._check_key(key, item, checked, at, report)
-        clean = len(report.problems) == before
+        clean = report.count == before
         if self._atomic:
             self._report_missing(value, at, report)
         if clean and self._rule is not None:
@@ -202,7 +202,7 @@ class Tagged(Shape):
         if isinstance(tag, str) and tag in self._gone:
             report.add(at, self._gone[tag])
         elif isinstance(tag, str):
-            report.add(at, unknown_choice(tag, self.variants))
+            report.unknown_choice(at, tag, self.variants)
         else:
             report.add(at, f"one of {legal} is expected, and this is {kind(tag)}")
 

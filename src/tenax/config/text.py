@@ -29,6 +29,10 @@ from tenax.jsonvalue import Json, JsonObject
 
 #: Characters of a complete configuration as JSON.
 MAX_COMPLETE = 512 * 1024
+#: What is stored and sent has room for 64 bits, with a sign or without.
+MIN_INTEGER, MAX_INTEGER = -(1 << 63), (1 << 64) - 1
+#: Of a decimal number: those of 64 bits, many zeros before them.
+MAX_DIGITS = 1000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -149,7 +153,7 @@ class _Reader:
 
     def _map(self, node: Mapping, path: Path) -> JsonObject:
         own: JsonObject = {}
-        merged: JsonObject = {}
+        merged: list[JsonObject] = []
         for key_node, value_node in node.pairs:
             if not isinstance(key_node, Scalar):
                 self.report.add(path, f"line {key_node.line}: a key must be plain text")
@@ -157,7 +161,8 @@ class _Reader:
             if key_node.kind == "merge":
                 for source in value_node.items if isinstance(value_node, Sequence) else [value_node]:
                     inner = self.value(source, path)
-                    merged = {**inner, **merged} if isinstance(inner, dict) else merged
+                    if isinstance(inner, dict):
+                        merged.append(inner)
                 continue
             self._take(key_node)
             key = self._text(key_node.text, path)
@@ -167,7 +172,11 @@ class _Reader:
                 continue
             self.lines[(*path, key)] = key_node.line
             own[key] = self.value(value_node, (*path, key))
-        return {**merged, **own}
+        united: JsonObject = {}
+        for inner in reversed(merged):
+            united.update(inner)
+        united.update(own)
+        return united
 
     def _take(self, node: Scalar) -> None:
         self._characters += len(node.text)
@@ -190,11 +199,19 @@ class _Reader:
         return None
 
     def _integer(self, text: str, path: Path) -> Json:
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
         try:
-            return int(text, 0) if text.lower().startswith(("0o", "0x")) else int(text)
+            number = int(text, 0) if text.lower().startswith(("0o", "0x")) else int(text)
         except ValueError:
-            self.report.add(path, f"a number of {len(text)} digits is too long")
+            if len(text) <= MAX_DIGITS:
+                self.report.add(path, f"{shown!r} is not a whole number")
+                return None
+            number = MAX_INTEGER + 1
+        if not MIN_INTEGER <= number <= MAX_INTEGER:
+            message = "does not fit: whole numbers have at most 64 bits; write it with a dot, or in quotes"
+            self.report.add(path, f"{shown} {message}")
             return None
+        return number
 
     def _text(self, text: str, path: Path) -> str:
         """JSON writes what lies beyond 16 bits as two escapes, which YAML reads as two halves of a character."""

@@ -22,6 +22,7 @@ from tenax.core.sharding import (
     merge_metadata,
     on_local_chief,
     plain_metadata,
+    refuse_unsayable,
     settle,
     together,
 )
@@ -29,7 +30,13 @@ from tenax.disk import is_full, says_full
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of, walk_files
 from tenax.storage.port import claimed_id
-from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_ABANDONED, CHECKPOINT_FILES, CHECKPOINT_STARTED
+from tenax.wire.spool_names import (
+    CHECKPOINT,
+    CHECKPOINT_ABANDONED,
+    CHECKPOINT_FILES,
+    CHECKPOINT_STARTED,
+    METADATA_FILE,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +53,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     PathLike = Union[str, "os.PathLike[str]"]
 
-#: The file with the metadata, inside every checkpoint.
-METADATA_FILE = "metadata.json"
 #: Seconds that a question about a checkpoint waits for its own report to be with the master.
 _REPORT_WAIT = 60.0
 
@@ -178,6 +183,7 @@ class CheckpointContext:
         with self._announced(storage_id), self._workplace(storage_id) as (path, direct):
             yield Path(path), storage_id
             files = self._storage.staged(storage_id) if direct else walk_files(path)
+            refuse_unsayable(files or {})
             if not direct:
                 self._storage.stage(storage_id, path, files or {})
             self._finish(storage_id, files or {}, checked)
@@ -200,7 +206,9 @@ class CheckpointContext:
             def flush() -> tuple[JsonObject, Files]:
                 if failure is not None:
                     raise failure
-                return plain_metadata(metadata), self._storage.staged(storage_id) or {}
+                files = self._storage.staged(storage_id) or {}
+                refuse_unsayable(files)
+                return plain_metadata(metadata), files
 
             parts = together(self._distributed, flush)
             self._finish_sharded(storage_id, merge_metadata([part for part, _ in parts]), parts[0][1])

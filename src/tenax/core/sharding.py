@@ -94,7 +94,7 @@ class Inventory:
 
 
 def inventory_of(directory: Optional[str], selector: Optional[Selector]) -> Inventory:
-    """What this rank brings. Raises InvalidInput for a directory that cannot be read."""
+    """What this rank brings. Raises InvalidInput for a directory that cannot be read, or a name that none can say."""
     if directory is None:
         return Inventory({}, None, False)
     try:
@@ -103,7 +103,21 @@ def inventory_of(directory: Optional[str], selector: Optional[Selector]) -> Inve
     except OSError as error:
         raise InvalidInput(f"the directory of the checkpoint cannot be read: {error}") from error
     chosen = files if selector is None else select(files, selector)
+    refuse_unsayable(chosen)
     return Inventory(chosen, (os.uname().nodename, status.st_dev, status.st_ino), selector is not None)
+
+
+def refuse_unsayable(files: Files) -> None:
+    """Raises InvalidInput for a file whose name is not UTF-8: no report can name it, and no storage of objects."""
+    for path in files:
+        name = os.fsencode(path)
+        try:
+            name.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InvalidInput(
+                f"the name of the checkpoint's file {name.decode('utf-8', 'backslashreplace')} is not UTF-8, and "
+                "cannot be reported: rename it, or leave it out with a selector"
+            ) from None
 
 
 def divide(inventories: Sequence[Inventory]) -> list[Files]:

@@ -1,10 +1,10 @@
 """The first program of a trial's container: ``python -m tenax.exec.trial``. Standard library only, Python 3.9.
 
-In order: a line that says what begins (of several members, the first says it, once they have met); info files; a
-private view of the file system where one is needed; the startup hooks (the cluster's, then ``startup-hook.sh`` of the
-model code), sourced by a shell that comes back here; the checkpoint to go on from, where it may be gone; the other
-members; the checkpoint storage is tried; then the entrypoint replaces this process. The work directory is the model
-code already: the agent unpacked it. What goes wrong on the way is said on standard error and ends with exit code 1
+In order: a line that says what begins (of several members, the first says it); info files; a private view of the file
+system where one is needed; the startup hooks (the cluster's, then ``startup-hook.sh`` of the model code), sourced by a
+shell that comes back here; the checkpoint to go on from, where it may be gone; the other members; the checkpoint
+storage is tried; then the entrypoint replaces this process. The work directory is the model code already: the agent
+unpacked it. What goes wrong on the way is said on standard error and ends with exit code 1
 (126, 127 as a shell's: the entrypoint cannot be executed, is not there).
 
 Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.errors import TenaxError
+from tenax.errors import InvalidInput, TenaxError
 from tenax.exec import launch, needs, prepare, private_view
-from tenax.wire.task_names import ASK, LOOK
+from tenax.wire.task_names import ASK, CANNOT_START, FIRST_MEMBER, LOOK, YES
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         alone = not trial.members_expected()
         if launch.AFTER_HOOKS not in sys.argv:
-            if alone:
+            if alone or trial.env.get(FIRST_MEMBER) == YES:
                 prepare.announce(trial)
             prepare.write_info(trial)
             private_view.give_if_needed(os.environ, trial.run_dir, entrypoint)
@@ -51,7 +51,8 @@ def main() -> int:
         env = prepare.find_checkpoint(env, LOOK)
         addresses, rank = prepare.meet(trial)
         env = prepare.find_checkpoint(env, ASK)
-        if not alone and rank == 0:
+        if not alone and rank == 0 and FIRST_MEMBER not in trial.env:
+            # An older master did not say who is the first.
             prepare.announce(trial)
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]
@@ -60,6 +61,9 @@ def main() -> int:
     except launch.CannotLaunch as error:
         print(f"tenax: {error}", file=sys.stderr)
         return 127 if isinstance(error.__cause__, FileNotFoundError) else 126
+    except InvalidInput as error:
+        print(f"{CANNOT_START}{error}", file=sys.stderr)
+        return 1
     except (TenaxError, OSError) as error:
         print(f"tenax: this trial cannot start: {error}", file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ from pathlib import Path
 import uvloop
 
 from tenax.config.master import load_master_settings
-from tenax.errors import TenaxError, UserError
+from tenax.errors import InvalidInput, TenaxError, UserError
 from tenax.jsonvalue import Json
 from tenax.master.observability.log import set_up
 from tenax.master.process import serve
@@ -35,10 +35,13 @@ def main() -> int:
     try:
         settings = load_master_settings(given.config, flags=flags)
         set_up(settings.log)
+        if given.existing_dir and not settings.dir.is_dir():
+            # Made anew it would hold the passwords of a cluster that is kept elsewhere by now.
+            raise InvalidInput(f"{settings.dir} is not there any more")
         # What is loaded by now stays for good: the collector need not look through it again and again.
         gc.freeze()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(settings))
+            runner.run(serve(settings, make_dir=not given.existing_dir))
     except UserError as error:
         sys.stderr.write(f"tenax master: {error}\n")
         return 2
@@ -54,6 +57,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on (8080)")
     parser.add_argument("--dir", help="directory for what this master keeps on disk")
+    parser.add_argument("--existing-dir", action="store_true", help="start only where that directory is there already")
     parser.add_argument("--cluster-name", help="name that people are shown")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     parser.add_argument("--log-json", action="store_true", help="one JSON object per line")

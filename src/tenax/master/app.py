@@ -21,6 +21,7 @@ from tenax.master.api.checkpoints import lists as checkpoint_lists
 from tenax.master.api.checkpoints import routes as checkpoints
 from tenax.master.api.cluster import prometheus, unsupported
 from tenax.master.api.cluster import routes as cluster
+from tenax.master.api.events import routes as events
 from tenax.master.api.experiments import actions as experiment_actions
 from tenax.master.api.experiments import files as experiment_files
 from tenax.master.api.experiments import routes as experiments
@@ -31,6 +32,7 @@ from tenax.master.api.http.edge import Edge
 from tenax.master.api.http.requests import WireRoute
 from tenax.master.api.http.routing import Declared, Routes, in_order
 from tenax.master.api.logs import routes as logs
+from tenax.master.api.logs import windows as log_windows
 from tenax.master.api.metrics import charts as trial_charts
 from tenax.master.api.metrics import experiments as experiment_metrics
 from tenax.master.api.metrics import profiler
@@ -46,10 +48,12 @@ from tenax.master.api.tasks import generic as generic_tasks
 from tenax.master.api.tasks import routes as tasks
 from tenax.master.api.trials import by_hand, workloads
 from tenax.master.api.trials import routes as trials
-from tenax.master.api.users import access_tokens, groups, login
+from tenax.master.api.users import access_tokens, groups, login, tickets
 from tenax.master.api.users import legacy as legacy_users
 from tenax.master.api.users import routes as users
 from tenax.master.api.users import settings as user_settings
+from tenax.master.api.web import routes as web
+from tenax.master.api.web.built import WebPage
 from tenax.master.api.webhooks import routes as webhooks
 from tenax.master.api.workspaces import projects
 from tenax.master.api.workspaces import routes as workspaces
@@ -67,6 +71,7 @@ ROUTES: tuple[Routes, ...] = (
     checkpoints.routes,
     cluster.routes,
     commands.routes,
+    events.routes,
     experiment_actions.routes,
     experiment_files.routes,
     experiment_metrics.routes,
@@ -78,7 +83,9 @@ ROUTES: tuple[Routes, ...] = (
     join_tokens.routes,
     legacy_users.routes,
     login.routes,
+    tickets.routes,
     logs.routes,
+    log_windows.routes,
     metrics.routes,
     model_versions.routes,
     models.routes,
@@ -100,6 +107,7 @@ ROUTES: tuple[Routes, ...] = (
     usage.routes,
     user_settings.routes,
     users.routes,
+    web.routes,
     webhooks.routes,
     workloads.routes,
     workspaces.routes,
@@ -116,6 +124,7 @@ def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.master = master
+    app.state.web_page = WebPage()
     app.router.route_class = WireRoute
     for route in in_order(routes):
         _register(app, route)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tenax.backoff.background import keep_running
 from tenax.config.master import (
     MasterSettings,
     PoolSettings,
@@ -25,6 +26,7 @@ from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
 from tenax.master.loops import RunningLoops
+from tenax.master.reading.events.feed import Feed
 from tenax.master.reading.log_stream import LogReads
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
@@ -67,6 +69,8 @@ class Master:
     intake: Intake = field(init=False)
     #: Reads output for many at once.
     log_reads: LogReads = field(init=False)
+    #: Tells those who follow what changes.
+    feed: Feed = field(init=False)
     #: Threads for those who read, so that a long search never holds up what comes in.
     readers: Threads = field(default_factory=Threads)
     #: For patterns in output, which take as long as whoever asks wants them to: nobody who only reads waits for them.
@@ -80,18 +84,31 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
+        self.feed = Feed(self.db, self.listener)
+        self.intake.metrics.on_stored = self.feed.stored
         timeout_s = self.settings.kill_timeout
         self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults, kill_timeout_s=timeout_s)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:
         """With the background tasks and threads that its routes need."""
+        feeding = [
+            asyncio.create_task(keep_running("feed", self.feed.run), name="feed"),
+            asyncio.create_task(self._end_streams(), name="streams"),
+        ]
         try:
             async with self.intake.running():
                 yield self
         finally:
+            for task in feeding:
+                task.cancel()
+            await asyncio.gather(*feeding, return_exceptions=True)
             self.readers.close()
             self.searchers.close()
+
+    async def _end_streams(self) -> None:
+        await self.shutdown.wait()
+        self.feed.close()
 
     def _defaults(self, pool: PoolSettings) -> PoolDefaults:
         return PoolDefaults(

@@ -62,8 +62,11 @@ class ShutdownRequested(TenaxError):
     """The process is to end before the master could serve."""
 
 
-async def serve(settings: MasterSettings) -> None:
-    """Run a master until a signal ends it. Raises PortTaken, InvalidInput, UserError of the database's content."""
+async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
+    """Run a master until a signal ends it; ``make_dir``: its directory is made where there is none.
+
+    Raises PortTaken, InvalidInput, UserError of the database's content.
+    """
     url = settings.db.url
     if url is None:
         raise InvalidInput(
@@ -76,7 +79,7 @@ async def serve(settings: MasterSettings) -> None:
         with contextlib.suppress(ShutdownRequested), _signals(shutdown) as cut_off:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
-                async with running(settings, db, shutdown) as master:
+                async with running(settings, db, shutdown, make_dir=make_dir) as master:
                     with Pulse(), _ends_with(db.replaced):
                         await serve_until_shutdown(master, listening, cut_off, end_process)
             finally:
@@ -86,10 +89,12 @@ async def serve(settings: MasterSettings) -> None:
 
 
 @asynccontextmanager
-async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Event) -> AsyncIterator[Master]:
+async def running(
+    settings: MasterSettings, db: Database, shutdown: asyncio.Event, *, make_dir: bool = True
+) -> AsyncIterator[Master]:
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
     passwords = Passwords()
-    _make_directories(settings)
+    _make_directories(settings, make_dir=make_dir)
     left = await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await _until_reachable(db.adopt, shutdown)
@@ -227,10 +232,14 @@ async def _open(url: str, max_connections: int) -> Database:
         raise NoAddress from None
 
 
-def _make_directories(settings: MasterSettings) -> None:
-    """Our own state is never served; where everything is kept elsewhere, the directory need not be writable."""
+def _make_directories(settings: MasterSettings, *, make_dir: bool) -> None:
+    """Our own state is never served; where everything is kept elsewhere, the directory need not be writable.
+
+    One that was moved away while this process started must not come back: it would be taken for a cluster.
+    """
     with contextlib.suppress(OSError):
-        settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if make_dir:
+            settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         settings.uploads.mkdir(exist_ok=True, mode=0o700)
         mark_private(str(settings.dir))
 

@@ -107,6 +107,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     revision: int = -1
     #: None from agents that do not say.
     allowed: Allowed | None = None
+    #: Another one for each machine, boot and state directory, a copied one as well; empty from agents that do not say.
+    place: str = ""
 
 
 class AgentReport(msgspec.Struct, tag="report", tag_field="type"):

@@ -15,6 +15,9 @@ MAX_LINE_BYTES = 31 * 1024 * 1024
 #: Most bytes that a client puts in one POST, unless one line alone is longer.
 BATCH_BYTES = 1024 * 1024
 
+#: The file with the metadata, inside every checkpoint: beside those of its task, and not one of them.
+METADATA_FILE = "metadata.json"
+
 METRICS = "metrics"
 PROGRESS = "progress"
 RUNNER_STATE = "runner_state"

@@ -20,6 +20,11 @@ ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 REMOVALS_FILE = "removals.json"
 #: How the output of a run begins; the configuration follows.
 RUN_BEGINS = "New trial runner in (container "
+#: How a trial says that its configuration keeps it from starting, as it would every time.
+CANNOT_START = "tenax: this trial cannot start as it is configured: "
+#: Of a trial on several machines: whether this member is the first, which says what begins.
+FIRST_MEMBER = "TENAX_FIRST_MEMBER"
+YES, NO = "yes", "no"
 #: Set where the checkpoint to go on from may be gone: whether this member is to look, or to ask what another has found.
 CHECKPOINT_IN_DOUBT = "TENAX_CHECKPOINT_IN_DOUBT"
 LOOK, ASK = "look", "ask"

@@ -23,33 +23,44 @@ _MAX_LINE = 300
 
 def exception_line(lines: Sequence[str]) -> Optional[str]:
     """The line that names the exception of the last traceback; None where there is none."""
+    at = exception_at(lines)
+    return None if at is None else cut(of_rank(lines[at])[1])
+
+
+def exception_at(lines: Sequence[str]) -> Optional[int]:
+    """The place of the line that names the exception of the last traceback; None where there is none."""
     start = last_traceback(lines)
     if start is None:
         return None
     rank, _ = of_rank(lines[start])
-    for other, line in map(of_rank, lines[start + 1 :]):
+    for at in range(start + 1, len(lines)):
+        other, line = of_rank(lines[at])
         if other == rank and line and not line[0].isspace() and _EXCEPTION.match(line):
-            return cut(line)
+            return at
     return None
 
 
 def last_frame(lines: Sequence[str]) -> str:
     """Where the last traceback ends: ``code/train.py, line 12``; empty: nowhere.
 
-    The folders before the last one differ from run to run.
+    The folders before the last one differ from run to run. Ranks that do not say which they are may fail at once, and
+    their lines are mixed then: of an exception that comes several times, the frame before the last counts.
     """
     start = last_traceback(lines)
     if start is None:
         return ""
     rank, _ = of_rank(lines[start])
-    frame = ""
+    raised = (exception_line(lines) or "").partition(":")[0]
+    frame, ended = "", ""
     for other, line in map(of_rank, lines[start + 1 :]):
-        if other == rank and line and not line[0].isspace():
-            break
         match = _FRAME.match(line) if other == rank else None
         if match:
             frame = f"{'/'.join(match[1].split('/')[-2:])}, line {match[2]}"
-    return frame
+        elif other == rank and line and not line[0].isspace():
+            if ended and line.partition(":")[0] != raised:
+                continue
+            ended = frame or ended
+    return ended or frame
 
 
 def last_traceback(lines: Sequence[str]) -> Optional[int]:

@@ -12,9 +12,17 @@ POLICIES: dict[str, Allow] = {
     "OpenApi": Allow.PUBLIC,
     "GetMaster": Allow.PUBLIC,
     "GetTelemetry": Allow.PUBLIC,
+    # The web page.
+    "WebRoot": Allow.PUBLIC,
+    "WebDirectory": Allow.PUBLIC,
+    "WebPage": Allow.PUBLIC,
+    "DeterminedRoot": Allow.PUBLIC,
+    "DeterminedLink": Allow.PUBLIC,
     # Authentication.
     "Login": Allow.PUBLIC,
     "Logout": Allow.USER,
+    "PostPageTicket": Allow.USER,
+    "UsePageTicket": Allow.PUBLIC,
     "GetMe": Allow.USER,
     "CurrentUser": Allow.USER,
     # Users.
@@ -137,6 +145,13 @@ POLICIES: dict[str, Allow] = {
     "TrialLogs": Allow.USER,
     "TaskLogsFields": Allow.USER,
     "TrialLogsFields": Allow.USER,
+    "GetTaskLogLines": Allow.USER,
+    "GetTrialLogLines": Allow.USER,
+    "GetTaskLogHits": Allow.USER,
+    "GetTrialLogHits": Allow.USER,
+    "GetTaskLogHistogram": Allow.USER,
+    "GetTrialLogHistogram": Allow.USER,
+    "GetTrialFailure": Allow.USER,
     # Trials.
     "GetTrial": Allow.USER,
     "KillTrial": Allow.USER,
@@ -293,6 +308,7 @@ POLICIES: dict[str, Allow] = {
     "JoinAgent": Allow.PUBLIC,
     "AgentSession": Allow.AGENT,
     "Stream": Allow.USER,
+    "FollowEvents": Allow.USER,
     # Workspaces and projects.
     "GetWorkspaces": Allow.USER,
     "GetWorkspace": Allow.USER,

@@ -102,6 +102,9 @@ _REFUSED = Row(_ALL, {}, status=501)
 PEOPLE: dict[str, Row] = {
     "Login": Row(Who.PUBLIC, {"username": "admin", "password": "$password"}),
     "Logout": Row(Who.PEOPLE),
+    # For oneself: whoever asks.
+    "PostPageTicket": Row(Who.PEOPLE, also=("other",)),
+    "UsePageTicket": Row(Who.PUBLIC, {"ticket": "wrong"}, status=403),
     "GetMe": Row(_ALL),
     "CurrentUser": Row(_ALL),
     "GetUsers": Row(_ALL),
@@ -383,6 +386,13 @@ TASKS: dict[str, Row] = {
     "TrialLogs": Row(_ALL),
     "TaskLogsFields": Row(_ALL),
     "TrialLogsFields": Row(_ALL),
+    "GetTaskLogLines": Row(_ALL),
+    "GetTrialLogLines": Row(_ALL),
+    "GetTaskLogHits": Row(_ALL, query="searchText=a"),
+    "GetTrialLogHits": Row(_ALL, query="searchText=a"),
+    "GetTaskLogHistogram": Row(_ALL),
+    "GetTrialLogHistogram": Row(_ALL),
+    "GetTrialFailure": Row(_ALL),
     "ShipSpool": Row(_TASK, query="container_id=$container&stream=rank-0"),
     "AllocationPreemptionSignal": Row(_TASK, query="timeout_seconds=0"),
     "AckAllocationPreemptionSignal": Row(_TASK),
@@ -410,6 +420,12 @@ CLUSTER: dict[str, Row] = {
     "OpenApi": Row(Who.PUBLIC),
     "GetMaster": Row(Who.PUBLIC),
     "GetTelemetry": Row(Who.PUBLIC),
+    "WebRoot": Row(Who.PUBLIC, status=302),
+    "WebDirectory": Row(Who.PUBLIC, status=302),
+    # What is no file and is not gone to by a browser: the same answer with a page and without one.
+    "WebPage": Row(Who.PUBLIC, at={"path": "far"}, status=404),
+    "DeterminedRoot": Row(Who.PUBLIC, status=302),
+    "DeterminedLink": Row(Who.PUBLIC, at={"path": "far"}, status=302),
     "GetMasterConfig": Row(_ADMINS),
     "PatchMasterConfig": Row(
         _ADMINS, {"config": {"log": {"level": "LOG_LEVEL_WARNING"}}, "fieldMask": {"paths": ["log.level"]}}
@@ -425,6 +441,8 @@ CLUSTER: dict[str, Row] = {
     "JoinAgent": Row(Who.PUBLIC, {"agent_id": "a9", "token": "wrong"}, status=403),
     "AgentSession": Row(Who.AGENT),
     "Stream": Row(_ALL),
+    # It does not end by itself: what it is asked here is refused, by those who are let in alone.
+    "FollowEvents": Row(_ALL, query="topic=nothing", status=400),
     "ShipOutput": Row(Who.AGENT, query="container_id=$container&stream=stdout&offset=0"),
     "GetOutputOffsets": Row(Who.AGENT, query="container_id=$container"),
     "GetAgents": Row(_ALL),

@@ -20,4 +20,6 @@ async def test_a_checkpoint_is_found_by_the_beginning_of_its_uuid(api: Api) -> N
     assert other in found.text
     assert (await api.user.get(f"/api/v1/checkpoints/{UUID[:7]}")).json()["checkpoint"]["uuid"] == UUID
     assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]["uuid"] == UUID
-    assert (await api.user.get(f"/api/v1/checkpoints/{UUID[:3]}")).status_code == 404
+    found = await api.user.get(f"/api/v1/checkpoints/{UUID[:3]}")
+    assert found.status_code == 404
+    assert "give 4 characters of its id, or more" in found.text

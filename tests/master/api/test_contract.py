@@ -13,6 +13,7 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http.edge import to_snake
 from tenax.master.api.http.routing import Declared, Routes, allowed
 from tenax.master.app import ROUTES, create_app
+from tenax.master.observability import counters
 from tests.kits.api import Api, Client, bearer
 from tests.master.api.authorization import POLICIES
 
@@ -255,6 +256,25 @@ async def test_requests_are_counted_by_route(api: Api) -> None:
     text = (await api.nobody.get("/metrics")).text
     assert 'tenax_http_requests_total{method="GET",route="/api/v1/users/{user_id}",status="200"}' in text
     assert "/api/v1/users/1" not in text
+
+
+async def test_nobody_makes_series_without_a_login(api: Api) -> None:
+    """What was refused is counted in one place, whatever was asked for: series stay, and everyone pays for them."""
+    routes = [route for route in api.app.routes if isinstance(route, APIRoute)]
+
+    def series() -> int:
+        return counters.exposition().count(b"\n")
+
+    for route in routes[:40]:
+        await api.nobody.ask("GET", route.path)
+    before = series()
+    for route in routes[40:160]:
+        if allowed(route.endpoint) is Allow.USER:
+            for method in ("GET", "POST", "DELETE"):
+                assert (await api.nobody.ask(method, route.path)).status_code in (401, 405)
+    await api.nobody.ask("GET", "/nowhere")
+    await api.nobody.ask("DELETE", "/elsewhere")
+    assert series() - before < 60
 
 
 def test_routes_keep_their_order() -> None:

@@ -33,6 +33,7 @@ ONE_BY_THEMSELVES = {
     "PostAllocationAcceleratorData": "the allocation",
     "PostAllocationProxyAddress": "the allocation",
     "PostCheckpointMetadata": "the checkpoint",
+    "PostPageTicket": "half a minute: one that nobody got is good for nothing, and its answer is kept nowhere",
     "PostRunMetadata": "the run",
     "PostTaskLogs": "output, whose sender goes by what was answered",
     "PostTrialProfilerMetricsBatch": "group and step",

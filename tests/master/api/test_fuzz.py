@@ -116,6 +116,8 @@ def test_every_request_is_answered(target: Target, operation: str) -> None:
     def explore(case: schemathesis.Case) -> None:
         prepare(case, target, row.at)
         status, body = answered(case, target.url, token)
+        if status == row.status == 302:
+            return
         assert status in STATUSES, f"{status} {body[:500]!r}\n{case.as_curl_command()}"
         assert status == 200 or says_why(case.path, body), f"{status} {body[:500]!r}\n{case.as_curl_command()}"
 

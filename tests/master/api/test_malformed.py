@@ -151,6 +151,8 @@ async def tried(
                 reply = await client.ask(route.method, f"{path}?{query}" if query else path, body)
         except TimeoutError:
             return f"{about}: no answer"
+    if reply.status_code == row.status == 302:
+        return None
     if reply.status_code not in STATUSES:
         return f"{about}: {reply.status_code} {reply.text[:200]}"
     if reply.status_code != 200 and not says_why(path, reply.text):

@@ -11,6 +11,7 @@ import httpx2
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.checkpoints import rows as checkpoints
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
 from tests.kits.master.runs import SEARCH, SINGLE, act, add, project, search
 
 
@@ -27,6 +28,18 @@ async def test_a_run_as_a_table_shows_it(api: Api) -> None:
     assert (run["checkpointSize"], run["checkpointCount"], run["archived"]) == ("0", 0, False)
     assert run["experiment"]["id"] == experiment
     assert run["experiment"]["isMultitrial"] is True
+    assert run["runningSeconds"] == 0
+
+
+async def test_how_long_a_run_ran(api: Api) -> None:
+    """As its trial has it, without the time in which it waited."""
+    trial_id = (await running(api)).trial
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set created_at = now() - interval '1 hour'")
+        await conn.execute("update containers set started_at = now() - interval '1 minute'")
+    (run,) = (await api.user.post("/api/v1/runs", {})).json()["runs"]
+    trial = (await api.user.get(f"/api/v1/trials/{trial_id}")).json()["trial"]
+    assert (run["duration"] >= 3600, 60 <= run["runningSeconds"] <= trial["runningSeconds"] < 3600) == (True, True)
 
 
 async def test_a_secret_of_a_run_is_shown_to_administrators_only(api: Api) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from pathlib import Path
 
 import pytest
 
 from tenax.config.master import MasterSettings, SecuritySettings
 from tenax.master.access.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.access.passwords import Passwords, hashed_password
+from tenax.master.store.database.connection import Database
 from tenax.master.store.users import settings as user_settings
-from tests.kits.api import CHEAP, Api
+from tests.kits.api import CHEAP, Api, settings_in
 from tests.kits.master.refusals import refusal
 
 
@@ -34,6 +36,17 @@ async def test_a_second_start_changes_nothing(api: Api) -> None:
     cluster = await bootstrap(api.master.db, api.master.settings, Passwords(CHEAP))
     assert cluster == api.master.cluster
     await api.login("admin", api.password)
+
+
+async def test_without_its_directory_no_user_is_made(database: Database, tmp_path: Path) -> None:
+    """It was moved away while the master started: users whose password is nowhere would be of no use to anybody."""
+    settings = settings_in(tmp_path / "moved")
+    with pytest.raises(FileNotFoundError):
+        await bootstrap(database, settings, Passwords(CHEAP))
+    assert not settings.dir.exists()
+    settings.dir.mkdir(parents=True)
+    await bootstrap(database, settings, Passwords(CHEAP))
+    assert (settings.dir / CREDENTIALS_FILE).exists()
 
 
 async def test_login_takes_the_hash_that_clients_send(api: Api) -> None:

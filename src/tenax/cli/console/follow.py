@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, List, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.layout import broken, cut
+from tenax.cli.console.layout import between_words, broken, cut
 from tenax.cli.console.trial_status import TrialStatus
 from tenax.cli.experiment.curves import drawn, panel_of
 from tenax.cli.experiment.view import (
@@ -284,7 +285,9 @@ class Follower:
 
     def _conclude(self, ended: Experiment) -> None:
         took = output.ran(ended)
-        output.say(f"Experiment {ended.id} {output.state(ended.state)} after {took}. {ended.reason}".rstrip())
+        text = f"Experiment {ended.id} {output.state(ended.state)} after {took}. {ended.reason}".rstrip()
+        room = shutil.get_terminal_size().columns if self._stream.isatty() else 0
+        output.say("\n".join(between_words(text, room)))
         if not self._trials:
             return
         warning = missing_metric(ended, self._trials)

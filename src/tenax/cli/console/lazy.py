@@ -99,10 +99,20 @@ class LazyGroup(click.Group):
     ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = [*self.list_commands(ctx), *self.aliases]
-            near = difflib.get_close_matches(args[0], names, n=1)
+            near = [*self._with_command(ctx, args[0]), *difflib.get_close_matches(args[0], names, n=1)]
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def _with_command(self, ctx: click.Context, name: str) -> List[str]:
+        """Where a command of this name is, if exactly one group has it: ``user whoami``."""
+        groups = [(home, entry.load()) for home, entry in self._entries.items()]
+        paths = [f"{home} {name}" for home, group in groups if isinstance(group, LazyGroup) and group.has(ctx, name)]
+        return paths if len(paths) == 1 else []
+
+    def has(self, ctx: click.Context, name: str) -> bool:
+        """Whether a command is called so, or also so."""
+        return name in self.aliases or name in self.list_commands(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: List[Tuple[str, str]] = []

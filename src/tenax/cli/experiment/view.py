@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.trials import Trial
 
+#: Who has reported nothing for so long while it ran could say how far it is.
+_SILENT_S = 30.0
 _LIST: output.Columns[Experiment] = (
     (TableColumn("ID", right=True), lambda experiment: str(experiment.id)),
     (TableColumn("NAME", cuts=True), lambda experiment: experiment.name),
@@ -78,8 +80,15 @@ def progress(experiment: Experiment) -> str:
 
 def progress_hint(experiment: Experiment, trials: Sequence[Trial]) -> str:
     """What to call, where nobody says how far it is."""
-    silent = not experiment.progress and experiment.needs_progress and any(trial.steps for trial in trials)
-    return "the script can say how far it is with train.report_progress(0.5), or max_length" if silent else ""
+    if experiment.progress or experiment.has_ended:
+        return ""
+    reported = any(trial.steps for trial in trials)
+    silent = not reported and any((trial.ran_s or 0.0) >= _SILENT_S for trial in trials)
+    if experiment.needs_progress and (reported or silent):
+        return "the script can say how far it is with train.report_progress(0.5), or max_length"
+    if silent:
+        return "no step was reported yet; train.report_training_metrics(step, metrics) says how far it is"
+    return ""
 
 
 def missing_metric(experiment: Experiment, trials: Sequence[Trial]) -> str:

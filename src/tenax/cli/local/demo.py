@@ -183,5 +183,6 @@ def _show_how_to_stop(root: Path) -> None:
         "  tenax experiment list\n"
         "  tenax experiment describe 1\n"
         "  tenax trial logs 1\n"
+        "  tenax open 1   (in the browser)\n"
         f"To stop it: tenax down --kill-tasks, and remove {root}."
     )

@@ -198,7 +198,7 @@ def _show_next_steps(cluster: LocalCluster) -> None:
         output.warn(
             f"DET_MASTER is {elsewhere}, so commands go there and not here: unset DET_MASTER to use this cluster."
         )
-    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
+    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. The web page: tenax open. To stop it: tenax down.")
 
 
 def _run_here(cluster: LocalCluster, lock: int) -> int:
@@ -301,11 +301,16 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
     refuse_old_python()
     if kill_tasks:
         refuse_without_servers()
+    from tenax.local.supervise.beginning import wait_for_beginning
     from tenax.local.supervise.ending import stop
     from tenax.local.supervise.glance import glance
 
     state = state_of(directory)
     seen = glance(state)
+    if not seen.alive:
+        for identity in wait_for_beginning(state):
+            output.warn(f"Process {identity.pid} is tenax up for {state.root}, and does not go on: end it.")
+        seen = glance(state)
     if not seen.alive:
         output.say(f"No cluster is up in {state.root}.{_one_elsewhere(state)}")
     else:

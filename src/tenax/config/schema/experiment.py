@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import ENVIRONMENT, Environment
-from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, check_grid, grid_points
+from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, MAX_TOLD_POINTS, check_grid, grid_points
 from tenax.config.schema.integrations import INTEGRATIONS, Integrations
 from tenax.config.schema.legacy import IGNORED_SECTIONS, OPTIMIZATIONS, PROFILING, Optimizations, Profiling
 from tenax.config.schema.lengths import LENGTH, Length
@@ -138,7 +138,8 @@ def _whole(value: Json, at: Path, report: ProblemReport) -> None:
         report.add((*at, "searcher", "name"), f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}")
     points = grid_points(value.get("hyperparameters")) if is_on_grid(name) else 1
     if points > MAX_POINTS:
-        message = f"the grid has {points} points, and at most {MAX_POINTS} are run: lower the counts, or use random"
+        count = points if points < MAX_TOLD_POINTS else f"{MAX_TOLD_POINTS} or more"
+        message = f"the grid has {count} points, and at most {MAX_POINTS} are run: lower the counts, or use random"
         report.add((*at, "hyperparameters"), message)
     if value.get("checkpoint_storage") is None:
         report.missing(at, "checkpoint_storage", "here, or as a default of the workspace or of the master")

@@ -8,7 +8,6 @@ whole.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -29,6 +28,8 @@ class _Value(Shape):
 
 #: More points than any grid is meant to have: it is made as a whole.
 MAX_POINTS = 1_000_000
+#: Beyond these a grid is not counted: thousands of axes make a number that takes pages.
+MAX_TOLD_POINTS = 10**15
 
 _COUNT = IntShape(minimum=1, maximum=MAX_POINTS)
 _INTEGER = IntShape(minimum=-INT64 - 1, maximum=INT64)
@@ -172,11 +173,16 @@ def check_grid(value: Json, at: Path, report: ProblemReport) -> None:
 
 
 def grid_points(value: Json) -> int:
-    """How many points the grid over a checked tree has."""
+    """How many points the grid over a checked tree has; `MAX_TOLD_POINTS`: so many, or more."""
     if not isinstance(value, dict):
         return 1
     if _is_level(value):
-        return math.prod(grid_points(item) for item in value.values())
+        points = 1
+        for item in value.values():
+            points *= grid_points(item)
+            if points > MAX_TOLD_POINTS:
+                return MAX_TOLD_POINTS
+        return points
     if isinstance(value.get("vals"), list):
         return len(value["vals"])  # type: ignore[arg-type]  # just seen to be a list
     points = _count(value) or 1

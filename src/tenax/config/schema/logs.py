@@ -5,6 +5,7 @@ Two policies are built in; a layer turns one off by giving its name without a pa
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
@@ -82,9 +83,9 @@ def _identity(policy: Json) -> object:
 def _distinct(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, list)
     names = [policy["name"] for policy in value if isinstance(policy, dict) and policy.get("name") is not None]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            report.add(at, f"{names.count(name)} policies have the duplicated name {name!r}: give each its own")
+    for name, count in Counter(names).items():
+        if count > 1:
+            report.add(at, f"{count} policies have the duplicated name {name!r}: give each its own")
 
 
 _MERGE: ListMerge = united_by(_identity)

@@ -69,22 +69,20 @@ def _merge_maps(high: JsonObject, low: JsonObject) -> JsonObject:
 
 def _merge_lists(high: list[Json], low: list[Json], key: str) -> list[Json]:
     """Items with the same key unite; the others stand one after the other, the lower layer's first."""
-    merged = list(low)
-    for item in high:
-        place = _find(merged, item, key)
+    merged: list[Json] = []
+    places: dict[object, int] = {}
+    for item in [*low, *high]:
+        name = item.get(key) if isinstance(item, dict) else None
+        named = isinstance(name, (str, int, float))
+        place = places.get(name) if named and len(merged) >= len(low) else None
         below = merged[place] if place is not None else None
         if place is not None and isinstance(item, dict) and isinstance(below, dict):
             merged[place] = _merge_maps(item, below)
-        else:
-            merged.append(item)
+            continue
+        if named:
+            places.setdefault(name, len(merged))
+        merged.append(item)
     return merged
-
-
-def _find(items: list[Json], like: Json, key: str) -> int | None:
-    name = like.get(key) if isinstance(like, dict) else None
-    if name is None:
-        return None
-    return next((n for n, item in enumerate(items) if isinstance(item, dict) and item.get(key) == name), None)
 
 
 POD_SPEC = PodSpec()

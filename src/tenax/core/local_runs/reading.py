@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from tenax.client.connection import fast_json
+from tenax.core.local_runs.files import OUTPUTS
 from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES, METRICS, RUN_START
 
 TYPE_CHECKING = False
@@ -144,6 +145,16 @@ def state_of(run: LocalRun) -> tuple[str, str]:
     if run.is_alive():
         return "RUNNING", ""
     return ("ERROR", "it ended without a word: it was killed, or its machine stopped") if card else ("", "")
+
+
+def times_of(run: LocalRun) -> tuple[float, float]:
+    """When it began and ended, in seconds since 1970; its last word where it said no end. 0, 0: not known."""
+    card = run.card
+    began, ended = _number(card.get("started")), _number(card.get("ended"))
+    if began and not ended:
+        paths = [run.stream_path(name) for name in run.streams()] + [run.output_path(name) for name in OUTPUTS]
+        ended = max([began, *(os.path.getmtime(path) for path in paths if os.path.exists(path))])
+    return began, max(began, ended)
 
 
 def _object(value: Json) -> JsonObject:

@@ -18,7 +18,7 @@ import zlib
 
 from tenax.client.connection.session import Query, Session, at
 from tenax.core.local_runs.files import OUTPUTS, LocalRun, local_runs, sending
-from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of
+from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of, times_of
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.wire.logs import CHUNK_BYTES
 from tenax.wire.spool_names import BATCH_BYTES
@@ -104,11 +104,26 @@ class RunSender:
             self._send_output(name, final=True)
         state, reason = state_of(self._run)
         try:
-            self._patch({"state": f"STATE_{state}", "reason": reason[:500]})
+            self._patch({"state": f"STATE_{state}", "reason": reason[:500], **self._times()})
         except (InvalidInput, NotNow) as error:
             self._say(f"trial {self._trial} keeps the end that it has at the cluster: {error}")
         self._sent["done"] = True
         self._note()
+
+    def _times(self) -> JsonObject:
+        """When it was, for the master: by how long ago, since its clock may be another; and how long its runs took."""
+        now, (began, ended) = time.time(), times_of(self._run)
+        if not began:
+            return {}
+        key = self._run.card.get("trialKey")
+        others = [times_of(run) for run in local_runs() if key and run.card.get("trialKey") == key]
+        ran = sum(until - since for since, until in others if since < began) + ended - began
+        first = min([began, *(since for since, _ in others if since)])
+        return {
+            "beganSecondsAgo": max(0.0, now - first),
+            "endedSecondsAgo": max(0.0, now - ended),
+            "ranSeconds": max(0.0, ran),
+        }
 
     def _register(self, cluster: str) -> JsonObject:
         card, story = self._run.card, RunStory(self._run)

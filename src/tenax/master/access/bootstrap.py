@@ -95,6 +95,8 @@ def join_token(settings: MasterSettings) -> str:
     """What agents join with; made where it is not there yet. Raises InvalidInput for a blank one, OSError."""
     path = settings.security.agent_join_token_file or settings.dir / JOIN_FILE
     if not path.exists():
+        if path.parent != settings.dir:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(path, secrets.token_urlsafe(32) + "\n")
     token = path.read_text(encoding="utf-8").strip()
     if not token:
@@ -103,8 +105,7 @@ def join_token(settings: MasterSettings) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace ``path`` as a whole with a file that only its owner can read."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Replace ``path`` as a whole with a file that only its owner can read. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:

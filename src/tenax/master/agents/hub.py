@@ -4,6 +4,8 @@ Rules:
 
 - The desired state is read from the database on every wake-up and sent in full; nothing is promised in memory.
 - A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
+- Two machines with one credential, as of a copied image, would end each other's containers: while one is heard, the
+  other is refused. Each master knows its own connections only.
 - A container of this cluster and generation that the database does not know as one of this agent is to be removed, by
   name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
 - An agent that has obeyed what the database does not hold yet, before this connection or over it, proves that this is
@@ -144,6 +146,8 @@ class Hub:
         self._defaults = dict(defaults or {})
         self._kill_timeout_s = kill_timeout_s
         self._reporting = asyncio.Semaphore(_REPORTING)
+        #: Where each agent that is connected here is, and by which connection.
+        self._places: dict[str, tuple[str, Channel]] = {}
 
     async def join(self, request: JoinRequest, file_token: str | None) -> JoinReply:
         """Trade a join token for a credential bound to the agent's id.
@@ -185,6 +189,22 @@ class Hub:
         hello = await _receive_hello(channel)
         if hello is None:
             return
+        place = self._places.get(agent_id, ("", channel))[0]
+        if place and hello.place and place != hello.place:
+            log.error("two machines use the credential of one agent", agent=agent_id, refused=address)
+            text = f"another machine is connected as {agent_id}: give each one an id and a credential of its own"
+            await _send(channel, SessionRefused(text, retry=True))
+            return
+        self._places[agent_id] = hello.place, channel
+        try:
+            await self._serve(channel, agent_id, address, hello, shutdown)
+        finally:
+            if agent_id in self._places and self._places[agent_id][1] is channel:
+                del self._places[agent_id]
+
+    async def _serve(
+        self, channel: Channel, agent_id: str, address: str, hello: Hello, shutdown: asyncio.Event
+    ) -> None:
         session = await self._open(channel, agent_id, address, hello)
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
         tasks = [

@@ -15,7 +15,17 @@ import msgspec
 from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.master.submission.machine_access import devices_of, mounts_of, strings
 from tenax.wire.agents import ContainerSpec, Grants, TaskFile
-from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, CLUSTER_HOOK, ENTRYPOINT, LOOK, PYTHON
+from tenax.wire.task_names import (
+    ASK,
+    CHECKPOINT_IN_DOUBT,
+    CLUSTER_HOOK,
+    ENTRYPOINT,
+    FIRST_MEMBER,
+    LOOK,
+    NO,
+    PYTHON,
+    YES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +188,8 @@ def _trial_environment(member: MemberSource, trial: TrialSource) -> dict[str, st
     }
     if trial.checkpoint is not None:
         values["DET_LATEST_CHECKPOINT"] = trial.checkpoint
+    if member.members > 1:
+        values[FIRST_MEMBER] = YES if member.rank == 0 else NO
     if trial.checkpoint_in_doubt:
         # One member looks, before they meet; what it has found is asked for by the others afterwards.
         values[CHECKPOINT_IN_DOUBT] = LOOK if member.rank == 0 else ASK

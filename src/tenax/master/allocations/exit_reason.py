@@ -13,11 +13,13 @@ from tenax.errors import NotFound
 from tenax.lifecycle.container import Ending
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
-from tenax.master.telemetry.log_lines import NO_RANK, clean, is_gap
-from tenax.wire.tracebacks import cut, exception_line, last_frame, last_traceback, of_rank
+from tenax.master.store.logs.rows import LogSpan
+from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, clean, is_gap
+from tenax.wire.task_names import CANNOT_START
+from tenax.wire.tracebacks import cut, exception_at, exception_line, last_frame, last_traceback, of_rank
 
 #: Chunks of output that are read, from the end.
-_CHUNKS = 8
+CHUNKS = 8
 #: How messages of `tenax.exec.trial` itself begin.
 _FIRST_PROGRAM = "tenax: "
 #: What a launcher raises about the ranks that it started.
@@ -25,6 +27,7 @@ _LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
 _ROOT_CAUSE = "Root Cause (first observed failure):"
 #: What our own launcher says last (`tenax.launch.watch`).
 _FIRST_FAILED = re.compile(r"tenax: rank \d+ failed first(?:: (?P<raised>[\w.]+)\b.* \(in (?P<place>.+, line \d+)\))?")
+_ERROR = LEVELS.index("ERROR")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
@@ -56,7 +59,12 @@ def _last(lines: Sequence[str]) -> str:
 
 
 def failure_place(lines: Sequence[str]) -> str | None:
-    """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere."""
+    """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere.
+
+    What its configuration keeps from starting fails before the script.
+    """
+    if any(line.startswith(CANNOT_START) for line in lines):
+        return "before the script, as it is configured"
     blamed = next((match for match in map(_FIRST_FAILED.match, reversed(lines)) if match), None)
     if blamed is not None:
         return f"{blamed['raised']} in {blamed['place']}" if blamed["place"] else None
@@ -97,25 +105,67 @@ def _signal(number: int) -> str:
 
 
 async def last_errors(conn: Connection, task_id: str, container_ids: Collection[str]) -> list[str]:
-    """The last lines of standard error of these containers, in order."""
+    """The last lines of standard error of these containers.
+
+    Of each in order, and one container after the other, since machines speak at the same time; who spoke last is last.
+    """
     try:
         place = await logs.place_of(conn, task_id)
     except NotFound:
         return []
-    lines: list[str] = []
-    for span in reversed(await logs.spans(conn, place, descending=True, limit=_CHUNKS)):
+    spans = list(reversed(await logs.last_spans_of(conn, place, container_ids, CHUNKS)))
+    return [text for _, text in errors_of(spans, container_ids)]
+
+
+def errors_of(spans: Sequence[LogSpan], container_ids: Collection[str]) -> list[tuple[int, str]]:
+    """Number and text of the lines of standard error of these containers, one container after the other."""
+    lines: dict[str, list[tuple[int, str]]] = {}
+    for span in spans:
         ours = {
-            number
+            number: origin.container_id
             for number, origin in enumerate(span.chunk.origins)
             if origin.container_id in container_ids and origin.stdtype == "stderr"
         }
-        if ours:
-            lines += [
-                _of_rank(line.rank, clean(line.text))
-                for line in log_packing.unpack(span.chunk)
-                if line.origin in ours and not is_gap(line.text)
-            ]
-    return lines
+        for at, line in enumerate(log_packing.unpack(span.chunk)) if ours else ():
+            container_id = ours.get(line.origin)
+            if container_id is not None and not is_gap(line.text):
+                written = lines.pop(container_id, [])
+                written.append((span.first_line + at, _of_rank(line.rank, clean(line.text))))
+                # Put in anew each time: whoever spoke last is last.
+                lines[container_id] = written
+    return [entry for written in lines.values() for entry in written]
+
+
+def evidence(spans: Sequence[LogSpan], container_ids: Collection[str]) -> int | None:
+    """The number of the line that shows why these containers failed; None: none does.
+
+    What their code raised, of several ranks that which failed first, else the last line of their error output; where
+    they wrote none, what the platform says of their end. ``spans`` are the last ones of the task, in order.
+    """
+    errors = errors_of(spans, container_ids)
+    at = _evidence_at([text for _, text in errors])
+    return _last_of_platform(spans) if at is None else errors[at][0]
+
+
+def _evidence_at(lines: Sequence[str]) -> int | None:
+    last = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].strip()), None)
+    blamed = next((match for match in map(_FIRST_FAILED.match, reversed(lines)) if match), None)
+    if blamed is not None and blamed["raised"]:
+        raised = blamed["raised"]
+        named = (at for at in range(len(lines) - 1, -1, -1) if of_rank(lines[at])[1].startswith(raised))
+        return next(named, last)
+    if last is not None and lines[last].startswith(_FIRST_PROGRAM):
+        return last
+    at = exception_at(_before_launchers(lines))
+    return exception_at(lines) or last if at is None else at
+
+
+def _last_of_platform(spans: Sequence[LogSpan]) -> int | None:
+    for span in reversed(spans):
+        for at, line in reversed(list(enumerate(log_packing.unpack(span.chunk)))):
+            if line.level >= _ERROR and span.chunk.origins[line.origin].source != "task":
+                return span.first_line + at
+    return None
 
 
 def _of_rank(rank: int, text: str) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -76,6 +76,8 @@ class MetricIngest:
         self._waiting: deque[_Arrival] = deque()
         self._bytes = 0
         self._arrived = asyncio.Event()
+        #: Told of what was stored: the newest step of each trial and group.
+        self.on_stored: Callable[[Mapping[GroupKey, int]], None] | None = None
 
     async def submit(
         self, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str] | None = None
@@ -176,6 +178,8 @@ class MetricIngest:
             await self._after(conn, items, known, outcome)
         self._metrics.committed(outcome)
         self._sealing.note(outcome.tail_rows)
+        if self.on_stored is not None:
+            self.on_stored({key: head.newest_step for key, head in outcome.heads.items()})
         refused = [outcome.refused.get(place) for place in range(len(items))]
         return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 

@@ -46,6 +46,8 @@ _MAX_LINES = 20_000
 _MAX_DEPTH = 100
 _LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
 _MEMBERS_KEPT = 50_000
+#: Of a file's bytes.
+_MAX_DIGITS = 18
 
 
 class _Record(msgspec.Struct):
@@ -205,6 +207,9 @@ class SpoolIngest:
             raise
         except (UserError, asyncpg.DataError) as error:
             refused = Refused(str(error))
+        except (ValueError, OverflowError) as error:
+            # Numbers that nothing can hold, and the like: sent again they would be what they are.
+            refused = Refused(f"it cannot be stored: {error}")
         except asyncpg.IntegrityConstraintViolationError as error:
             log.exception("a line of a spool contradicts the database", kind=line.kind, task=task.task_id)
             refused = Refused(f"it contradicts what is stored: {error}")
@@ -265,7 +270,7 @@ def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -
         return SpoolLine(record.n, record.kind, body, refused=Refused("only trials report metrics"))
     try:
         report = from_spool(task.trial_id, task.run_id, record.at, body)
-    except InvalidInput as error:
+    except (InvalidInput, ValueError, OverflowError) as error:
         return SpoolLine(record.n, record.kind, body, refused=Refused(str(error)))
     return SpoolLine(record.n, record.kind, body, item=SpooledReport(report, key, record.n))
 
@@ -373,6 +378,7 @@ def _sizes(values: JsonObject) -> dict[str, int]:
 
 
 def _bytes(path: str, size: Json) -> int:
-    if isinstance(size, bool) or not isinstance(size, int | str) or not str(size).isdecimal():
-        raise InvalidInput(f"the size of {path!r} is {size!r}, and must be a number of bytes")
-    return int(size)
+    text = "" if isinstance(size, bool) or not isinstance(size, int | str) else str(size)
+    if not text.isdecimal() or len(text) > _MAX_DIGITS:
+        raise InvalidInput(f"the size of {path[:200]!r} is {text[:40] or size!r}, and must be a number of bytes")
+    return int(text)

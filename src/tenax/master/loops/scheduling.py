@@ -39,7 +39,7 @@ class Scheduling:
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
-        if woken.ids == {FREED} and not woken.full:
+        if woken.ids and all(name.startswith(FREED) for name in woken.ids) and not woken.full:
             # Free slots matter to what waits for some, and as a rule nothing does.
             async with context.reading() as conn:
                 if not await placements.any_waits(conn):

@@ -32,6 +32,8 @@ _REST_LIMIT = 32 << 20
 _LEAST = 1024
 _KEY = b'"content"'
 _END = re.compile(rb'["\\]')
+#: A string up to its end, with its escapes in one go: so many of them that the stack of the pattern stays small.
+_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,10000}', re.DOTALL)
 _PLACE = re.compile(r"@(\d{1,12}):(\d{1,12})")
 
 
@@ -176,14 +178,20 @@ class _Condenser:
             self._escaped = False
             self._kept += piece[at : at + 1]
             return at + 1
-        end_mark = _END.search(piece, at)
-        end = end_mark.start() if end_mark else len(piece)
-        if not self._left_out:
+        if self._left_out:
+            end_mark = _END.search(piece, at)
+            end = end_mark.start() if end_mark else len(piece)
+            if end_mark is not None and end_mark[0] == b"\\":
+                self._put_back(offset + end)
+                return end
+        else:
+            rest = _REST.match(piece, at)
+            end = rest.end() if rest else at
             self._kept += piece[at:end]
-        if end_mark is None:
+        if end == len(piece):
             return end
-        if end_mark[0] == b"\\":
-            self._put_back(offset + end)
+        if piece[end : end + 1] == b"\\":
+            # The last of the piece, or of so many: what it escapes comes next.
             self._kept += b"\\"
             self._escaped = True
         else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import msgspec
 
@@ -29,8 +29,11 @@ METRICS_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_NAMES, MAX_VALUES = 10_000, 1_000_000
 _MAX_STEP = 2**62
-#: The year 9999.
+#: The end of the year 9999, in seconds since 1970.
 _MAX_SECONDS = 253_402_300_800
+#: The first and last microsecond, since 1970, that can be shown: those of the years 1 to 9999.
+MIN_US, MAX_US = -62_135_596_800 * 10**6, _MAX_SECONDS * 10**6 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The key of an index has room for so much.
 _NAME_BYTES = 1024
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -116,7 +119,10 @@ def microseconds(text: str) -> int:
         raise InvalidInput(f"{text!r} is not a time like 2026-01-31T12:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
-    return int(moment.timestamp() * 1e6)
+    at_us = (moment - _EPOCH) // timedelta(microseconds=1)
+    if not MIN_US <= at_us <= MAX_US:
+        raise InvalidInput(f"{text!r} is not in the years 1 to 9999 of UTC")
+    return at_us
 
 
 def check_group(group: str) -> None:

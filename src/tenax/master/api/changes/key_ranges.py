@@ -10,6 +10,8 @@ from tenax.errors import InvalidInput
 Ranges = list[tuple[int, int]]
 #: More than anybody knows.
 _MAX_RANGES = 100_000
+#: Two ids of 64 bits.
+_MAX_PART = 40
 
 
 def parse(text: str) -> Ranges:
@@ -20,7 +22,11 @@ def parse(text: str) -> Ranges:
         raise InvalidInput(f"known has {len(parts)} ranges: at most {_MAX_RANGES} are taken")
     for part in parts:
         first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last if dash else first).isdecimal()) or int(last or first) < int(first):
+        if (
+            len(part) > _MAX_PART
+            or not (first.isdecimal() and (last if dash else first).isdecimal())
+            or int(last or first) < int(first)
+        ):
             raise InvalidInput(f"known: {part[:40]!r} is not an id, nor a range of ids such as 1-4")
         if ranges and int(first) <= ranges[-1][1]:
             raise InvalidInput(f"known: {part[:40]!r} does not come after what stands before it")

@@ -153,7 +153,7 @@ def _followed(kind: str, spec: Json, known: Json) -> _Followed:
     if not isinstance(spec, dict):
         raise InvalidInput(f"subscribe.{kind} is an object")
     since = spec.get("since") or 0
-    if not isinstance(since, int) or isinstance(since, bool):
+    if not isinstance(since, int) or not _is_id(since):
         raise InvalidInput(f"subscribe.{kind}.since is a number")
     lists = [_ids(kind, name, spec.get(name)) if name else None for name in _KINDS[kind][1]]
     return _Followed(lists, key_ranges.parse(str(known or "")), since)
@@ -162,10 +162,10 @@ def _followed(kind: str, spec: Json, known: Json) -> _Followed:
 def _ids(kind: str, name: str, value: Json) -> list[int] | None:
     if value is None or value == []:
         return None
-    if (
-        not isinstance(value, list)
-        or len(value) > _MAX_IDS
-        or not all(isinstance(number, int) and 0 <= number < 2**63 for number in value)
-    ):
+    if not isinstance(value, list) or len(value) > _MAX_IDS or not all(map(_is_id, value)):
         raise InvalidInput(f"subscribe.{kind}.{name} is a list of at most {_MAX_IDS} ids")
-    return [int(str(number)) for number in value]
+    return [number for number in value if isinstance(number, int)]
+
+
+def _is_id(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

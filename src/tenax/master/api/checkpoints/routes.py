@@ -160,51 +160,50 @@ async def download(master: MasterDep, request: Request, checkpoint_uuid: str) ->
 async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple[str, ...]) -> Empty:
     """Decided for all of them or for none, then done one by one."""
     async with master.db.transaction() as conn:
-        views = await _to_change(conn, caller, uuids)
-        await checkpoints.check_none_registered(conn, [view.uuid for view in views])
-        for view in views:
-            trial = await checkpoint_lists.needed_by(conn, view.uuid)
-            if trial is not None:
-                raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
-        reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
-        own = len(views) <= _AT_ONCE
+        chosen = await _to_change(conn, caller, uuids)
+        await checkpoints.check_none_registered(conn, chosen)
+        needed = await checkpoint_lists.needed_by(conn, chosen)
+        if needed is not None:
+            uuid, trial = needed
+            raise NotNow(f"trial {trial} still runs and may start from checkpoint {uuid}: end it first")
+        reasons = dict.fromkeys(chosen, f"deleted by {caller.person.username}")
+        own = len(chosen) <= _AT_ONCE
         removals = await gc.request_removals(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
     outcomes = (
         [await carry_out(master.db.transaction, master.checkpoint_roots, uuid) for uuid in removals] if own else []
     )
     failures = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.delegated]
     if failures:
-        raise NotNow(f"{len(failures)} of {len(views)} could not be deleted yet, and are tried again: {failures[0]}")
+        raise NotNow(f"{len(failures)} of {len(chosen)} could not be deleted yet, and are tried again: {failures[0]}")
     return Empty()
 
 
 async def _refresh(master: Master, caller: Caller, uuids: list[str]) -> Empty:
     async with master.db.connection() as conn:
-        views = await _to_change(conn, caller, uuids)
-        owners = {
-            view.uuid: await users.file_owner(conn, view.owner_id, elsewhere=view.allocation_id is None)
-            for view in views
-        }
-    for view in views:
-        place = await anyio.to_thread.run_sync(_place, master, view, owners[view.uuid])
-        files = await anyio.to_thread.run_sync(files_of, place, view.uuid)
+        chosen = await _to_change(conn, caller, uuids)
+    for uuid in chosen:
+        async with master.db.connection() as conn:
+            view = await checkpoint_lists.get(conn, uuid)
+            owner = await users.file_owner(conn, view.owner_id, elsewhere=view.allocation_id is None)
+        place = await anyio.to_thread.run_sync(_place, master, view, owner)
+        files = await anyio.to_thread.run_sync(files_of, place, uuid)
         async with master.db.transaction() as conn:
-            await states.checkpoint_files_left(conn, view.uuid, files)
+            await states.checkpoint_files_left(conn, uuid, files)
     return Empty()
 
 
-async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list[CheckpointView]:
-    """These checkpoints, each once, if the caller may change all of them; their experiments locked in a transaction."""
+async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list[str]:
+    """These, each once, if the caller may change all of them; their experiments locked in a transaction."""
     if not uuids:
         raise InvalidInput("checkpointUuids is empty: name at least one checkpoint")
     if len(uuids) > _MAX_AT_ONCE:
         raise InvalidInput(f"at most {_MAX_AT_ONCE} checkpoints are taken at once")
-    views = await checkpoint_lists.get_all(conn, list(dict.fromkeys(uuids)))
-    for view in views:
-        caller.may_change(view.owner_id, f"checkpoint {view.uuid}")
-    for experiment_id in sorted({view.experiment_id for view in views if view.experiment_id is not None}):
+    owned = await checkpoint_lists.owners(conn, list(dict.fromkeys(uuids)))
+    for checkpoint in owned:
+        caller.may_change(checkpoint.owner_id, f"checkpoint {checkpoint.uuid}")
+    for experiment_id in sorted({each.experiment_id for each in owned if each.experiment_id is not None}):
         await experiments.lock(conn, experiment_id)
-    return views
+    return [checkpoint.uuid for checkpoint in owned]
 
 
 def _place(master: Master, view: CheckpointView, owner: FileOwner) -> CheckpointPlace:

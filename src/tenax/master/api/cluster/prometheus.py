@@ -30,9 +30,10 @@ _EXPORTER_PORTS = (8080, 9400)
 
 
 @routes.get("/debug/prom/metrics", "PrometheusMetrics", allow=Allow.USER, response_class=Response)
-async def metrics() -> Response:
+async def metrics(master: MasterDep) -> Response:
     """As ``/metrics``, under the path that Determined's users know."""
-    return Response(await anyio.to_thread.run_sync(counters.exposition), media_type=_TEXT)
+    made = await master.single_flight.share("metrics", lambda: master.readers.run(counters.exposition))
+    return Response(made, media_type=_TEXT)
 
 
 @routes.get("/prom/det-state-metrics", "PrometheusState", allow=Allow.USER, response_class=Response)

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
@@ -81,11 +80,11 @@ async def health(master: MasterDep) -> Response:
 
 
 @routes.get("/metrics", "Metrics", allow=Allow.PUBLIC, response_class=Response)
-async def metrics() -> Response:
+async def metrics(master: MasterDep) -> Response:
     """Counters of this process for Prometheus."""
-    return Response(
-        await anyio.to_thread.run_sync(counters.exposition), media_type="text/plain; version=0.0.4; charset=utf-8"
-    )
+    # Made once for all who ask meanwhile, in the threads that may be busy: nobody has to log in for it.
+    made = await master.single_flight.share("metrics", lambda: master.readers.run(counters.exposition))
+    return Response(made, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @routes.get("/api/v1/openapi.json", "OpenApi", allow=Allow.PUBLIC, response_model=Document)

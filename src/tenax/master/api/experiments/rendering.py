@@ -8,17 +8,13 @@ from tenax.config import may_name_secrets, written_secrets
 from tenax.jsonvalue import JsonObject, as_object
 from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
-from tenax.master.store.experiments.lists import ExperimentView
+from tenax.master.store.experiments.lists import ExperimentView, shown_reason
 from tenax.wire.message import Document
 
 
 def experiment_reason(view: ExperimentView) -> str:
     """Why it waits, or how it ended, and of one that failed the first cause."""
-    if view.wait_reason and view.shown_state == "QUEUED":
-        return view.wait_reason
-    if view.first_failure in (None, "", view.reason):
-        return view.reason
-    return f"{view.reason}: {view.first_failure}" if view.trials == 1 else f"{view.reason}; first: {view.first_failure}"
+    return shown_reason(view.shown_state, view.reason, view.wait_reason, view.first_failure, view.trials)
 
 
 def experiment_message(

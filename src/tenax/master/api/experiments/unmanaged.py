@@ -29,6 +29,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments import unmanaged
+from tenax.master.store.experiments.unmanaged import TimesElsewhere
 from tenax.master.store.workspaces import projects
 from tenax.master.submission.experiments import examine
 from tenax.master.submission.messages import CreateExperimentRequest
@@ -44,6 +45,8 @@ _REPORTS = {
     State.ERROR: TrialReport.ERROR,
 }
 _MAX_REASON = 500
+#: A year: what is older is dated as of then.
+_MAX_SECONDS = 366 * 24 * 3600.0
 _REASONS = {
     TrialReport.COMPLETED: "the script finished",
     TrialReport.ERROR: "the script failed",
@@ -139,6 +142,10 @@ async def patch_trial(
         await _check_own(conn, caller, trial_id)
         reason = body.reason[:_MAX_REASON] or _REASONS.get(report, "")
         await unmanaged.say(conn, trial_id, report, reason)
+        times = TimesElsewhere(
+            _seconds(body.began_seconds_ago), _seconds(body.ended_seconds_ago), _seconds(body.ran_seconds)
+        )
+        await unmanaged.date(conn, trial_id, times)
         return messages.CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
@@ -191,6 +198,10 @@ async def _check_own(conn: Connection, caller: Caller, trial_id: int) -> None:
     caller.may_change(trial.owner_id, f"trial {trial_id}")
     if not trial.unmanaged:
         raise InvalidInput(f"trial {trial_id} is run by this cluster, which knows by itself what becomes of it")
+
+
+def _seconds(reported: float | None) -> float | None:
+    return None if reported is None else min(reported, _MAX_SECONDS)
 
 
 def _posted(body: bytes) -> logs.Posted:

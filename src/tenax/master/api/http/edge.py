@@ -38,6 +38,8 @@ from tenax.master.observability import counters
 
 log = structlog.get_logger("tenax.http")
 
+#: Of what is counted whatever its method was.
+_ANY = "ANY"
 #: What the oldest scripts call, with bodies as they are sent to ``/api/v1``.
 _LEGACY = ("/login", "/logout", "/users")
 #: The largest body without a credential: to log in, to join.
@@ -160,12 +162,21 @@ class _Exchange:
             self._status = message["status"]
         await self._send(message)
 
+    def _counted_as(self) -> tuple[str, str]:
+        """Method and route. What a caller without a login was refused is one: nobody else makes series, which stay."""
+        route = self._scope.get("route")
+        if route is None:
+            return _ANY, "unmatched"
+        refused = self._status >= 400 and self._scope.get("state", {}).get("caller", NOBODY) is NOBODY
+        if (refused and allowed(route.endpoint) is not Allow.PUBLIC) or self._status == 405:
+            return _ANY, "refused"
+        return self._scope["method"], route.path
+
     def finish(self) -> None:
         if self._place is not None:
             self._place.leave()
         seconds = time.perf_counter() - self._began
-        route = getattr(self._scope.get("route"), "path", "unmatched")
-        method = self._scope["method"]
+        method, route = self._counted_as()
         counters.REQUESTS.labels(method, route, str(self._status)).inc()
         counters.REQUEST_SECONDS.labels(method, route).observe(seconds)
         log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))

@@ -18,7 +18,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.websockets import WebSocket
 
 from tenax.errors import (
     AlreadyExists,
@@ -153,10 +152,8 @@ def install(app: FastAPI) -> None:
     """Answer in this form whatever a handler raises."""
 
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
-        response = error_response(connection.url.path, error)
-        if isinstance(connection, WebSocket):
-            await connection.send_denial_response(response)
-        return response
+        # Sent by the framework, also where a websocket is refused: sent here, too, it would be an error.
+        return error_response(connection.url.path, error)
 
     async def answer_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

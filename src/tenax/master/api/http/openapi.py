@@ -6,6 +6,7 @@ body instead of FastAPI's 422, and who may call each route (``x-allow``).
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import cast
 
@@ -50,6 +51,14 @@ def encoded(app: FastAPI) -> bytes:
     if made is None:
         made = app.state.openapi_json = msgspec.json.encode(document(app))
     return cast(bytes, made)
+
+
+def digest(app: FastAPI) -> str:
+    """Names the contract: another one has another digest. The first time in a thread, as `encoded`."""
+    made = getattr(app.state, "openapi_digest", None)
+    if made is None:
+        made = app.state.openapi_digest = hashlib.sha256(encoded(app)).hexdigest()[:16]
+    return cast(str, made)
 
 
 def _write(app: FastAPI) -> JsonObject:

@@ -24,7 +24,7 @@ import uvicorn
 from tenax.config.master import ConnectionSettings
 from tenax.errors import UserError
 from tenax.master.access.client_address import counted_as
-from tenax.master.api.http.protocol import HEAD_S, BoundedHttp, relieve
+from tenax.master.api.http.protocol import HEAD_S, Bounded, BoundedHttp, relieve
 from tenax.master.observability import counters
 
 log = structlog.get_logger("tenax.http")
@@ -123,7 +123,7 @@ class Server(uvicorn.Server):
         # Ten ticks are a second.
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
-            connections = [each for each in self.server_state.connections if isinstance(each, BoundedHttp)]
+            connections = [each for each in self.server_state.connections if isinstance(each, Bounded)]
             for connection in connections:
                 connection.check_time(now)
             relieve(connections, now)

@@ -53,6 +53,8 @@ class FlatRun(Message):
     end_time: Timestamp | None = None
     #: Seconds.
     duration: int | None = None
+    #: Seconds in which it ran: without waiting for slots and images, and without pauses.
+    running_seconds: float = 0.0
     hyperparameters: Document = {}
     summary_metrics: Document | None = None
     searcher_metric_value: float | None = None

@@ -96,6 +96,7 @@ def _flat_run(view: RunView, caller: Caller, summary: JsonObject) -> FlatRun:
         start_time=view.created_at,
         end_time=view.ended_at,
         duration=int(view.age_s),
+        running_seconds=view.ran_s,
         hyperparameters=view.hparams,
         summary_metrics=summary,
         searcher_metric_value=metric if metric is not None and math.isfinite(metric) else None,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
+
+from pydantic import Field
 
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments.messages import State
@@ -197,6 +200,11 @@ class PatchTrialRequest(Message):
     state: State = State.UNSPECIFIED
     #: Why it ended, in words.
     reason: str = ""
+    #: When its script began and ended, in seconds before now: what ran before it was sent here has its own times.
+    began_seconds_ago: Annotated[float, Field(ge=0)] | None = None
+    ended_seconds_ago: Annotated[float, Field(ge=0)] | None = None
+    #: For how long all its runs together ran, in seconds, where that is less than from its begin to its end.
+    ran_seconds: Annotated[float, Field(ge=0)] | None = None
 
 
 class StartTrialRequest(Message):

@@ -108,6 +108,7 @@ async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
 async def disconnected(conn: Connection, agent_id: str, session: int, *, silent: bool = False) -> None:
     """Its connection has ended; ``silent``: because nothing came, not by itself."""
     await conn.execute(Q.disconnected, agent_id, session, silent)
+    await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
 
@@ -191,6 +192,7 @@ async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bo
     await conn.fetch(Q.hold, [agent_id])
     if await conn.fetchval(Q.set_slot, agent_id, slot_id, enabled, draining) is None:
         raise NotFound(f"slot {slot_id} of agent {agent_id!r} not found")
+    await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
     await notify(conn, "deadline", "")
 
@@ -237,5 +239,6 @@ async def remove(conn: Connection, agent_id: str) -> None:
         await conn.execute(Q.remove, agent_id)
     except ForeignKeyViolationError as error:
         raise Stale from error
+    await notify(conn, "agent", agent_id)
     for kind in ("scheduling", "deletion", "experiment"):
         await notify(conn, kind, "")

@@ -21,8 +21,9 @@ from tenax.master.store.queue import usage
 Q = load("allocations")
 _DATABASE = load("database")
 
-#: The id in a wake-up of the loop `scheduling` where slots are free again, and nothing else has changed.
-FREED = "freed"
+#: Begins the id in a wake-up of the loop `scheduling` where slots are free again, and nothing else has changed; whose
+#: they are follows.
+FREED = "freed-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ async def create(conn: Connection, allocation_id: str, members: Sequence[NewMemb
 async def gone(conn: Connection, container_ids: Sequence[str], agent_id: str) -> None:
     """Their agent says that nothing of them is left: their slots are free. Not of what has not ended."""
     if await conn.fetch(Q.gone, list(container_ids), agent_id):
-        await notify(conn, "scheduling", FREED)
+        await notify(conn, "scheduling", f"{FREED}{agent_id}")
 
 
 async def desired_state_changed(conn: Connection, agent_ids: Iterable[str]) -> None:

@@ -63,6 +63,15 @@ class CheckpointView:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnedCheckpoint:
+    """Whose a checkpoint is, and of which experiment; None: of none that is there."""
+
+    uuid: str
+    experiment_id: int | None
+    owner_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """One checkpoint, as lists by a metric are sorted."""
 
@@ -151,17 +160,28 @@ async def whole_uuid(conn: Connection, beginning: str) -> str:
 async def get_all(conn: Connection, chosen: list[str]) -> list[CheckpointView]:
     """These, in their order. Raises NotFound."""
     there = await views(conn, chosen)
-    if len(there) < len(chosen):
-        known = {view.uuid for view in there}
-        missing = next(uuid for uuid in chosen if uuid not in known)
-        raise NotFound(f"checkpoint {missing} not found")
+    _check_all_there(chosen, {view.uuid for view in there})
     return there
 
 
-async def needed_by(conn: Connection, uuid: str) -> int | None:
-    """A live trial that would resume from it, or that started from it; None: no trial does."""
-    trial: int | None = await conn.fetchval(Q.needed_by, uuid)
-    return trial
+async def owners(conn: Connection, chosen: list[str]) -> list[OwnedCheckpoint]:
+    """Whose these are, in their order; each is named once. Raises NotFound."""
+    there = {row["uuid"]: OwnedCheckpoint(**row) for row in await conn.fetch(Q.owners, chosen)}
+    _check_all_there(chosen, there)
+    return [there[uuid] for uuid in chosen]
+
+
+def _check_all_there(chosen: list[str], known: Collection[str]) -> None:
+    missing = next((uuid for uuid in chosen if uuid not in known), None)
+    if missing is not None:
+        short = f": give {_LEAST_BEGINNING} characters of its id, or more" if len(missing) < _LEAST_BEGINNING else ""
+        raise NotFound(f"checkpoint {missing} not found{short}")
+
+
+async def needed_by(conn: Connection, chosen: list[str]) -> tuple[str, int] | None:
+    """The first of these from which a live trial would resume, or from which it started, and that trial; None: none."""
+    row = await conn.fetchrow(Q.needed_by, chosen)
+    return None if row is None else (row["uuid"], row["trial_id"])
 
 
 _TRAINING, _VALIDATION = "training", "validation"

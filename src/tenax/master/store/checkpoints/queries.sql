@@ -381,18 +381,30 @@ where ($1::bigint is null or t.experiment_id = $1)
   and ($3::text[] is null or c.state = any($3))
   and ($4::text[] is null or c.uuid = any($4))
 
+-- name: owners
+-- Nothing else of them: thousands are acted upon at once.
+select c.uuid, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id
+from checkpoints c
+join tasks k on k.task_id = c.task_id
+join jobs j on j.job_id = k.job_id
+left join trials t on t.id = c.trial_id
+left join experiments e on e.id = t.experiment_id
+where c.uuid = any($1::text[]);
+
 -- name: needed_by
--- A live trial that may start from the checkpoint.
-select min(id) from (
-    select t.id
+-- The first of the checkpoints from which a live trial may start, and that trial.
+select n.uuid, n.trial_id from (
+    select c.uuid, t.id as trial_id
     from trials t join checkpoints c on c.trial_id = t.id
-    where c.uuid = $1 and t.state = 'ACTIVE' and c.state = 'COMPLETED' and not c.superseded
+    where c.uuid = any($1::text[]) and t.state = 'ACTIVE' and c.state = 'COMPLETED' and not c.superseded
       and not exists (
         select 1 from checkpoints o
         where o.trial_id = t.id and o.state = 'COMPLETED' and not o.superseded and not o.removal_requested and o.uuid <> c.uuid
           and (o.steps_completed, o.reported_at) > (c.steps_completed, c.reported_at))
     union all
-    select t.id from trials t where t.warm_start_checkpoint = $1 and t.state = 'ACTIVE') n (id);
+    select t.warm_start_checkpoint, t.id from trials t where t.warm_start_checkpoint = any($1::text[]) and t.state = 'ACTIVE') n
+order by n.uuid, n.trial_id
+limit 1;
 
 -- name: tail
 -- Before the blocks: what is packed meanwhile is read twice then, and never missed.

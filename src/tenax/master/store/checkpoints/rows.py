@@ -18,6 +18,7 @@ from asyncpg import Connection, ProgramLimitExceededError, Record
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.queries import existing, load, row_as
+from tenax.wire.spool_names import METADATA_FILE
 
 Q = load("checkpoints")
 
@@ -108,8 +109,8 @@ def _check_metadata(metadata: JsonObject) -> None:
 def _check_files(uuid: str, resources: dict[str, int]) -> None:
     if _are_too_many(resources):
         raise InvalidInput(
-            f"checkpoint {uuid} has {len(resources)} files, and at most {_MAX_FILES} are taken, in a list of at most "
-            f"{_MAX_FILES_BYTES} bytes: put many small ones into one archive"
+            f"checkpoint {uuid} has {_count(resources)} files and folders, and at most {_MAX_FILES} are taken, in a "
+            f"list of at most {_MAX_FILES_BYTES} bytes: put many small ones into one archive"
         )
 
 
@@ -123,14 +124,19 @@ def kept_files(resources: dict[str, int], known: Collection[str]) -> dict[str, i
         if name in kept:
             continue
         size += len(msgspec.json.encode({name: resources[name]})) - 1
-        if len(kept) == _MAX_FILES or size > _MAX_FILES_BYTES:
+        if (_count(kept) == _MAX_FILES and name != METADATA_FILE) or size > _MAX_FILES_BYTES:
             break
         kept[name] = resources[name]
     return kept
 
 
 def _are_too_many(resources: dict[str, int]) -> bool:
-    return len(resources) > _MAX_FILES or len(msgspec.json.encode(resources)) > _MAX_FILES_BYTES
+    return _count(resources) > _MAX_FILES or len(msgspec.json.encode(resources)) > _MAX_FILES_BYTES
+
+
+def _count(resources: dict[str, int]) -> int:
+    """Of what its task has saved; the file with the metadata was added to it."""
+    return len(resources) - (METADATA_FILE in resources)
 
 
 async def get(conn: Connection, uuid: str) -> CheckpointRow:

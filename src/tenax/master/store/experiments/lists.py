@@ -106,6 +106,15 @@ class ExperimentFilter:
     not_ids: tuple[int, ...] | None = None
 
 
+def shown_reason(shown_state: str, reason: str, wait_reason: str | None, first_failure: str | None, trials: int) -> str:
+    """What people see: why an experiment waits, or how it ended, and of one that failed the first cause."""
+    if wait_reason and shown_state == "QUEUED":
+        return wait_reason
+    if first_failure in (None, "", reason):
+        return reason
+    return f"{reason}: {first_failure}" if trials == 1 else f"{reason}; first: {first_failure}"
+
+
 async def count(conn: Connection, filters: ExperimentFilter) -> int:
     """How many match."""
     condition, parameters = _where(filters)

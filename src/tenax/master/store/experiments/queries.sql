@@ -48,6 +48,24 @@ case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else 
     from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
     where t.experiment_id = e.id and t.state = 'ACTIVE') end
 
+-- name: first_failure
+-- Of an experiment `e` that has failed: why the first of its trials did.
+case when e.state = 'ERROR' then (
+    select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end
+
+-- name: wait_reason
+-- Why an experiment `e` waits: the reason of what it asked for first, or that a trial cannot start.
+case when e.state = 'ACTIVE' then coalesce((
+    select q.reason
+    from trials t
+    join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
+    join allocation_waits q on q.allocation_id = a.allocation_id
+    where t.experiment_id = e.id and t.state = 'ACTIVE' and q.reason is not null
+    order by a.requested_at, a.allocation_id limit 1), (
+    select {{trials.cannot_start}}
+    from trials t
+    where t.experiment_id = e.id and t.state = 'ACTIVE' and t.setbacks > 0 order by t.id limit 1)) end
+
 -- name: views
 -- In two parts, each planned for itself: one join of all these tables takes longer to plan than to make.
 with page as materialized (
@@ -55,7 +73,9 @@ with page as materialized (
            e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, d.labels, d.original_config,
            d.config::text as config_text, d.context_hash,
            pr.progress, y.trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool,
-           case when e.unmanaged then extract(epoch from coalesce(e.ended_at, now()) - e.created_at)
+           case when e.unmanaged then least(
+                    extract(epoch from coalesce(e.ended_at, now()) - e.created_at),
+                    (select sum({{trials.ran_s}}) from trials t where t.experiment_id = e.id))
                 else y.ran_s + coalesce(extract(epoch from now() - y.running_since), 0) end::float8 as ran_s
     from experiments e
     join experiment_documents d on d.experiment_id = e.id
@@ -71,19 +91,7 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
        e.name, e.description, e.notes, e.labels, e.original_config, e.config_text, e.pool,
        coalesce((select x.size_bytes from contexts x where x.hash = e.context_hash), 0) as code_bytes,
        e.progress, e.trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric, e.ran_s,
-       case when e.state = 'ERROR' then (
-           select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
-       {{shown_state}} as shown_state,
-       case when e.state = 'ACTIVE' then coalesce((
-           select q.reason
-           from trials t
-           join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
-           join allocation_waits q on q.allocation_id = a.allocation_id
-           where t.experiment_id = e.id and t.state = 'ACTIVE' and q.reason is not null
-           order by a.requested_at, a.allocation_id limit 1), (
-           select {{trials.cannot_start}}
-           from trials t
-           where t.experiment_id = e.id and t.state = 'ACTIVE' and t.setbacks > 0 order by t.id limit 1)) end as wait_reason,
+       {{first_failure}} as first_failure, {{shown_state}} as shown_state, {{wait_reason}} as wait_reason,
        case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
 from page e
 join users u on u.id = e.owner_id
@@ -412,7 +420,28 @@ update trials set run_id = run_id + 1, version = version + 1 where id = $1 retur
 update trials set hparams = $3, version = version + 1 where id = $1 and run_id = $2 and hparams is distinct from $3;
 
 -- name: note_begin
-update unmanaged_trials set begun_at = now(), begun_by = $2 where trial_id = $1;
+-- For how long it ran is said again at its end.
+update unmanaged_trials set begun_at = now(), begun_by = $2, ran_s = null where trial_id = $1;
+
+-- name: date_trial
+-- It began $2 and ended $3 seconds ago; never later than is known here.
+update trials
+set created_at = least(created_at, now() - make_interval(secs => $2)),
+    ended_at = case when ended_at is not null then greatest(
+        least(ended_at, now() - make_interval(secs => $3)), least(created_at, now() - make_interval(secs => $2))) end,
+    version = version + 1
+where id = $1
+returning experiment_id;
+
+-- name: date_experiment
+update experiments e
+set created_at = least(e.created_at, of.began), started_at = least(e.started_at, of.began),
+    ended_at = case when e.ended_at is not null then of.ended end, version = version + 1
+from (select min(created_at) as began, max(ended_at) as ended from trials where experiment_id = $1) of
+where e.id = $1;
+
+-- name: note_ran
+update unmanaged_trials set ran_s = coalesce($2, ran_s) where trial_id = $1;
 
 -- name: begun_before
 -- Whether $2 began the newest run in the last $3 seconds, and nothing was reported of it.

@@ -65,6 +65,15 @@ class SilentTrial:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class TimesElsewhere:
+    """When a trial was trained, as its script says, in seconds before now, and for how long; None: not said."""
+
+    began_ago_s: float | None = None
+    ended_ago_s: float | None = None
+    ran_s: float | None = None
+
+
 async def find_experiment(conn: Connection, external_id: str) -> int | None:
     """The experiment of that name; holds the name until the transaction ends. Raises InvalidInput."""
     check_name(external_id, "externalExperimentId")
@@ -187,6 +196,14 @@ async def say(
         await conn.execute(Q.set_task, now.task_id)
         await notify(conn, "logs", now.task_id)
         await _settle(conn, experiment_id, reason)
+
+
+async def date(conn: Connection, trial_id: int, times: TimesElsewhere) -> None:
+    """Give a trial the times that its script says, and its experiment those of its trials; after `say`."""
+    if times != TimesElsewhere():
+        experiment_id = await conn.fetchval(Q.date_trial, trial_id, times.began_ago_s, times.ended_ago_s)
+        await conn.execute(Q.date_experiment, experiment_id)
+        await conn.execute(Q.note_ran, trial_id, times.ran_s)
 
 
 async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:

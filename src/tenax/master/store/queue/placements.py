@@ -112,6 +112,8 @@ async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> 
     placed = [allocation_id for allocation_id in written if allocation_id not in reasons]
     if placed:
         await conn.execute(Q.drop_wait, placed)
+    if changed or placed:
+        await notify(conn, "queue", "")
 
 
 def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int]) -> dict[str, list[PoolAgent]]:

@@ -41,6 +41,8 @@ class RunView:
     ended_at: datetime | None
     #: Seconds since it was made, until its end.
     age_s: float
+    #: Seconds in which it ran, without waiting.
+    ran_s: float
     #: ``KEY-n``.
     local_id: str | None
     project_id: int

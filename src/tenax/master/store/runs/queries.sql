@@ -65,7 +65,7 @@ order by e.id, t.id;
 -- name: views
 select {{trials.shown_state}} as state,
        t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
-       extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8 as age_s,
+       extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8 as age_s, {{trials.ran_s}} as ran_s,
        p.key || '-' || n.local_id as local_id,
        e.project_id, p.name as project_name, p.workspace_id, w.name as workspace_name, e.owner_id,
        p.archived or w.archived as parent_archived, e.parent_id, e.unmanaged, pr.progress as experiment_progress,

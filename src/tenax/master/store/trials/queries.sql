@@ -123,17 +123,29 @@ case when t.state <> 'ACTIVE' then t.state
 case when t.state = 'ACTIVE' and t.setbacks > 1
      then format('it cannot start: %s (tried %s times so far, and again within a minute)', t.reason, t.setbacks) end
 
+-- name: ran_s
+-- Seconds in which a trial `t` of an experiment `e` ran: without waiting for slots and images, and without pauses.
+case when e.unmanaged then coalesce(
+         (select u.ran_s from unmanaged_trials u where u.trial_id = t.id),
+         extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8)
+     else (select coalesce(sum(extract(epoch from coalesce(c.ended_at, now()) - c.started_at)), 0)::float8
+           from tasks k join allocations a on a.task_id = k.task_id
+           join containers c on c.allocation_id = a.allocation_id and c.rank = 0
+           where k.trial_id = t.id and c.started_at is not null) end
+
+-- name: total_batches
+-- How far a trial `t` is, by what it has reported of its training.
+coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
+              and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0)
+
 -- name: views
 select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reason, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
        t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
        e.config_metric, e.smaller_is_better,
-       coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
-                     and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0) as total_batches,
+       {{total_batches}} as total_batches,
        m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
-       ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
-       case when e.unmanaged then extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8
-            else ran.seconds end as ran_s,
+       ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s, {{ran_s}} as ran_s,
        a.state as attempt_state, case
            when a.state = 'TERMINATING' then nullif(a.exit_reason, '')
            when a.state is not null then q.reason
@@ -162,11 +174,6 @@ cross join lateral (
 cross join lateral (
     select coalesce(sum(extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at)), 0)::float8 as seconds
     from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
-cross join lateral (
-    select coalesce(sum(extract(epoch from coalesce(c.ended_at, now()) - c.started_at)), 0)::float8 as seconds
-    from tasks k join allocations a on a.task_id = k.task_id
-    join containers c on c.allocation_id = a.allocation_id and c.rank = 0
-    where k.trial_id = t.id and c.started_at is not null) ran
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED' and t.state = 'ACTIVE'
 left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 left join lateral (
