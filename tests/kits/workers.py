@@ -27,7 +27,7 @@ _REMEMBERED = "tenax/seconds"
 #: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
 _GUESSES = {
     "tests/compat": 300.0,
-    "tests/web": 60.0,
+    "tests/web": 450.0,
     "tests/test_checks.py": 60.0,
     "tests/e2e": 30.0,
     "tests/docs/test_typed": 80.0,
