@@ -1,4 +1,4 @@
-/** How values are written: numbers with four significant digits, times relative, output without what draws it. */
+/** How values are written: numbers with four significant digits, times relative. */
 
 /** `0.1234`, `1.235e-7`, `12.35 k`; the full value belongs into the title. */
 export function number(value: number | null | undefined): string {
@@ -60,13 +60,4 @@ export function clock(then: string): string {
 export function percent(share: number): string {
   const whole = Math.round(share * 100);
   return `${whole >= 100 && share < 1 ? 99 : Math.min(100, Math.max(0, whole))} %`;
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-
-/** A line as a terminal would leave it: without escapes, and after the last return to its beginning. */
-export function written(line: string): string {
-  const plain = line.replace(ESCAPES, "").replace(/[\r\n]+$/, "");
-  return plain.slice(plain.lastIndexOf("\r") + 1);
 }

@@ -8,8 +8,9 @@ import { Output as OutputView } from "../output/Output";
 import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
+import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
-import { logTailQuery, type Summaries, seriesQuery, summariesQuery, TAIL, trialQuery } from "../services/trials";
+import { type Summaries, seriesQuery, summariesQuery, trialQuery } from "../services/trials";
 import { Button } from "../ui/Button";
 import { Chart } from "../ui/Chart";
 import { Facts } from "../ui/Facts";
@@ -166,25 +167,26 @@ export function TrialOverview({ trialId }: { trialId: number }) {
           </Link>
         }
       >
-        <Output trial={trial} lines={TAIL} className="h-60" />
+        <Tail trial={trial} />
       </Section>
     </>
   );
 }
 
-function Output({ trial, lines, className }: { trial: Trial; lines: number; className: string }) {
+function Tail({ trial }: { trial: Trial }) {
   const settled = () => hasEnded(trial.state);
-  const tail = useLive(logTailQuery(trial.id, lines), settled);
+  const tail = useLive(tailQuery(trial.id), settled);
+  const lines = useMemo(() => [...(tail.data?.lines ?? []), ...(tail.data?.unfinished ?? [])], [tail.data]);
   if (tail.error && !tail.data) return <Problem error={tail.error} retry={() => void tail.refetch()} />;
   if (!tail.data) return <Loading what="output" />;
-  if (tail.data.length === 0) {
+  if (lines.length === 0) {
     return (
       <Empty title="It has written nothing yet" command={`tenax trial logs -f ${trial.id}`}>
         What it writes appears here, and at the command line:
       </Empty>
     );
   }
-  return <Log lines={tail.data} label={`Output of trial ${trial.id}`} className={className} />;
+  return <Log lines={lines} label={`Output of trial ${trial.id}`} className="h-60" />;
 }
 
 interface Metric {

@@ -1,14 +1,12 @@
-/** Trials: one of them, what it has reported, and what it has written. */
+/** Trials: one of them, and what it has reported. */
 
-import { answered, api, MASTER, request } from "./client";
+import { answered, api } from "./client";
 import type { Trial } from "./experiments";
 import { query } from "./live";
 import { newsOf, newsOfSeries, newsOfTrial } from "./stream/news";
 
 /** Points of a chart: more than that no screen shows. */
 const POINTS = 1200;
-/** Lines of a tail. */
-export const TAIL = 400;
 /** Curves of one trial are a dozen requests. */
 const METRICS_MS = 2000;
 
@@ -81,57 +79,6 @@ export function seriesQuery(id: number, group: string, metric: string) {
     news: (change, series) => newsOfSeries([id], group, series.steps.at(-1) ?? -1, change),
     everyMs: METRICS_MS,
   });
-}
-
-/** One line of output. */
-export interface LogLine {
-  id: string;
-  timestamp: string;
-  text: string;
-  level: string;
-  rank: number | null;
-}
-
-interface SentLine {
-  id: string;
-  timestamp: string;
-  log: string;
-  level: string;
-  rankId?: number;
-}
-
-/** The newest lines, oldest first. */
-export function logTailQuery(id: number, limit = TAIL) {
-  return query({
-    queryKey: ["log", id, limit],
-    queryFn: async ({ signal }): Promise<LogLine[]> => {
-      // A stream of lines, one JSON each: outside of what OpenAPI describes.
-      const url = new URL(`api/v1/trials/${id}/logs`, MASTER);
-      url.search = new URLSearchParams({ limit: String(limit), orderBy: "ORDER_BY_DESC" }).toString();
-      const text = await (await request(url, { signal })).text();
-      return linesOf(text).reverse();
-    },
-    topics: [`trials/${id}`],
-    news: (change) => (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
-  });
-}
-
-/** The lines of an answer. Raises an error for one that broke off. */
-export function linesOf(text: string): LogLine[] {
-  return text
-    .split("\n")
-    .filter((part) => part !== "")
-    .map((part) => {
-      const { result: sent, error } = JSON.parse(part) as { result: SentLine; error?: { message: string } };
-      if (error) throw new Error(error.message);
-      return {
-        id: sent.id,
-        timestamp: sent.timestamp,
-        text: sent.log,
-        level: sent.level.replace("LOG_LEVEL_", "").toLowerCase(),
-        rank: sent.rankId ?? null,
-      };
-    });
 }
 
 /** A metric of several trials, for one chart. */
