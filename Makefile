@@ -47,8 +47,8 @@ pictures: env web
 	@mkdir -p pictures
 	TENAX_PICTURES=$(CURDIR)/pictures $(BIN)/python -m pytest -q tests/web/test_every_route.py -k everyone
 
-# How many tests run at once (tests/kits/workers.py divides them): as many as there are processors, from 2 to 8.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
+# How many tests run at once (tests/kits/workers.py divides them): half as many more than processors, since many wait, to 8.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(3 * (os.cpu_count() or 2) // 2, 3), 8))')
 
 test: env compat-env web
 	$(BIN)/python tests/setup/system.py
