@@ -29,7 +29,7 @@ $(COMPAT_READY): tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
 # The web page, into src/tenax/_webui; what was built of the same sources is kept. It needs no environment: node is the
-# system's, or comes from PyPI. Development with changes as they are saved: TENAX_MASTER=URL npm --prefix webui run dev
+# system's, or comes from PyPI. With changes as they are saved: tenax dev
 web:
 	@$(PYTHON) webui/build.py
 
