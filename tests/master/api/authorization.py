@@ -162,6 +162,7 @@ POLICIES: dict[str, Allow] = {
     "ReportTrialSearcherEarlyExit": Allow.REPORTER,
     "GetTrialWorkloads": Allow.USER,
     "CompareTrials": Allow.USER,
+    "GetSeriesOfTrials": Allow.USER,
     "GetTrialProfilerAvailableSeries": Allow.USER,
     "GetTrialProfilerMetrics": Allow.USER,
     # Runs.
@@ -180,6 +181,8 @@ POLICIES: dict[str, Allow] = {
     "GetProjectNumericMetricsRange": Allow.USER,
     # Searches.
     "GetSearch": Allow.USER,
+    "GetSearchTrials": Allow.USER,
+    "GetHyperparameterImportance": Allow.USER,
     # Checkpoints.
     "ReportCheckpoint": Allow.REPORTER,
     "PatchCheckpoints": Allow.USER,

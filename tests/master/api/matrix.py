@@ -180,6 +180,8 @@ EXPERIMENTS: dict[str, Row] = {
     "GetExperimentTrials": Row(_ALL),
     "GetBestSearcherValidationMetric": Row(_ALL, status=404),
     "GetSearch": Row(_ALL),
+    "GetSearchTrials": Row(_ALL),
+    "GetHyperparameterImportance": Row(_ALL),
     # Streams that end with their experiment.
     "MetricBatches": Row(_ALL, query="group=training&metricName=loss", at={"experiment_id": "ended"}),
     "ExpMetricNames": Row(_ALL, query="ids=$ended"),
@@ -220,6 +222,7 @@ EXPERIMENTS: dict[str, Row] = {
 TRIALS: dict[str, Row] = {
     "GetTrial": Row(_ALL),
     "KillTrial": Row(_OWNERS),
+    "GetSeriesOfTrials": Row(_ALL, query="trialIds=1&metric=loss"),
     "CompareTrials": Row(_ALL, query="trialIds=1&metricNames=loss&group=training"),
     "CreateTrial": Row(_OWNERS, {"experimentId": "$unmanaged", "hparams": {}, "unmanaged": True}),
     "PutTrial": Row(

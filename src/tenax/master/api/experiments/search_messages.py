@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.api.experiments.messages import Experiment
+from tenax.master.api.experiments.messages import Experiment, State
 from tenax.master.api.trials.messages import Trial
 from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
 
@@ -24,6 +24,12 @@ class Rung(Message):
     units: Int64
     #: Trials that have entered it.
     count: int
+    #: Of those whose last rung it is: stopped there by the search, ended (there, or at the top), training on from it.
+    stopped: int
+    ended: int
+    running: int
+    #: Trials that this bracket is to have.
+    max_trials: int
     best_request_id: str | None = None
     best_metric: float | None = None
 
@@ -51,6 +57,47 @@ class GetSearchResponse(Message):
     journal: list[JournalEntry]
     #: Of the journal.
     pagination: Pagination
+
+
+class SearchedTrial(Message):
+    """What a trial tried, and what came of it."""
+
+    id: int
+    state: State
+    #: By their paths with dots, as lists of runs filter by them.
+    hparams: Document
+    #: The best validation; null: none yet, or none that is a finite number.
+    metric: float | None = None
+
+
+class GetSearchTrialsResponse(Message):
+    """The trials of a search, the best first; those without a metric come last."""
+
+    metric: str
+    smaller_is_better: bool
+    #: How many trials there are; as many as ``limit`` are here.
+    total: int
+    trials: list[SearchedTrial]
+
+
+class HyperparameterImportance(Message):
+    """How much a hyperparameter decides."""
+
+    name: str
+    #: Its share of all: 0 to 1.
+    importance: float
+    #: Rank correlation with the metric, -1 to 1; null where its values are no numbers.
+    correlation: float | None = None
+
+
+class GetImportanceResponse(Message):
+    """What decided, the most important first; the shares sum to 1. Empty: it cannot be said."""
+
+    metric: str
+    #: From how many trials it was computed, and from how many at least it is.
+    trials: int
+    min_trials: int
+    hyperparameters: list[HyperparameterImportance]
 
 
 class SearchExperimentsRequest(Message):

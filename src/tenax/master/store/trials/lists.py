@@ -68,6 +68,18 @@ class TrialView:
     log_policy: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a trial tried and what came of it."""
+
+    id: int
+    shown_state: str
+    #: By path, as lists of runs filter by them: numbers, truths, texts.
+    hparams: JsonObject
+    #: Of its best validation; None: none that is finite.
+    metric: float | None
+
+
 _CHECKPOINTS = (
     "(select coalesce(sum(c.size_bytes), 0) from checkpoints c"
     " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
@@ -135,6 +147,11 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
     if not matches:
         raise NotFound(f"trial {trial_id} not found")
     return matches[0]
+
+
+async def outcomes(conn: Connection, experiment_id: int, most: int) -> list[Outcome]:
+    """Of at most so many trials of an experiment, the best first; those without a metric come last."""
+    return [Outcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most)]
 
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:

@@ -195,6 +195,28 @@ join experiments e on e.id = t.experiment_id
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1
 
+-- name: outcomes
+-- What trials of an experiment tried and what came of it, the best first; those without a finite metric come last.
+-- The metric of a few is known before the hyperparameters of any are read.
+with chosen as (
+    select t.id, {{shown_state}} as shown_state,
+           nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity') as metric, y.smaller_is_better
+    from trials t
+    join experiments e on e.id = t.experiment_id
+    join experiment_tallies y on y.experiment_id = t.experiment_id
+    left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    left join trial_telemetry m on m.trial_id = t.id
+    where t.experiment_id = $1
+    order by metric is null, tenax_rank(m.best_metric, y.smaller_is_better), t.id
+    limit $2)
+select c.id, c.shown_state, c.metric, coalesce(h.hparams, '{}'::jsonb) as hparams
+from chosen c
+left join lateral (
+    select jsonb_object_agg(
+               r.key, coalesce(to_jsonb(r.number_value), to_jsonb(r.boolean_value), to_jsonb(r.text_value))) as hparams
+    from run_hparams r where r.trial_id = c.id) h on true
+order by c.metric is null, tenax_rank(c.metric, c.smaller_is_better), c.id;
+
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;
 
