@@ -151,6 +151,34 @@ const trialRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/trial"), "TrialPage"),
 });
 
+/** What of a comparison stands in the address: trials and hidden ones as numbers with commas. */
+export interface CompareSearch {
+  trials?: string;
+  hide?: string;
+  tab?: "diff";
+  all?: boolean;
+  q?: string;
+  x?: "time";
+  log?: boolean;
+  smooth?: number;
+}
+
+const compareRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/compare",
+  validateSearch: (search: Search): CompareSearch => ({
+    trials: text(search.trials),
+    hide: text(search.hide),
+    tab: search.tab === "diff" ? "diff" : undefined,
+    all: search.all === true || undefined,
+    q: text(search.q),
+    x: search.x === "time" ? "time" : undefined,
+    log: search.log === true || undefined,
+    smooth: typeof search.smooth === "number" && search.smooth > 0 && search.smooth < 1 ? search.smooth : undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/compare"), "ComparePage"),
+});
+
 const queueRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/queue",
@@ -186,6 +214,7 @@ export const router = createRouter({
       projectRoute,
       experimentRoute,
       trialRoute,
+      compareRoute,
       queueRoute,
       clusterRoute,
     ]),

@@ -29,7 +29,12 @@ test("a trial keeps its look, whatever else is shown", () => {
   const alike = looksOf([7, 57, 107], "light");
   expect(new Set([...alike.values()].map((look) => JSON.stringify(look))).size).toBe(3);
   expect(alike.get(7)).toEqual(alone);
-  expect(looksOf(Array.from({ length: 80 }, (_, n) => n), "light").size).toBe(80);
+  expect(
+    looksOf(
+      Array.from({ length: 80 }, (_, n) => n),
+      "light",
+    ).size,
+  ).toBe(80);
 });
 
 test("the nearest place of rising numbers", () => {

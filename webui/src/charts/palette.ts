@@ -40,7 +40,16 @@ export function faint(colour: string, strength = 0x48): string {
 
 /** From bad to good: what a line of parallel coordinates or a cell is filled with; `share` from 0 to 1. */
 export function heat(share: number, shade: Shade): string {
-  const [from, to] = shade === "light" ? [[196, 60, 0], [0, 103, 163]] : [[255, 138, 92], [91, 176, 240]];
+  const [from, to] =
+    shade === "light"
+      ? [
+          [196, 60, 0],
+          [0, 103, 163],
+        ]
+      : [
+          [255, 138, 92],
+          [91, 176, 240],
+        ];
   const bounded = Math.min(1, Math.max(0, share));
   const mixed = [0, 1, 2].map((part) =>
     Math.round((from?.[part] ?? 0) + bounded * ((to?.[part] ?? 0) - (from?.[part] ?? 0))),

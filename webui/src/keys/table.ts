@@ -39,6 +39,7 @@ export const KEYS = {
   hold: key("On what is shown or selected", "Pause or resume", "p"),
   edit: key("On what is shown or selected", "Edit", "e"),
   move: key("On what is shown or selected", "Move to a project", "m"),
+  compare: key("On what is shown or selected", "Compare the selected trials, or the best ones of the experiments", "c"),
   archive: key("On what is shown or selected", "Archive or unarchive", "a"),
   continue: key("On what is shown or selected", "Continue one that has ended", "Shift+C"),
   cancel: key("On what is shown or selected", "Stop: trials save a checkpoint first", "Shift+S"),

@@ -101,7 +101,13 @@ export function brushedFilter(id: number, brushes: Brushes): string {
     if ("among" in brush) {
       const any = brush.among.map((text) => {
         const truth = text === "true" || text === "false";
-        return condition(column, location, truth ? "COLUMN_TYPE_UNSPECIFIED" : "COLUMN_TYPE_TEXT", "=", truth ? text === "true" : text);
+        return condition(
+          column,
+          location,
+          truth ? "COLUMN_TYPE_UNSPECIFIED" : "COLUMN_TYPE_TEXT",
+          "=",
+          truth ? text === "true" : text,
+        );
       });
       children.push({ kind: "group", conjunction: "or", children: any });
     } else {

@@ -10,6 +10,7 @@ import { type KeyboardEvent, memo, type ReactNode, useCallback, useEffect, useId
 import { count } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, meaning, spelled } from "../keys/table";
+import { returned, rowToReturnTo, stand } from "./returning";
 
 const ROW_PX = 32;
 const HEADER_PX = 30;
@@ -64,7 +65,7 @@ interface GridProps<R> {
 export function Grid<R>(props: GridProps<R>) {
   const { columns, onView, rowAt, onOpen, selecting } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState(0);
+  const [active, setActive] = useState(() => rowToReturnTo() ?? 0);
   const id = useId();
   const total = Math.min(props.total, MAX_ROWS);
   const rows = useVirtualizer({
@@ -79,6 +80,14 @@ export function Grid<R>(props: GridProps<R>) {
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? 0;
   useEffect(() => onView(first, last), [onView, first, last]);
+  useEffect(() => stand(active), [active]);
+  useEffect(() => {
+    const row = rowToReturnTo();
+    if (row === undefined) return;
+    returned();
+    rows.scrollToIndex(row, { align: "auto" });
+    scroller.current?.focus();
+  }, [rows]);
 
   const move = useCallback(
     (to: number) => {
