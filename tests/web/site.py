@@ -28,6 +28,7 @@ from tests.kits.api import Api, answering, settings_in
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed
 from tests.kits.telemetry import ASHA, Book
+from tests.web import searched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -67,6 +68,9 @@ class Site:
     trial: int = 0
     #: One that failed, by an exception in its third line.
     failed_trial: int = 0
+    #: A search of many trials, and these, in order of creation.
+    sweep: int = 0
+    swept: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     directory: Path = Path()
 
@@ -210,6 +214,7 @@ async def _tell(api: Api, site: Site) -> None:
     lines.append(OutputLine(1_795_000_001_000_000, HOSTILE_LINE))
     await api.master.intake.logs.posted(task, lines, [Origin("", "", "a1", "task", "stdout")])
     await _fail(api, book, site)
+    site.sweep, site.swept = await searched.make(api, book)
 
 
 async def _fail(api: Api, book: Book, site: Site) -> None:

@@ -151,10 +151,18 @@ const trialRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/trial"), "TrialPage"),
 });
 
-/** What of a comparison stands in the address: trials and hidden ones as numbers with commas. */
+/** Numbers with commas; a single one is a number, as addresses are read. */
+export type Numbers = string | number;
+
+export function numbers(value: unknown): Numbers | undefined {
+  const written = text(value);
+  return written !== undefined && /^\d{1,15}$/.test(written) ? Number(written) : written;
+}
+
+/** What of a comparison stands in the address. */
 export interface CompareSearch {
-  trials?: string;
-  hide?: string;
+  trials?: Numbers;
+  hide?: Numbers;
   tab?: "diff";
   all?: boolean;
   q?: string;
@@ -167,8 +175,8 @@ const compareRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/compare",
   validateSearch: (search: Search): CompareSearch => ({
-    trials: text(search.trials),
-    hide: text(search.hide),
+    trials: numbers(search.trials),
+    hide: numbers(search.hide),
     tab: search.tab === "diff" ? "diff" : undefined,
     all: search.all === true || undefined,
     q: text(search.q),

@@ -33,10 +33,11 @@ export function Figure({ title, summary, table, aside, children }: FigureProps) 
         <button
           type="button"
           aria-pressed={asTable}
+          aria-label={`View as table: ${title}`}
           className="min-h-6 rounded-md px-1.5 text-dim text-sm hover:bg-hover hover:text-text"
           onClick={() => setAsTable(!asTable)}
         >
-          View as table<span className="sr-only">: {title}</span>
+          View as table
         </button>
         <span id={`${id}-summary`} className="sr-only">
           {summary}

@@ -9,7 +9,7 @@ import { Diff } from "../compare/Diff";
 import { Legend } from "../compare/Legend";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
-import type { CompareSearch } from "../router";
+import type { CompareSearch, Numbers } from "../router";
 import {
   type ComparedTrial,
   comparedQuery,
@@ -28,8 +28,8 @@ import { SearchField } from "../ui/SearchField";
 const route = getRouteApi("/shell/compare");
 
 /** Numbers of trials as they stand in an address. */
-export function idsOf(text: string | undefined): number[] {
-  const ids = (text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part));
+export function idsOf(text: Numbers | undefined): number[] {
+  const ids = String(text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part));
   return [...new Set(ids.map(Number))];
 }
 
