@@ -139,7 +139,7 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
             summary = messages.JobSummary(
                 state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED, jobs_ahead=ahead
             )
-    message = experiment_message(view, caller, trials)
+    message = await master.readers.run(experiment_message, view, caller, trials)
     return messages.GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)
 
 
@@ -160,7 +160,7 @@ async def patch_experiment(
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
         await experiment_edits.edit(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
-    return messages.PatchExperimentResponse(experiment=experiment_message(view, caller))
+    return messages.PatchExperimentResponse(experiment=await master.readers.run(experiment_message, view, caller))
 
 
 def _edit(body: messages.PatchExperiment) -> ExperimentEdit:

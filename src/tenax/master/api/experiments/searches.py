@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import Query
 
 from tenax.config import stored_experiment
@@ -48,7 +47,7 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
         page, pagination = window.of(len(entries))
         shown = await experiment_lists.journal(conn, experiment_id, page)
     journal = [JournalEntry(seq=seq, at=at, entry=entry) for seq, at, entry in shown]
-    return await anyio.to_thread.run_sync(_summed, experiment, entries, journal, pagination)
+    return await master.readers.run(_summed, experiment, entries, journal, pagination)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/search/trials", "GetSearchTrials", allow=Allow.USER)

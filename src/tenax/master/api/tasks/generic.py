@@ -45,7 +45,7 @@ async def create_generic_task(
 ) -> CreateGenericTaskResponse:
     """Create a task, perhaps as the child or as the fork of another one."""
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
-    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source, upload)
+    launch = await examine_generic(master.db, master.settings, master.examiners, caller.person.id, body, source, upload)
     new = launch.new
     async with master.db.transaction() as conn:
         # Neither where it is filed nor what it comes from goes, or closes, before it is there.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import anyio.to_thread
 from asyncpg import Connection
 from fastapi import Body, Query
 
@@ -68,7 +67,7 @@ async def post_template(
 ) -> TemplateResponse:
     """Make one."""
     _check_name(template_name)
-    config = await _checked(body.config)
+    config = await _checked(master, body.config)
     async with master.db.transaction() as conn:
         await _create(conn, caller, template_name, body, config)
         made = await templates.get(conn, template_name)
@@ -81,7 +80,7 @@ async def put_template(
 ) -> TemplateResponse:
     """Make it, or replace the configuration of the one there is; that stays in its workspace."""
     _check_name(template_name)
-    config = await _checked(body.config)
+    config = await _checked(master, body.config)
     async with master.db.transaction() as conn:
         existing = await templates.lock_if_there(conn, template_name)
         if existing is None:
@@ -114,7 +113,7 @@ async def patch_config(
     master: MasterDep, caller: CallerDep, template_name: str, body: Annotated[Document, Body()]
 ) -> TemplateResponse:
     """Replace its configuration with the body."""
-    config = await _checked(body)
+    config = await _checked(master, body)
     async with master.db.transaction() as conn:
         template = await templates.lock(conn, template_name)
         caller.may_change(template.owner_id, f"template {template_name!r}")
@@ -148,9 +147,9 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"the name of a template has at most {MAX_NAME} characters, and this has {len(name)}")
 
 
-async def _checked(config: JsonObject) -> JsonObject:
+async def _checked(master: MasterDep, config: JsonObject) -> JsonObject:
     check_sizes(config=config)
-    await anyio.to_thread.run_sync(check_template, config)
+    await master.examiners.run(check_template, config)
     return config
 
 
