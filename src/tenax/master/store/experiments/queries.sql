@@ -525,8 +525,11 @@ update experiment_progress set progress = 0, settled = null, share = null where 
 
 -- name: progress_due
 -- Running experiments, of these or of all, whose trials tell, or of which nobody knows where they stand.
-select e.id as experiment_id, e.unmanaged, p.settled is null as unknown
-from experiments e join experiment_progress p on p.experiment_id = e.id
+select e.id as experiment_id, e.unmanaged, p.settled is null as unknown,
+       jsonb_typeof(d.config #> '{searcher,max_length}') in ('number', 'object') as counted
+from experiments e
+join experiment_progress p on p.experiment_id = e.id
+join experiment_documents d on d.experiment_id = e.id
 where e.ended_at is null and e.state in ('ACTIVE', 'PAUSED') and (p.settled is null or p.share > 0)
   and ($1::bigint[] is null or e.id = any($1::bigint[]))
 order by e.id;
