@@ -24,6 +24,7 @@ from tenax.master.api.cluster import routes as cluster
 from tenax.master.api.events import routes as events
 from tenax.master.api.experiments import actions as experiment_actions
 from tenax.master.api.experiments import files as experiment_files
+from tenax.master.api.experiments import queries as experiment_queries
 from tenax.master.api.experiments import routes as experiments
 from tenax.master.api.experiments import searches, submissions, unmanaged
 from tenax.master.api.http import errors
@@ -76,6 +77,7 @@ ROUTES: tuple[Routes, ...] = (
     experiment_files.routes,
     experiment_metrics.routes,
     experiments.routes,
+    experiment_queries.routes,
     garbage.routes,
     generic_tasks.routes,
     groups.routes,

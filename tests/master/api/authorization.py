@@ -78,6 +78,7 @@ POLICIES: dict[str, Allow] = {
     "PreviewHPSearch": Allow.USER,
     "ContinueExperiment": Allow.USER,
     "SearchExperiments": Allow.USER,
+    "CheckExperimentsQuery": Allow.USER,
     "GetExperimentValidationHistory": Allow.USER,
     "ExpMetricNames": Allow.USER,
     "MetricBatches": Allow.USER,

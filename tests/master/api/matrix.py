@@ -175,6 +175,7 @@ EXPERIMENTS: dict[str, Row] = {
     "DownloadModelDefFile": Row(_ALL, query="path=train.py"),
     "GetExperiments": Row(_ALL),
     "SearchExperiments": Row(_ALL, {}),
+    "CheckExperimentsQuery": Row(_ALL, query="query=state:error"),
     "GetExperiment": Row(_ALL),
     "GetExperimentLabels": Row(_ALL),
     "GetExperimentTrials": Row(_ALL),

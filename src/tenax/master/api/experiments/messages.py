@@ -286,6 +286,8 @@ class BulkFilters(Message):
     user_ids: list[int] = []
     project_id: int | None = None
     excluded_experiment_ids: list[int] = []
+    #: A filter as people type it.
+    query: str | None = None
 
 
 class BulkRequest(Message):

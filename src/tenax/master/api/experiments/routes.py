@@ -22,6 +22,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.actions import check_owner
+from tenax.master.api.experiments.queries import narrowed
 from tenax.master.api.experiments.rendering import experiment_message, outlined
 from tenax.master.api.experiments.search_messages import (
     FoundExperiment,
@@ -310,6 +311,7 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
     async with master.db.snapshot() as conn:
         if project_id is not None:
             await projects.get(conn, project_id)
+        filters = await narrowed(conn, caller, project_id, filters, body.query)
         total = await experiment_columns.count(conn, project_id, filters)
         page, pagination = search_page(total, body.offset, body.limit)
         numbers: list[int] = []

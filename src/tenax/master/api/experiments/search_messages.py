@@ -101,13 +101,39 @@ class GetImportanceResponse(Message):
 
 
 class SearchExperimentsRequest(Message):
-    """What is looked for: JSON of a filter, and ``column=asc,other=desc``."""
+    """What is looked for: JSON of a filter, a filter as people type it (`docs/web.md`), of which both must hold, and
+    ``column=asc,other=desc``."""
 
     project_id: int | None = None
     offset: int = 0
     limit: int = 0
     sort: str | None = None
     filter: str | None = None
+    query: str | None = None
+
+
+class QueryProblem(Message):
+    """What is wrong with a filter, and where: from ``start`` to before ``end``, in characters."""
+
+    message: str
+    start: int
+    end: int
+
+
+class Completion(Message):
+    """What may stand from ``start`` to before ``end`` instead; ``kind``: column, state, person, label, keyword."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+
+
+class CheckQueryResponse(Message):
+    """Whether a filter can be read: without a problem it can."""
+
+    problem: QueryProblem | None = None
+    completions: list[Completion] = []
 
 
 class FoundExperiment(Message):
