@@ -9,15 +9,16 @@ import { useSelection } from "../actions/selection";
 import { count } from "../format";
 import type { ListSearch } from "../router";
 import { type Experiment, type ExperimentSearch, experimentsQuery, WINDOW } from "../services/experiments";
+import { checkFilter } from "../services/filter";
 import { useLive } from "../services/live";
 import { projectQuery } from "../services/projects";
 import { meQuery } from "../services/session";
 import { STATE_FILTERS } from "../services/states";
 import { FIELD } from "../ui/Button";
+import { FilterField } from "../ui/FilterField";
 import { type Column, Grid } from "../ui/Grid";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
-import { SearchField } from "../ui/SearchField";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Value } from "../ui/values";
 import { useWindows } from "../ui/windows";
@@ -138,7 +139,7 @@ function Experiments({ title, name, search, projectId }: ListProps) {
   const asked = useMemo(
     (): ExperimentSearch => ({
       projectId,
-      name: search.q,
+      query: search.q,
       states: search.state ? STATE_FILTERS[search.state]?.states : undefined,
       userId: search.owner === "me" ? me.id : undefined,
       archived: search.archived,
@@ -168,10 +169,11 @@ function Experiments({ title, name, search, projectId }: ListProps) {
       }
     >
       <div className="-mb-2 flex flex-wrap items-center gap-2">
-        <SearchField
+        <FilterField
           value={search.q ?? ""}
-          label="Part of a name"
-          onChange={(q) => change({ q: q || undefined }, true)}
+          label="Filter"
+          check={(text, at) => checkFilter(text, at, projectId)}
+          onChange={(q, continued) => change({ q: q || undefined }, continued)}
         />
         <select
           aria-label="State"

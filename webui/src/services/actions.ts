@@ -34,6 +34,7 @@ function chosen(target: Target): { experimentIds: number[]; filters?: Filters } 
   const { search, without } = target;
   const filters: Filters = {
     name: search.name ?? null,
+    query: search.query ?? null,
     states: search.states ?? [],
     userIds: search.userId === undefined ? [] : [search.userId],
     archived: search.archived ? null : false,

@@ -18,6 +18,8 @@ export interface ExperimentSearch {
   projectId?: number;
   /** Part of the name. */
   name?: string;
+  /** A filter as people type it. */
+  query?: string;
   /** Beside those of that name, the one of this number. */
   orId?: number;
   /** Only those of a greater, or of a smaller number. */
@@ -92,6 +94,7 @@ export function experimentsQuery(search: ExperimentSearch, offset = 0, limit = W
         limit,
         sort: sortText(search.sort),
         filter: filterText(search),
+        query: search.query ?? null,
       };
       const reply = await answered(api.POST("/api/v1/experiments-search", { body, signal }));
       const asOf = Date.now();

@@ -70,7 +70,9 @@ export function newsOfExperiments(search: ExperimentSearch, offset: number, chan
   const patched = patchedExperiment(row, change);
   if (patched === row) return undefined;
   const by = SORTED_BY[sort];
-  const moved = by !== undefined && row[by] !== patched[by];
+  // What was typed is read by the master alone, and so are metrics.
+  const read = !!search.query || sort.includes(".");
+  const moved = read || (by !== undefined && row[by] !== patched[by]);
   return { data: { ...found, rows: found.rows.with(at, patched) }, refetch: !belonging || moved };
 }
 
@@ -84,11 +86,11 @@ function maybeElsewhere(
 ): boolean {
   if (change.deleted) return true;
   // It may have left, or come, by what it was changed to.
-  const narrowed = (search.states?.length ?? 0) > 0 || !!search.name;
+  const narrowed = (search.states?.length ?? 0) > 0 || !!search.name || !!search.query;
   if (!belonging) return narrowed || change.archived === true || search.projectId !== undefined;
   if (narrowed) return true;
   const sort = search.sort.replace(/^-/, "");
-  if (SORTED_BY[sort] !== undefined) return true;
+  if (SORTED_BY[sort] !== undefined || sort.includes(".")) return true;
   // In an order that never changes only a new one matters: its number is above all that are known.
   const newest = found.rows.reduce((most, row) => Math.max(most, row.id), 0);
   if (search.sort === "-id") return offset === 0 && Number(change.id) > newest;
