@@ -29,7 +29,9 @@ const route = getRouteApi("/shell/compare");
 
 /** Numbers of trials as they stand in an address. */
 export function idsOf(text: Numbers | undefined): number[] {
-  const ids = String(text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part));
+  const ids = String(text ?? "")
+    .split(",")
+    .filter((part) => /^\d{1,15}$/.test(part));
   return [...new Set(ids.map(Number))];
 }
 
