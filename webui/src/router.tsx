@@ -63,11 +63,33 @@ function listSearch(search: Search): ListSearch {
 export const TRIAL_TABS = ["metrics", "logs", "checkpoints", "config", "attempts"] as const;
 export type TrialTab = (typeof TRIAL_TABS)[number];
 
-function trialSearch(search: Search): OutputSearch & { tab?: TrialTab; metric?: string } {
+/** What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing. */
+export interface ChartSearch {
+  metric?: string;
+  from?: number;
+  to?: number;
+  smooth?: number;
+}
+
+function chartSearch(search: Search): ChartSearch {
+  const smooth = Number(search.smooth);
+  return {
+    metric: text(search.metric),
+    from: stepOf(search.from),
+    to: stepOf(search.to),
+    smooth: smooth > 0 && smooth < 1 ? smooth : undefined,
+  };
+}
+
+function stepOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
+}
+
+function trialSearch(search: Search): OutputSearch & ChartSearch & { tab?: TrialTab } {
   const line = Number(search.line);
   return {
     tab: TRIAL_TABS.find((tab) => tab === search.tab),
-    metric: text(search.metric),
+    ...chartSearch(search),
     q: text(search.q),
     re: search.re === true || undefined,
     level: LEVELS.find((level) => level === search.level),
@@ -135,9 +157,9 @@ const projectRoute = createRoute({
 const experimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/$experimentId",
-  validateSearch: (search: Search): { sort?: string; metric?: string } => ({
+  validateSearch: (search: Search): ChartSearch & { sort?: string } => ({
     sort: text(search.sort),
-    metric: text(search.metric),
+    ...chartSearch(search),
   }),
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
   component: lazyRouteComponent(() => import("./routes/experiment"), "ExperimentPage"),

@@ -1,7 +1,7 @@
 /** One trial: how it stands, its metrics as charts, and the end of its output. */
 
-import { getRouteApi, Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { TrialActions } from "../actions/trials";
 import { count } from "../format";
 import { Output as OutputView } from "../output/Output";
@@ -10,22 +10,18 @@ import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
-import { type Summaries, seriesQuery, summariesQuery, trialQuery } from "../services/trials";
-import { Button } from "../ui/Button";
-import { Chart } from "../ui/Chart";
+import { trialQuery } from "../services/trials";
 import { Facts } from "../ui/Facts";
 import { Log } from "../ui/Log";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
-import { SearchField } from "../ui/SearchField";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
+import { Charts } from "./trial/charts";
 import { Attempts, Checkpoints, Configuration } from "./trial/tabs";
 import { Verdict } from "./trial/verdict";
 
 const route = getRouteApi("/shell/trials/$trialId");
-/** Charts that are there at first; more come when asked for. */
-const CHARTS = 12;
 /** In these it has slots. */
 const HOLDING: ReadonlySet<Trial["state"]> = new Set(["STATE_PULLING", "STATE_STARTING", "STATE_RUNNING"]);
 
@@ -187,89 +183,4 @@ function Tail({ trial }: { trial: Trial }) {
     );
   }
   return <Log lines={lines} label={`Output of trial ${trial.id}`} className="h-60" />;
-}
-
-interface Metric {
-  name: string;
-  groups: string[];
-}
-
-/** Metrics by name; those of validation and training that have one name share a chart. */
-export function metricsOf(summaries: Summaries, part: string): Metric[] {
-  const groups = new Map<string, string[]>();
-  const order = (group: string) => ["validation", "training"].indexOf(group) + 1 || 9;
-  for (const group of Object.keys(summaries).sort((a, b) => order(a) - order(b) || a.localeCompare(b))) {
-    for (const [name, summary] of Object.entries(summaries[group] ?? {})) {
-      if (summary.count === undefined || !name.toLowerCase().includes(part.toLowerCase())) continue;
-      groups.set(name, [...(groups.get(name) ?? []), group]);
-    }
-  }
-  return [...groups].map(([name, of]) => ({ name, groups: of }));
-}
-
-function Charts({ trial }: { trial: Trial }) {
-  // An experiment of one trial shows its charts as well: the address may be that of either.
-  const metric = useSearch({ strict: false });
-  const navigate = useNavigate();
-  const [shown, show] = useState(CHARTS);
-  const settled = () => hasEnded(trial.state);
-  const summaries = useLive(summariesQuery(trial.id), settled);
-  const part = metric.metric ?? "";
-  const every = useMemo(() => metricsOf(summaries.data ?? {}, ""), [summaries.data]);
-  const metrics = useMemo(() => metricsOf(summaries.data ?? {}, part), [summaries.data, part]);
-  return (
-    <Section
-      title="Metrics"
-      aside={
-        every.length > 3 && (
-          <SearchField
-            value={part}
-            label="Part of a metric's name"
-            onChange={(to) =>
-              void navigate({
-                to: ".",
-                search: (s: object) => ({ ...s, metric: to || undefined }),
-                replace: true,
-              } as never)
-            }
-          />
-        )
-      }
-    >
-      {summaries.error && !summaries.data ? (
-        <Problem error={summaries.error} retry={() => void summaries.refetch()} />
-      ) : !summaries.data ? (
-        <Loading what="metrics" />
-      ) : metrics.length === 0 ? (
-        <p className="rounded-md border border-line border-dashed p-3 text-dim">
-          {part ? "No metric is called so." : "It has reported no metrics yet."}
-        </p>
-      ) : (
-        <div className="grid grid-cols-[repeat(auto-fill,minmax(min(360px,100%),1fr))] gap-3">
-          {metrics.slice(0, shown).map((each) => (
-            <MetricChart key={each.name} trial={trial} metric={each} />
-          ))}
-        </div>
-      )}
-      {metrics.length > shown && (
-        <Button className="self-start" onClick={() => show(shown + CHARTS)}>
-          Show more of the {count(metrics.length)} metrics
-        </Button>
-      )}
-    </Section>
-  );
-}
-
-function MetricChart({ trial, metric }: { trial: Trial; metric: Metric }) {
-  const settled = () => hasEnded(trial.state);
-  const [first = "", second] = metric.groups;
-  const one = useLive(seriesQuery(trial.id, first, metric.name), settled);
-  const two = useLive({ ...seriesQuery(trial.id, second ?? "", metric.name), enabled: second !== undefined }, settled);
-  const lines = useMemo(() => {
-    const made = one.data ? [{ name: first, ...one.data }] : [];
-    return second !== undefined && two.data ? [...made, { name: second, ...two.data }] : made;
-  }, [one.data, two.data, first, second]);
-  const error = one.error ?? two.error;
-  if (error && lines.length === 0) return <Problem error={error} retry={() => void one.refetch()} />;
-  return <Chart title={metric.name} lines={lines} />;
 }

@@ -61,11 +61,20 @@ interface SentSeries {
   values: (number | string | null)[];
 }
 
-export function seriesQuery(id: number, group: string, metric: string) {
+/** Steps, both inside; undefined: no limit. */
+export interface Steps {
+  from?: number;
+  to?: number;
+}
+
+export function seriesQuery(id: number, group: string, metric: string, { from, to }: Steps = {}) {
   return query({
-    queryKey: ["series", id, group, metric],
+    queryKey: ["series", id, group, metric, from, to],
     queryFn: async ({ signal }): Promise<Series> => {
-      const params = { path: { trialId: id }, query: { metric, group, maxPoints: POINTS } };
+      const params = {
+        path: { trialId: id },
+        query: { metric, group, maxPoints: POINTS, fromStep: from, toStep: to },
+      };
       const sent = (await answered(
         api.GET("/api/v1/trials/{trialId}/series", { params, signal }),
       )) as unknown as SentSeries;
@@ -76,7 +85,7 @@ export function seriesQuery(id: number, group: string, metric: string) {
       };
     },
     topics: [`trials/${id}`],
-    news: (change, series) => newsOfSeries([id], group, series.steps.at(-1) ?? -1, change),
+    news: (change, series) => newsOfSeries([id], group, series.steps.at(-1) ?? -1, change, to),
     everyMs: METRICS_MS,
   });
 }

@@ -139,12 +139,13 @@ export function newsOfTrial(change: Change, trial: Trial): News<Trial> {
 const SYSTEM_GROUPS = new Set(["gpu", "cpu", "memory", "disk", "network"]);
 
 /** For a curve: whether its group has a report that it does not show yet. */
-export function newsOfSeries(trials: readonly number[], group: string, newest: number, change: Change) {
+export function newsOfSeries(trials: readonly number[], group: string, newest: number, change: Change, until?: number) {
   if (change.kind !== "metrics" || !trials.includes(Number(change.id))) return undefined;
   const steps = change.steps as Record<string, number>;
   const step = steps[group];
   // A run that goes on from an earlier step takes some back.
-  return step === undefined || step === newest ? undefined : { refetch: true };
+  if (step === undefined || step === newest) return undefined;
+  return until !== undefined && step > until ? undefined : { refetch: true };
 }
 
 /** For machines: how each stands is written, its slots are fetched again. */
