@@ -96,8 +96,7 @@ async def _report(book: Book, run: Run, numbers: list[int]) -> None:
     reports = []
     for place, (trial, made) in enumerate(zip(numbers, run.creates)):
         reached = units[: run.state.trials[made.request_id].entered]
-        for step in reached:
-            reports.append(book.report(trial, "validation", step, {"loss": loss(made.hparams, step)}))
+        reports += [book.report(trial, "validation", step, {"loss": loss(made.hparams, step)}) for step in reached]
         if place < DETAILED:
             for step in range(2, 12):
                 value = loss(made.hparams, step)

@@ -15,6 +15,7 @@ import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
 import { Shell } from "./routes/shell";
+import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
 import { LEVELS } from "./services/output";
@@ -154,12 +155,21 @@ const projectRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/experiments"), "ProjectExperiments"),
 });
 
+/** What of the page of an experiment stands in the address; `brush`: axis -> from and to, or some texts. */
+interface SearchSearch extends ChartSearch {
+  sort?: string;
+  best?: number;
+  brush?: Record<string, (number | string)[]>;
+}
+
 const experimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/$experimentId",
-  validateSearch: (search: Search): ChartSearch & { sort?: string } => ({
-    sort: text(search.sort),
+  validateSearch: (search: Search): SearchSearch => ({
     ...chartSearch(search),
+    sort: text(search.sort),
+    best: BEST_CURVES.find((best) => best === search.best),
+    brush: search.brush && typeof search.brush === "object" ? (search.brush as SearchSearch["brush"]) : undefined,
   }),
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
   component: lazyRouteComponent(() => import("./routes/experiment"), "ExperimentPage"),

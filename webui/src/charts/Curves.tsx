@@ -3,7 +3,7 @@
  * a value is no number. The trial that is hovered anywhere on the page is drawn over all others, not all others again.
  */
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { duration, number } from "../format";
 import { useShownTheme } from "../theme";
@@ -36,6 +36,7 @@ interface CurvesProps {
   /** Called once it comes into view, and when it leaves. */
   onView?: (inView: boolean) => void;
   nameOf?: (trial: number) => string;
+  aside?: ReactNode;
 }
 
 export function Curves(props: CurvesProps) {
@@ -50,6 +51,7 @@ export function Curves(props: CurvesProps) {
     <Figure
       title={title}
       summary={summaryOf(lines, nameOf)}
+      aside={props.aside}
       table={() => ({
         head: ["Trial", "Last", "Least", "Greatest"],
         rows: whole.map((line) => ({

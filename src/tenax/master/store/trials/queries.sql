@@ -199,15 +199,16 @@ where t.experiment_id = $1
 -- What trials of an experiment tried and what came of it, the best first; those without a finite metric come last.
 -- The metric of a few is known before the hyperparameters of any are read.
 with chosen as (
-    select t.id, {{shown_state}} as shown_state,
-           nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity') as metric, y.smaller_is_better
+    select t.id, {{shown_state}} as shown_state, f.metric, y.smaller_is_better
     from trials t
     join experiments e on e.id = t.experiment_id
     join experiment_tallies y on y.experiment_id = t.experiment_id
     left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
     left join trial_telemetry m on m.trial_id = t.id
+    cross join lateral (
+        select nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity') as metric) f
     where t.experiment_id = $1
-    order by metric is null, tenax_rank(m.best_metric, y.smaller_is_better), t.id
+    order by f.metric is null, tenax_rank(f.metric, y.smaller_is_better), t.id
     limit $2)
 select c.id, c.shown_state, c.metric, coalesce(h.hparams, '{}'::jsonb) as hparams
 from chosen c
