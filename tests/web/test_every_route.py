@@ -20,6 +20,11 @@ ROUTES = {
     "project": ("projects/1", "role=gridcell >> nth=0"),
     "experiment": ("experiments/{search}", "figure canvas >> nth=0"),
     "experiment-failed": ("experiments/{failed}", "text=CUDA out of memory"),
+    "search": ("experiments/{sweep}", "role=list[name='Importance of hyperparameters']"),
+    "search-brushed": ("experiments/{sweep}?brush=%7B%22optimizer%22:%5B%22adam%22%5D%7D", "[data-brushed]"),
+    "compare": ("compare?trials={compared}", "figure canvas >> nth=1"),
+    "compare-diff": ("compare?trials={compared}&tab=diff", "role=rowheader[name='lr']"),
+    "compare-nothing": ("compare", "text=Nothing is compared yet"),
     "trial": ("trials/{trial}", "figure canvas >> nth=2"),
     "trial-logs": ("trials/{trial}?tab=logs", "text=100% done"),
     "trial-logs-search": ("trials/{trial}?tab=logs&q=step+59&line=591", "text=11 hits"),
@@ -36,7 +41,7 @@ ROUTES = {
 
 
 def address_of(site: Site, name: str) -> str:
-    return f"{site.url}/ui/" + ROUTES[name][0].format(**vars(site))
+    return f"{site.url}/ui/" + ROUTES[name][0].format(compared=",".join(map(str, site.swept[:12])), **vars(site))
 
 
 @pytest.mark.parametrize("name", ROUTES)

@@ -143,4 +143,5 @@ def test_selected_trials_are_compared(page: Page, site: Site) -> None:
     page.keyboard.press("c")
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare 3 trials")
     rows = page.get_by_role("region", name="Trials that are compared").locator("tbody tr")
+    expect(rows).to_have_count(3)
     assert [row.get_attribute("data-trial") for row in rows.all()] == [str(trial) for trial in site.swept[:3]]

@@ -2,15 +2,12 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { lazy, Suspense } from "react";
 import { beside } from "../actions/beside";
 import { ExperimentActions } from "../actions/experiments";
 import { outcome } from "../actions/perform";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
-import { brushesOf, writtenBrushes } from "../search/axes";
-import { Overview } from "../search/Overview";
-import { Trials } from "../search/Trials";
 import { type Experiment, experimentQuery } from "../services/experiments";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";
@@ -20,7 +17,10 @@ import { say } from "../ui/overlays";
 import { Page } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Moment, Progress, Ran, Value } from "../ui/values";
-import { TrialOverview } from "./trial";
+
+/** Each comes where it is shown. */
+const Search = lazy(() => import("../search/Search"));
+const TrialOverview = lazy(() => import("./trial").then(({ TrialOverview }) => ({ default: TrialOverview })));
 
 const route = getRouteApi("/shell/experiments/$experimentId");
 
@@ -28,11 +28,6 @@ export function ExperimentPage() {
   const { experimentId } = route.useParams();
   const shown = useLive(experimentQuery(experimentId), (data) => hasEnded(data.experiment.state));
   const name = `Experiment ${experimentId}`;
-  const search = route.useSearch();
-  const navigate = useNavigate();
-  const brushes = useMemo(() => brushesOf(search.brush) ?? {}, [search.brush]);
-  const change = (changed: Partial<typeof search>) =>
-    void navigate({ to: ".", search: (former: typeof search) => ({ ...former, ...changed }), replace: true } as never);
   useBeside(experimentId);
   if (!shown.data || shown.data.experiment.id !== experimentId) {
     return (
@@ -67,18 +62,13 @@ export function ExperimentPage() {
         ]}
       />
       {only !== undefined ? (
-        <TrialOverview trialId={only} />
+        <Suspense fallback={<Loading what="its trial" />}>
+          <TrialOverview trialId={only} />
+        </Suspense>
       ) : (
-        <>
-          <Overview
-            experiment={experiment}
-            brushes={brushes}
-            onBrush={(to) => change({ brush: writtenBrushes(to) })}
-            best={search.best ?? 10}
-            onBest={(best) => change({ best: best === 10 ? undefined : best })}
-          />
-          <Trials experiment={experiment} sort={search.sort} brushes={brushes} />
-        </>
+        <Suspense fallback={<Loading what="the search" />}>
+          <Search experiment={experiment} />
+        </Suspense>
       )}
     </Page>
   );
