@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.master.reading.importance import MIN_TRIALS, Sample, Share, of
+from tenax.master.reading.importance import MIN_TRIALS, Sample, ImportanceShare, of
 
 
 def tried(count: int, seed: int = 0) -> tuple[Sample, ...]:
@@ -29,7 +29,7 @@ def tried(count: int, seed: int = 0) -> tuple[Sample, ...]:
     return tuple(samples)
 
 
-def names(shares: tuple[Share, ...]) -> list[str]:
+def names(shares: tuple[ImportanceShare, ...]) -> list[str]:
     return [share.name for share in shares]
 
 

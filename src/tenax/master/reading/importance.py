@@ -39,7 +39,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ImportanceShare:
     """One hyperparameter; `importance` in [0, 1], `correlation` in [-1, 1] or None where values are no numbers."""
 
     name: str
@@ -57,7 +57,7 @@ class _Feature:
 
 
 @lru_cache(maxsize=32)
-def of(samples: tuple[Sample, ...], seed: int) -> tuple[Share, ...]:
+def of(samples: tuple[Sample, ...], seed: int) -> tuple[ImportanceShare, ...]:
     """The most important first; empty where there are fewer than `MIN_TRIALS`, or nothing helps. For a thread."""
     if len(samples) < MIN_TRIALS:
         return ()
@@ -73,7 +73,7 @@ def of(samples: tuple[Sample, ...], seed: int) -> tuple[Share, ...]:
     if gains.sum() <= 0:
         return ()
     shares = [
-        Share(feature.name, float(gain), _correlation(feature, outcomes))
+        ImportanceShare(feature.name, float(gain), _correlation(feature, outcomes))
         for feature, gain in zip(features, gains / gains.sum())
     ]
     return tuple(sorted(shares, key=lambda share: (-share.importance, share.name)))

@@ -69,7 +69,7 @@ class TrialView:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What a trial tried and what came of it."""
 
     id: int
@@ -149,9 +149,9 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
     return matches[0]
 
 
-async def outcomes(conn: Connection, experiment_id: int, most: int) -> list[Outcome]:
+async def outcomes(conn: Connection, experiment_id: int, most: int) -> list[TrialOutcome]:
     """Of at most so many trials of an experiment, the best first; those without a metric come last."""
-    return [Outcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most)]
+    return [TrialOutcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most)]
 
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
