@@ -107,7 +107,7 @@ _SETTLED = (*ENDED, TaskState.STOPPING_CANCELED)
 
 async def _family(conn: Connection, caller: Caller, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
     family = await tasks.lock_family(conn, task_id, from_root=from_root)
-    for view in await task_lists.launched_views(conn, [task.task_id for task in family]):
+    for view in await task_lists.launched_views(conn, [task.task_id for task in family], documents=False):
         caller.may_change(view.owner_id, f"task {view.task_id}")
     return family
 

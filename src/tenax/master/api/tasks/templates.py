@@ -6,10 +6,11 @@ only they see its secrets, which are used for all. A change does not reach what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Body, Query
+from fastapi import Body, Query, Response
 
 from tenax.config.templates import check_template
 from tenax.display.terminal import is_name
@@ -17,7 +18,7 @@ from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
@@ -36,7 +37,7 @@ from tenax.wire.message import Document, Empty
 routes = Routes("Templates")
 
 
-@routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER)
+@routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER, response_model=GetTemplatesResponse)
 async def get_templates(
     master: MasterDep,
     caller: CallerDep,
@@ -44,13 +45,20 @@ async def get_templates(
     sort_by: Annotated[TemplateSortBy, Query()] = TemplateSortBy.UNSPECIFIED,
     name: Annotated[str | None, Query()] = None,
     workspace_ids: Annotated[list[int] | None, Query()] = None,
-) -> GetTemplatesResponse:
+) -> Response:
     """Templates by name; ``name`` is a part of it."""
     filters = templates.TemplateFilter(name, None if workspace_ids is None else tuple(workspace_ids))
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await templates.count(conn, filters))
-        rows = await templates.page(conn, filters, page, descending=window.descending)
-    return GetTemplatesResponse(templates=[_message(template, caller) for template in rows], pagination=pagination)
+        names = await templates.names(conn, filters, page, descending=window.descending)
+
+        async def load(part: Sequence[str]) -> list[templates.TemplateRow]:
+            return await templates.views(conn, part)
+
+        def render(template: templates.TemplateRow) -> bytes:
+            return as_json(_message(template, caller))
+
+        return await listed(master, names, Rendering("templates", load, render), pagination)
 
 
 @routes.get("/api/v1/templates/{template_name:path}", "GetTemplate", allow=Allow.USER)
