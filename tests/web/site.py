@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import asyncpg
 import httpx2
 
+from tenax.config.master import MasterSettings
+from tenax.master.ingest.intake import Intake
 from tenax.master.store.database.connection import Database
 from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tests.kits.api import Api, answering, settings_in
@@ -32,8 +34,6 @@ from tests.web import searched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-    from tenax.master.ingest.intake import Intake
 
 T = TypeVar("T")
 
@@ -126,6 +126,10 @@ class Site:
     def make_trial(self, experiment: int) -> int:
         """A trial of an experiment, that runs."""
         return _in_thread(_add_trial(self.dsn, experiment))
+
+    def say(self, task: str, lines: Sequence[str]) -> None:
+        """Output of a task."""
+        _in_thread(_said(self.dsn, task, lines))
 
     def experiment(self, number: int) -> dict[str, object]:
         """One of them, as the API says it is now."""
@@ -263,6 +267,17 @@ async def _add_trial(dsn: str, experiment: int) -> int:
     database = await Database.open(dsn)
     try:
         return await Book(database, cast("Intake", None)).trial(experiment=experiment)
+    finally:
+        await database.close()
+
+
+async def _said(dsn: str, task: str, lines: Sequence[str]) -> None:
+    database = await Database.open(dsn)
+    try:
+        made = [OutputLine(1_795_000_000_000_000 + n * 1000, line) for n, line in enumerate(lines)]
+        intake = Intake(database, MasterSettings().budgets)
+        await intake.logs.posted(task, made, [Origin("", "", "a1", "task", "stdout")])
+        intake.threads.close()
     finally:
         await database.close()
 
