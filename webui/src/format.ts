@@ -36,6 +36,14 @@ function two(large: number, unit: string, small: number, smaller: string): strin
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
 }
 
+/** `512 B`, `1.5 KiB`. */
+export function bytes(size: number): string {
+  const place = size >= 1 ? Math.min(UNITS.length - 1, Math.floor(Math.log2(size) / 10)) : 0;
+  return `${significant.format(size / 1024 ** place)} ${UNITS[place]}`;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
 /** `just now`, `5 m ago`; clocks that disagree never make it the future. */
 export function ago(then: string | Date, now: Date = new Date()): string {
   const seconds = (now.getTime() - new Date(then).getTime()) / 1000;

@@ -47,6 +47,8 @@ export interface ListSearch {
   owner?: "me";
   archived?: boolean;
   sort?: string;
+  /** Columns with their widths, from left to right. */
+  cols?: string[];
 }
 
 function listSearch(search: Search): ListSearch {
@@ -57,6 +59,7 @@ function listSearch(search: Search): ListSearch {
     owner: search.owner === "me" ? "me" : undefined,
     archived: search.archived === true || undefined,
     sort: text(search.sort),
+    cols: Array.isArray(search.cols) ? search.cols.filter((each) => typeof each === "string") : undefined,
   };
 }
 
