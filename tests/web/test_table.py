@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from pathlib import Path
 from typing import cast
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.web.site import TIMEOUT_MS, Site
+from tests.web.site import HOSTILE, TIMEOUT_MS, Site
 
 
 def search(site: Site, query: str, sort: str = "id=desc", **more: object) -> dict[str, object]:
@@ -216,3 +218,20 @@ def test_a_view_is_opened_by_its_link(
     expect(views).not_to_contain_text("failed")
     page.get_by_role("button", name="Undo").click()
     expect(views).to_contain_text("failed")
+
+
+def test_what_is_found_is_saved(page: Page, site: Site) -> None:
+    """All rows, also those that no window has loaded, in their order, with the columns that are shown."""
+    cols = json.dumps(["id@64!", "name@200", "validation.loss.last@110"])
+    page.goto(f"{site.url}/ui/experiments?cols={cols}&sort=-validation.loss.last&q=id<300")
+    page.get_by_role("grid").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    assert download.value.suggested_filename == "Experiments.csv"
+    with Path(download.value.path()).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["ID", "Name", "loss"]
+    every = numbers(search(site, "id<300", "validation.loss.last=desc,id=desc", limit=-1))
+    assert [int(row[0]) for row in rows[1:]] == every
+    assert HOSTILE in [row[1] for row in rows]
+    assert float(rows[1][2]) > 0

@@ -1,8 +1,8 @@
 /** Experiments, of all projects or of one: as many as there are, sorted and narrowed by the master. */
 
-import { useSuspenseQuery } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useCallback, useEffect, useMemo } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { rememberList } from "../actions/beside";
 import { SelectionBar } from "../actions/SelectionBar";
 import { useSelection } from "../actions/selection";
@@ -19,9 +19,11 @@ import { Button, FIELD } from "../ui/Button";
 import { FilterField } from "../ui/FilterField";
 import { Grid } from "../ui/Grid";
 import { Empty, Loading, Problem } from "../ui/notices";
+import { say } from "../ui/overlays";
 import { Page } from "../ui/Page";
 import { useWindows } from "../ui/windows";
 import { submitCommand } from "./home";
+import { csvOf, save } from "./table/csv";
 import { chooseColumns, useColumns } from "./table/useColumns";
 import { Views } from "./table/Views";
 
@@ -47,6 +49,26 @@ export function ProjectExperiments() {
   }
   const name = project.data ? `${project.data.workspaceName} / ${project.data.name}` : `Project ${projectId}`;
   return <Experiments title={name} name={name} search={search} projectId={projectId} />;
+}
+
+/** All that the filter finds, as a file. */
+function Csv({ search, columns, name }: { search: ExperimentSearch; columns: string[]; name: string }) {
+  const client = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const download = async () => {
+    setBusy(true);
+    try {
+      save(await csvOf(client, search, columns), `${name.replaceAll(/[^\w-]+/g, "-")}.csv`);
+    } catch (error) {
+      say({ text: `No file was made: ${error instanceof Error ? error.message : error}` });
+    }
+    setBusy(false);
+  };
+  return (
+    <Button onClick={() => void download()} disabled={busy} title="All rows that the filter finds, with these columns">
+      {busy ? "Loading rows…" : "CSV"}
+    </Button>
+  );
 }
 
 interface ListProps {
@@ -138,6 +160,7 @@ function Experiments({ title, name, search, projectId }: ListProps) {
           onOpen={(to) => void navigate({ to: ".", search: to } as never)}
         />
         <Button onClick={() => chooseColumns(columns)}>Columns</Button>
+        <Csv search={asked} columns={columns.placed.map((each) => each.id)} name={name} />
       </div>
       {size > 0 && <SelectionBar chosen={chosen} size={size} total={total} selecting={selecting} />}
       {found.error !== undefined && found.error !== null && found.total === undefined ? (
