@@ -18,6 +18,7 @@ ROUTES = {
     "experiments": ("experiments", "role=gridcell >> nth=0"),
     "experiments-none": ("experiments?q=no-such-name", "text=No experiment is like this"),
     "project": ("projects/1", "role=gridcell >> nth=0"),
+    "create": ("experiments/new", "role=heading[name='It would train 4 trials']"),
     "experiment": ("experiments/{search}", "figure canvas >> nth=0"),
     "experiment-failed": ("experiments/{failed}", "text=CUDA out of memory"),
     "search": ("experiments/{sweep}", "role=list[name='Importance of hyperparameters']"),

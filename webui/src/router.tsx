@@ -165,6 +165,16 @@ interface SearchSearch extends ChartSearch {
   brush?: Record<string, (number | string)[]>;
 }
 
+const createExperimentRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/experiments/new",
+  validateSearch: (search: Search): { fork?: number; project?: number } => ({
+    fork: id(String(search.fork)) || undefined,
+    project: id(String(search.project)) || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/create"), "CreatePage"),
+});
+
 const experimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/$experimentId",
@@ -255,6 +265,7 @@ export const router = createRouter({
       homeRoute,
       experimentsRoute,
       projectRoute,
+      createExperimentRoute,
       experimentRoute,
       trialRoute,
       compareRoute,

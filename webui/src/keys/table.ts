@@ -23,6 +23,7 @@ export const KEYS = {
   experiments: key("Going somewhere", "Go to the experiments", "g e"),
   queue: key("Going somewhere", "Go to the queue", "g q"),
   cluster: key("Going somewhere", "Go to the cluster", "g c"),
+  create: key("Going somewhere", "Create an experiment", "g n"),
   previous: key("Going somewhere", "The previous experiment or trial", "["),
   next: key("Going somewhere", "The next experiment or trial", "]"),
   rowDown: key("In a table", "Down", "j", "ArrowDown"),

@@ -19,6 +19,7 @@ const Help = lazy(() => import("./help"));
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
   { to: "/experiments", name: "Experiments", shape: "▤", exact: false, command: "experiments" },
+  { to: "/experiments/new", name: "New", shape: "+", exact: true, command: "create" },
   { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
   { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
 ] as const;
