@@ -36,6 +36,7 @@ ROUTES = {
     "trial-failed": ("trials/{failed_trial}?tab=logs", "role=link[name='line 3']"),
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
+    "models": ("models", "role=button[name='New model']"),
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
 }

@@ -245,6 +245,22 @@ const clusterRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
 });
 
+const modelsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/models",
+  validateSearch: (search: Search): { q?: string; archived?: boolean } => ({
+    q: text(search.q),
+    archived: search.archived === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/models"), "ModelsPage"),
+});
+
+const modelRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/models/$name",
+  component: lazyRouteComponent(() => import("./routes/model"), "ModelPage"),
+});
+
 function id(value: string): number {
   return /^\d{1,15}$/.test(value) ? Number(value) : 0;
 }
@@ -271,6 +287,8 @@ export const router = createRouter({
       compareRoute,
       queueRoute,
       clusterRoute,
+      modelsRoute,
+      modelRoute,
     ]),
   ]),
   basepath: BASE || "/",

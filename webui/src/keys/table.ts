@@ -24,6 +24,7 @@ export const KEYS = {
   queue: key("Going somewhere", "Go to the queue", "g q"),
   cluster: key("Going somewhere", "Go to the cluster", "g c"),
   create: key("Going somewhere", "Create an experiment", "g n"),
+  models: key("Going somewhere", "Go to the models", "g m"),
   previous: key("Going somewhere", "The previous experiment or trial", "["),
   next: key("Going somewhere", "The next experiment or trial", "]"),
   rowDown: key("In a table", "Down", "j", "ArrowDown"),

@@ -22,6 +22,7 @@ const PLACES = [
   { to: "/experiments/new", name: "New", shape: "+", exact: true, command: "create" },
   { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
   { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
+  { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
 ] as const;
 
 function openPalette(): void {
