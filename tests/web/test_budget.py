@@ -32,7 +32,18 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
     """With all that its file imports, and what that imports."""
     index = (BUILT / "index.html").read_text()
     scripts = "".join(path.read_text() for path in BUILT.glob("assets/*.js"))
-    for route in ("experiments", "experiment", "Search", "trial", "compare", "create", "models", "model", "queue", "cluster"):
+    for route in (
+        "experiments",
+        "experiment",
+        "Search",
+        "trial",
+        "compare",
+        "create",
+        "models",
+        "model",
+        "queue",
+        "cluster",
+    ):
         files = set(re.findall(rf"import\([`\"']\./({route}-[\w-]+\.js)", scripts))
         assert len(files) == 1, f"{route} does not come by itself any more"
         late = {name for name in _imported(*files, set()) if name not in index and not name.startswith("Menu-")}
