@@ -170,7 +170,7 @@ async def test_what_still_arrives_is_not_given_up(database_url: str, monkeypatch
     """A large value over a slow way: the server is idle until it has all of it."""
     monkeypatch.setattr(stalls, "LONG_S", 0.0)
     # Long enough for an answer to come through the proxy, short beside the two seconds of the value.
-    monkeypatch.setattr(stalls, "_IDLE_S", 0.5)
+    monkeypatch.setattr(stalls, "_IDLE_S", 1.0)
     monkeypatch.setattr(wakeups, "_PROBE_S", 0.05)
     async with proxied(database_url) as proxy:
         theirs = await Database.open(proxy.url, max_connections=16)

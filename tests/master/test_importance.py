@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.master.reading.importance import MIN_TRIALS, Sample, ImportanceShare, of
+from tenax.master.reading.importance import MIN_TRIALS, ImportanceShare, Sample, of
 
 
 def tried(count: int, seed: int = 0) -> tuple[Sample, ...]:

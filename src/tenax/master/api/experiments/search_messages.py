@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from tenax.master.api.experiments.messages import Experiment, State
 from tenax.master.api.trials.messages import Trial
 from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
@@ -133,7 +135,7 @@ class CheckQueryResponse(Message):
     """Whether a filter can be read: without a problem it can."""
 
     problem: QueryProblem | None = None
-    completions: list[Completion] = []
+    completions: list[Completion] = Field(default_factory=list)
 
 
 class FoundExperiment(Message):
