@@ -43,6 +43,7 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
         "model",
         "queue",
         "cluster",
+        "settings",
     ):
         files = set(re.findall(rf"import\([`\"']\./({route}-[\w-]+\.js)", scripts))
         assert len(files) == 1, f"{route} does not come by itself any more"

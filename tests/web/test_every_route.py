@@ -37,6 +37,7 @@ ROUTES = {
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
     "models": ("models", "role=button[name='New model']"),
+    "settings": ("settings", "role=button[name='New token']"),
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
 }

@@ -54,6 +54,16 @@ export function ago(then: string | Date, now: Date = new Date()): string {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
+/** `in 5 m`, `in 30 d`; what has passed is ago. */
+export function until(then: string | Date, now: Date = new Date()): string {
+  const seconds = (new Date(then).getTime() - now.getTime()) / 1000;
+  if (seconds <= 0) return ago(then, now);
+  if (seconds < 60) return `in ${Math.ceil(seconds)} s`;
+  if (seconds < 3600) return `in ${Math.round(seconds / 60)} m`;
+  if (seconds < 86400) return `in ${Math.round(seconds / 3600)} h`;
+  return `in ${Math.round(seconds / 86400)} d`;
+}
+
 /** With the zone of whoever looks. */
 export function absolute(then: string | Date): string {
   return new Date(then).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });

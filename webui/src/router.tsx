@@ -261,6 +261,19 @@ const modelRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/model"), "ModelPage"),
 });
 
+/** What of a list of people or of tokens stands in the address. */
+function peopleSearch(search: Search): { q?: string; user?: string; sort?: string; inactive?: boolean } {
+  const { q, user, sort, inactive } = search;
+  return { q: text(q), user: text(user), sort: text(sort), inactive: inactive === true || undefined };
+}
+
+const settingsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/settings",
+  validateSearch: peopleSearch,
+  component: lazyRouteComponent(() => import("./routes/settings"), "SettingsPage"),
+});
+
 function id(value: string): number {
   return /^\d{1,15}$/.test(value) ? Number(value) : 0;
 }
@@ -289,6 +302,7 @@ export const router = createRouter({
       clusterRoute,
       modelsRoute,
       modelRoute,
+      settingsRoute,
     ]),
   ]),
   basepath: BASE || "/",

@@ -25,6 +25,7 @@ export const KEYS = {
   cluster: key("Going somewhere", "Go to the cluster", "g c"),
   create: key("Going somewhere", "Create an experiment", "g n"),
   models: key("Going somewhere", "Go to the models", "g m"),
+  settings: key("Going somewhere", "Go to your settings", "g s"),
   previous: key("Going somewhere", "The previous experiment or trial", "["),
   next: key("Going somewhere", "The next experiment or trial", "]"),
   rowDown: key("In a table", "Down", "j", "ArrowDown"),

@@ -35,6 +35,7 @@ function useEverywhere(): void {
   useKeys();
   useCommands([
     ...PLACES.map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
+    { name: "settings", run: () => void navigate({ to: "/settings" }) },
     { name: "palette", run: openPalette },
     { name: "help", run: () => openDialog((close) => <Help onClose={close} />) },
     { name: "filter", run: () => document.querySelector<HTMLElement>("#main input[type=search]")?.focus() },

@@ -1,12 +1,15 @@
-/** What the master remembers for a person: columns of each table, and views that they named. */
+/** What the master remembers for a person: how the page looks, columns of each table, and views that they named. */
 
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
+import { chooseDensity, type Density } from "../density";
 import type { ListSearch } from "../router";
+import { chooseTheme, type Theme } from "../theme";
 import { answered, api } from "./client";
 import { type Placed, placedOf, written } from "./columns";
 
 const COLUMNS = "experiments/columns";
 const VIEWS = "experiments/views";
+const APPEARANCE = "appearance";
 
 /** By path and key. */
 type Settings = Record<string, string>;
@@ -84,4 +87,25 @@ export function keepView(client: QueryClient, projectId: number | undefined, vie
 /** A setting without a value is none. */
 export function dropView(client: QueryClient, projectId: number | undefined, id: string): Promise<void> {
   return keep(client, `${VIEWS}/${tableOf(projectId)}`, id, "");
+}
+
+/** How the page looks for a person, on every machine; undefined: they chose nothing yet. */
+export function keptAppearance(settings: Settings): { theme?: Theme; density?: Density } {
+  const theme = settings[`${APPEARANCE}\ntheme`];
+  const density = settings[`${APPEARANCE}\ndensity`];
+  return {
+    theme: theme === "light" || theme === "dark" || theme === "system" ? theme : undefined,
+    density: density === "dense" || density === "comfortable" ? density : undefined,
+  };
+}
+
+/** Shows it at once, here and in all tabs of this browser, and keeps it on the master. */
+export function keepTheme(client: QueryClient, theme: Theme): Promise<void> {
+  chooseTheme(theme);
+  return keep(client, APPEARANCE, "theme", theme);
+}
+
+export function keepDensity(client: QueryClient, density: Density): Promise<void> {
+  chooseDensity(density);
+  return keep(client, APPEARANCE, "density", density);
 }

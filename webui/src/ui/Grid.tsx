@@ -17,12 +17,12 @@ import {
   useRef,
   useState,
 } from "react";
+import { useRowPx } from "../density";
 import { count } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, meaning, spelled } from "../keys/table";
 import { returned, rowToReturnTo, stand } from "./returning";
 
-const ROW_PX = 32;
 const HEADER_PX = 30;
 /** Of the boxes that select. */
 const BOX_PX = 36;
@@ -92,15 +92,18 @@ export function Grid<R>(props: GridProps<R>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(() => rowToReturnTo() ?? 0);
   const id = useId();
+  const rowPx = useRowPx();
   const total = Math.min(props.total, MAX_ROWS);
   const rows = useVirtualizer({
     count: total,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     scrollMargin: HEADER_PX,
     scrollPaddingStart: HEADER_PX,
     overscan: 8,
   });
+  // What was measured is of rows of another height.
+  useEffect(() => rows.measure(), [rows, rowPx]);
   const items = rows.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? 0;
@@ -127,7 +130,7 @@ export function Grid<R>(props: GridProps<R>) {
     anchor.current = to;
     move(to);
   };
-  const pageRows = () => Math.max(1, Math.floor(((scroller.current?.clientHeight ?? 0) - HEADER_PX) / ROW_PX) - 1);
+  const pageRows = () => Math.max(1, Math.floor(((scroller.current?.clientHeight ?? 0) - HEADER_PX) / rowPx) - 1);
   const extend = (to: number) => {
     const place = Math.max(0, Math.min(total - 1, to));
     move(place);
@@ -403,7 +406,7 @@ const Row = memo(function Row(props: RowProps) {
       aria-selected={name === undefined ? active : selected}
       onClick={() => onActivate(index)}
       className={`absolute inset-x-0 grid border-line border-b hover:bg-hover ${selected ? "bg-hover" : "bg-surface"} ${active ? `group-focus-visible:bg-hover ${ACTIVE}` : ""}`}
-      style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${top}px)` }}
+      style={{ gridTemplateColumns: template, height: "var(--row)", transform: `translateY(${top}px)` }}
     >
       {name !== undefined && (
         <div

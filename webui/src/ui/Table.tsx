@@ -1,4 +1,6 @@
 import type { ReactNode } from "react";
+// The height of its rows.
+import "../density";
 
 interface TableColumn<R> {
   id: string;
@@ -43,7 +45,7 @@ export function Table<R>(props: {
               {props.columns.map((column) => (
                 <td
                   key={column.id}
-                  className={`h-8 px-2 ${column.align === "right" ? "text-right" : ""} ${column.wide ? "min-w-40 max-w-0 truncate" : "whitespace-nowrap"}`}
+                  className={`h-(--row) px-2 ${column.align === "right" ? "text-right" : ""} ${column.wide ? "min-w-40 max-w-0 truncate" : "whitespace-nowrap"}`}
                 >
                   {column.cell(row)}
                 </td>

@@ -12,7 +12,7 @@ from typing import Annotated
 from asyncpg import Connection
 from fastapi import Body, Query, Response
 
-from tenax.config.templates import check_template
+from tenax.config.templates import check_template, parse_template
 from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
@@ -73,9 +73,11 @@ async def get_template(master: MasterDep, caller: CallerDep, template_name: str)
 async def post_template(
     master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
 ) -> TemplateResponse:
-    """Make one."""
+    """Make one; with ``validateOnly`` only say what it would be."""
     _check_name(template_name)
-    config = await _checked(master, body.config)
+    config = await _written(master, body)
+    if body.validate_only:
+        return _imagined(template_name, body, config)
     async with master.db.transaction() as conn:
         await _create(conn, caller, template_name, body, config)
         made = await templates.get(conn, template_name)
@@ -88,7 +90,9 @@ async def put_template(
 ) -> TemplateResponse:
     """Make it, or replace the configuration of the one there is; that stays in its workspace."""
     _check_name(template_name)
-    config = await _checked(master, body.config)
+    config = await _written(master, body)
+    if body.validate_only:
+        return _imagined(template_name, body, config)
     async with master.db.transaction() as conn:
         existing = await templates.lock_if_there(conn, template_name)
         if existing is None:
@@ -153,6 +157,23 @@ def _check_name(name: str) -> None:
         raise InvalidInput("the name of a template is one line without control characters")
     if len(name) > MAX_NAME:
         raise InvalidInput(f"the name of a template has at most {MAX_NAME} characters, and this has {len(name)}")
+
+
+async def _written(master: MasterDep, body: PostTemplateRequest) -> JsonObject:
+    """What a request says in one of its two ways. Raises InvalidInput."""
+    if body.text is None:
+        return await _checked(master, body.config)
+    if body.config:
+        raise InvalidInput("config and text are both given: give one of them")
+    config = await master.examiners.run(parse_template, body.text)
+    check_sizes(config=config)
+    return config
+
+
+def _imagined(name: str, body: PostTemplateRequest, config: JsonObject) -> TemplateResponse:
+    return TemplateResponse(
+        template=Template(name=name, config=config, workspace_id=body.workspace_id or DEFAULT_WORKSPACE_ID)
+    )
 
 
 async def _checked(master: MasterDep, config: JsonObject) -> JsonObject:
