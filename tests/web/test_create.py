@@ -38,6 +38,23 @@ def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_p
     assert [each["path"] for each in files] == ["train.py"]  # type: ignore[attr-defined]
 
 
+def test_what_may_be_written_is_offered_at_the_cursor(refused_page: Page, site: Site) -> None:
+    """By the schema of the master: keys of the map, and the values of a key."""
+    page = refused_page
+    page.goto(f"{site.url}/ui/experiments/new")
+    page.get_by_role("heading", name="It would train 4 trials").wait_for()
+    write(page, "name: offered\nsearcher:\n  name: adap")
+    page.keyboard.press("Control+Space")
+    offered = page.get_by_role("listbox")
+    offered.get_by_role("option", name="adaptive_asha").click()
+    page.keyboard.insert_text("\n  mo")
+    page.keyboard.press("Control+Space")
+    expect(page.get_by_text("standard by default")).to_be_visible()
+    offered.get_by_role("option", name="mode").click()
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("name: adaptive_asha")
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("mode:")
+
+
 def test_a_fork_begins_with_what_it_comes_from(page: Page, site: Site, tmp_path: Path) -> None:
     """Its configuration; a folder that is chosen is its code, without what no task needs."""
     folder = tmp_path / "code"

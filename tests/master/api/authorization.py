@@ -76,6 +76,7 @@ POLICIES: dict[str, Allow] = {
     # Experiments.
     "CreateExperiment": Allow.USER,
     "PreviewHPSearch": Allow.USER,
+    "GetConfigSchema": Allow.USER,
     "ContinueExperiment": Allow.USER,
     "SearchExperiments": Allow.USER,
     "CheckExperimentsQuery": Allow.USER,

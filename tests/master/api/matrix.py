@@ -167,6 +167,7 @@ PEOPLE: dict[str, Row] = {
 EXPERIMENTS: dict[str, Row] = {
     "CreateExperiment": Row(_ALL, {"config": _SMALL + "entrypoint: 'true'\n"}),
     "PreviewHPSearch": Row(_ALL, {"config": {"searcher": {"name": "single", "metric": "m"}}}),
+    "GetConfigSchema": Row(_ALL),
     "PutExperiment": Row(_OWNERS, {"config": _SMALL, "unmanaged": True}, at={"external_experiment_id": "far"}),
     "GetModelDef": Row(_ALL),
     "GetModelDefTree": Row(_ALL),

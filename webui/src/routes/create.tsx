@@ -8,7 +8,7 @@ import { experimentQuery } from "../services/experiments";
 import { useLive } from "../services/live";
 import { projectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
-import { check, newKey, type Submission, submit } from "../services/submissions";
+import { check, configSchemaQuery, newKey, type Submission, submit } from "../services/submissions";
 import { templatesQuery } from "../services/templates";
 import { Button, FIELD } from "../ui/Button";
 import type { EditorHandle } from "../ui/Editor";
@@ -18,6 +18,7 @@ import { say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
 import { Ahead } from "./create/Ahead";
 import { Code } from "./create/Code";
+import { completionsAt, type Schema } from "./create/completion";
 import { type Draft, draftKey, dropDraft, keepDraft, keptDraft } from "./create/draft";
 import { scriptOf } from "./create/files";
 import { problemsOf } from "./create/problems";
@@ -118,6 +119,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
   const [draft, change] = useDraft(props.draftKey, props.first);
   const checked = useCheck(draft, fork);
   const editor = useRef<EditorHandle>(null);
+  const schema = useQuery(configSchemaQuery).data as Schema | undefined;
   const key = useRef(newKey());
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState("");
@@ -180,6 +182,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
                 text={draft.config}
                 onChange={(config) => change({ config })}
                 problems={shown}
+                complete={(text, cursor) => schema && completionsAt(schema, text, cursor)}
                 handle={editor}
               />
             </Suspense>

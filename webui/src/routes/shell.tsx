@@ -1,7 +1,7 @@
 /** What surrounds every page: where one can go, who one is, and how it looks. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
@@ -49,6 +49,8 @@ export function Shell() {
   const [problem, setProblem] = useState("");
   const navigate = useNavigate();
   const client = useQueryClient();
+  // One place is shown as where one is: a new experiment is none of those that there are.
+  const creates = useMatch({ from: "/shell/experiments/new", shouldThrow: false }) !== undefined;
   useEverywhere();
 
   async function leave() {
@@ -83,7 +85,7 @@ export function Shell() {
             <Link
               key={place.to}
               to={place.to}
-              activeOptions={{ exact: place.exact, includeSearch: false }}
+              activeOptions={{ exact: place.exact || creates, includeSearch: false }}
               className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text max-md:px-1.5"
               activeProps={{ className: "bg-hover !text-text font-medium" }}
             >

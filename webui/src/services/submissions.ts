@@ -26,6 +26,13 @@ function bodyOf({ config, projectId, template, parentId, code }: Submission) {
   };
 }
 
+/** What a configuration may hold, as JSON Schema. */
+export const configSchemaQuery = {
+  queryKey: ["config schema"],
+  queryFn: async () => (await answered(api.GET("/api/v1/config-schemas/experiment"))).jsonSchema,
+  staleTime: Number.POSITIVE_INFINITY,
+};
+
 /** How many trials would train for how long. */
 export interface Ahead {
   count: number;

@@ -1,9 +1,11 @@
 /**
  * An editor of YAML with line numbers, and problems at their lines: CodeMirror in our colours. It comes late.
  *
- * Tab leaves it, as it leaves any field; Ctrl-] and Ctrl-[ indent.
+ * Tab leaves it, as it leaves any field; Ctrl-] and Ctrl-[ indent. What may stand at the cursor is offered while one
+ * types, and by Ctrl-Space.
  */
 
+import { autocompletion, type CompletionContext, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -12,6 +14,12 @@ import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
+
+/** What may stand at a place of a text; undefined: nothing is known there. */
+export type Complete = (
+  text: string,
+  cursor: number,
+) => { from: number; options: { text: string; detail: string; info: string }[] } | undefined;
 
 /** Goes to a line, from 1. */
 export interface EditorHandle {
@@ -35,6 +43,9 @@ const LOOK = EditorView.theme({
     backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent)",
   },
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--hover)", color: "var(--text)" },
+  ".cm-completionDetail": { color: "var(--dim)", fontStyle: "normal" },
+  ".cm-completionInfo": { maxWidth: "20rem", fontFamily: "var(--font-sans)" },
   ".cm-diagnostic-error": { borderLeft: "4px solid var(--bad)" },
 });
 
@@ -44,6 +55,7 @@ export default function Editor(props: {
   text: string;
   onChange: (text: string) => void;
   problems: { line?: number; message: string }[];
+  complete?: Complete;
   handle?: Ref<EditorHandle>;
 }) {
   const place = useRef<HTMLDivElement>(null);
@@ -51,6 +63,8 @@ export default function Editor(props: {
   const first = useRef({ text: props.text, label: props.label });
   const change = useRef(props.onChange);
   change.current = props.onChange;
+  const complete = useRef(props.complete);
+  complete.current = props.complete;
   useEffect(() => {
     const shown = new EditorView({
       parent: place.current as HTMLDivElement,
@@ -65,7 +79,8 @@ export default function Editor(props: {
           yaml(),
           syntaxHighlighting(COLOURS),
           lintGutter(),
-          keymap.of([...defaultKeymap, ...historyKeymap]),
+          autocompletion({ override: [(context) => offered(context, complete.current)], icons: false }),
+          keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
           LOOK,
           EditorView.contentAttributes.of({ "aria-label": first.current.label, spellcheck: "false" }),
           EditorView.updateListener.of((update) => {
@@ -97,4 +112,12 @@ export default function Editor(props: {
     },
   }));
   return <div ref={place} className="h-96 resize-y overflow-hidden rounded-md border border-line" />;
+}
+
+function offered(context: CompletionContext, complete: Complete | undefined) {
+  const found = complete?.(context.state.doc.toString(), context.pos);
+  // Unasked only once a word is begun.
+  if (!found?.options.length || (!context.explicit && found.from === context.pos)) return null;
+  const options = found.options.map(({ text, detail, info }) => ({ label: text, detail, info: info || undefined }));
+  return { from: found.from, options, validFor: /^[\w.-]*$/ };
 }

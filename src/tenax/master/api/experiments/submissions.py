@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timezone
 from typing import cast
 
-from tenax.config import ResolvedExperiment, parse_experiment, wishes_of, without_secrets
+from tenax.config import ResolvedExperiment, experiment_schema, parse_experiment, wishes_of, without_secrets
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
@@ -53,6 +53,12 @@ async def create_experiment(
             await search_steps.start(conn, experiment_id)
         made = await experiment_lists.get(conn, experiment_id)
     return _reply(submission, await master.readers.run(experiment_message, made, caller))
+
+
+@routes.get("/api/v1/config-schemas/experiment", "GetConfigSchema", allow=Allow.USER)
+async def get_config_schema() -> messages.GetConfigSchemaResponse:
+    """What a configuration may hold, for editors that complete it and mark what is wrong."""
+    return messages.GetConfigSchemaResponse(json_schema=experiment_schema())
 
 
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
