@@ -32,6 +32,11 @@ export function duration(seconds: number | null | undefined): string {
   return two(Math.floor(all / 86400), "d", Math.floor((all % 86400) / 3600), "h");
 }
 
+/** A duration along an axis: marks of less than ten seconds differ by parts of one. */
+export function elapsed(seconds: number): string {
+  return Math.abs(seconds) < 10 ? `${number(seconds)} s` : duration(seconds);
+}
+
 function two(large: number, unit: string, small: number, smaller: string): string {
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
 }

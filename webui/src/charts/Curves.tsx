@@ -5,7 +5,7 @@
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { duration, number } from "../format";
+import { elapsed, number } from "../format";
 import { useShownTheme } from "../theme";
 import { Figure } from "./Figure";
 import { hover, useHovered } from "./hovered";
@@ -237,7 +237,7 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
   const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
-  const across = manner.axis === "time" ? duration : number;
+  const across = manner.axis === "time" ? elapsed : number;
   return {
     width: manner.width,
     height: HEIGHT,
