@@ -14,7 +14,7 @@ Rules:
 - Whoever runs an agent may say anything with its credential: `tenax.master.agents.bounds`.
 - A report that cannot be applied is tried again with every sign of life of its agent.
 - What an agent says is taken off its connection at once, and waits, by container, while what came before is applied;
-  its signs of life are noted by themselves, and never wait for what its reports have to wait for.
+  its signs of life are noted by themselves (`tenax.master.agents.life`), and never wait for what its reports wait for.
 - Reports are applied many at a time; where that fails, each by itself, so that one that cannot be applied costs itself.
 """
 
@@ -40,6 +40,7 @@ from tenax.master.access.task_tokens import allocation_token, task_session_token
 from tenax.master.agents import specs
 from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
+from tenax.master.agents.life import SignsOfLife
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
 from tenax.master.store.agents import join_tokens
@@ -147,6 +148,7 @@ class Hub:
         self._pools = pools
         self._defaults = dict(defaults or {})
         self._kill_timeout_s = kill_timeout_s
+        self._life = SignsOfLife(database)
         self._reporting = asyncio.Semaphore(_REPORTING)
         #: Where each agent that is connected here is, and by which connection.
         self._places: dict[str, tuple[str, Channel]] = {}
@@ -285,8 +287,8 @@ class Hub:
         while True:
             await session.alive.wait()
             session.alive.clear()
-            async with self._heartbeat(session):
-                pass
+            if not await self._life.note(session.agent_id, session.number):
+                raise Replaced
 
     async def _apply(self, session: _Session) -> None:
         """Apply what waits, in the order of its coming: reports, and then what is gone."""
