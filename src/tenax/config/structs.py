@@ -116,21 +116,21 @@ class Struct(Shape, Generic[Value]):
         properties: JsonObject = {}
         for name, shape in self.shapes.items():
             schema = shape.json_schema()
-            properties[name] = {**(schema if shape.keeps_null else or_null(schema)), **self._told(name, about)}
+            properties[name] = {**(schema if shape.keeps_null else or_null(schema)), **self._annotations(name, about)}
         for name, shape in self._ignored.items():
             properties[name] = {**or_null(shape.json_schema()), "deprecated": True, "description": "Has no effect."}
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         required: list[Json] = [name for name in self.shapes if name not in self.defaults]
         return {**schema, "required": required} if self._atomic and required else schema
 
-    def _told(self, name: str, about: Mapping[str, str]) -> JsonObject:
+    def _annotations(self, name: str, about: Mapping[str, str]) -> JsonObject:
         """What is said of a key beside its shape."""
-        told: JsonObject = {}
+        annotations: JsonObject = {}
         if name in about:
-            told["description"] = about[name]
+            annotations["description"] = about[name]
         if isinstance(self.defaults.get(name), (bool, int, float, str)):
-            told["default"] = self.defaults[name]
-        return told
+            annotations["default"] = self.defaults[name]
+        return annotations
 
     def _check_key(self, key: str, item: Json, checked: JsonObject, at: Path, report: ProblemReport) -> None:
         shape = self.shapes.get(key)
