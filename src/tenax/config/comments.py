@@ -14,10 +14,10 @@ _COMMENT = re.compile(r"\s{4}#: ?(.*)")
 
 def comments_of(cls: type[object]) -> dict[str, str]:
     """Field -> the comment right above it, of a class and those that it is made of."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for each in reversed(cls.__mro__):
-        found |= _own_comments(each)
-    return found
+        comments |= _own_comments(each)
+    return comments
 
 
 def _own_comments(cls: type[object]) -> dict[str, str]:
@@ -25,14 +25,14 @@ def _own_comments(cls: type[object]) -> dict[str, str]:
         lines = inspect.getsource(cls).splitlines()
     except (OSError, TypeError):
         return {}
-    found: dict[str, str] = {}
-    said: list[str] = []
+    comments: dict[str, str] = {}
+    above: list[str] = []
     for line in lines:
-        comment, named = _COMMENT.fullmatch(line), _FIELD.match(line)
+        comment, field = _COMMENT.fullmatch(line), _FIELD.match(line)
         if comment:
-            said.append(comment[1])
+            above.append(comment[1])
         else:
-            if named and said:
-                found[named[1]] = " ".join(said)
-            said = []
-    return found
+            if field and above:
+                comments[field[1]] = " ".join(above)
+            above = []
+    return comments

@@ -105,12 +105,12 @@ async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 
 
-async def heartbeats(conn: Connection, heard: Collection[tuple[str, int]]) -> dict[tuple[str, int], bool]:
+async def heartbeats(conn: Connection, connections: Collection[tuple[str, int]]) -> dict[tuple[str, int], bool]:
     """The same of many agents and connections, in one statement that waits for nobody: whether each is the newest.
 
     Of an agent whose row somebody else holds, or that is not there, nothing is noted or said.
     """
-    rows = await conn.fetch(Q.heartbeats, [name for name, _ in heard], [session for _, session in heard])
+    rows = await conn.fetch(Q.heartbeats, [name for name, _ in connections], [session for _, session in connections])
     return {(row["agent_id"], row["session"]): row["current"] for row in rows}
 
 
