@@ -23,6 +23,7 @@ import asyncpg
 import httpx2
 
 from tenax.config.master import MasterSettings
+from tenax.master.access.bootstrap import CREDENTIALS_FILE
 from tenax.master.ingest.intake import Intake
 from tenax.master.store.database.connection import Database
 from tenax.master.telemetry.log_lines import Origin, OutputLine
@@ -73,14 +74,18 @@ class Site:
     swept: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     directory: Path = Path()
+    #: What the master does, and settings of it beside, as its environment spells them.
+    roles: str = "[api]"
+    settings: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """The master, at the port of before; returns once it answers."""
         environment = {
             **os.environ,
             "TENAX_MASTER_DB__URL": self.dsn,
-            "TENAX_MASTER_ROLES": "[api]",
+            "TENAX_MASTER_ROLES": self.roles,
             "TENAX_MASTER_CHECKPOINT_STORAGE": f"{{type: shared_fs, host_path: {self.directory / 'checkpoints'}}}",
+            **self.settings,
         }
         port = self.url.rpartition(":")[2]
         command = [sys.executable, "-m", "tenax.master", "--port", port, "--dir", str(self.directory / "master")]
@@ -176,6 +181,31 @@ def serving(server: str, dsn: str, template: str, directory: Path) -> Iterator[S
         site.process.wait()
 
 
+@contextmanager
+def scheduling(server: str, dsn: str, template: str, directory: Path, **settings: str) -> Iterator[Site]:
+    """A master that schedules, with nothing in it, on a database of its own: ``pretend_fleet`` brings machines."""
+    _in_thread(_copy(server, dsn, template))
+    named = {f"TENAX_MASTER_{name.upper()}": value for name, value in settings.items()}
+    site = Site(f"http://127.0.0.1:{free_port()}", "", "", dsn=dsn, directory=directory, roles="[api, loops]")
+    site.settings = named
+    site.start()
+    try:
+        drawn = json.loads((directory / "master" / CREDENTIALS_FILE).read_text())["users"]
+        site.password, site.admin_password = drawn["determined"], drawn["admin"]
+        login = {"username": "admin", "password": site.admin_password}
+        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        yield site
+    finally:
+        site.process.terminate()
+        site.process.wait()
+
+
+async def _copy(server: str, dsn: str, template: str) -> None:
+    admin = await asyncpg.connect(server)
+    await admin.execute(f"create database {dsn.rpartition('/')[2].partition('?')[0]} template {template}")
+    await admin.close()
+
+
 def _answers(url: str) -> bool:
     with suppress(httpx2.TransportError):
         return httpx2.get(f"{url}/info").status_code == 200
@@ -183,9 +213,7 @@ def _answers(url: str) -> bool:
 
 
 async def _make(server: str, dsn: str, template: str, directory: Path) -> Site:
-    admin = await asyncpg.connect(server)
-    await admin.execute(f"create database {dsn.rpartition('/')[2].partition('?')[0]} template {template}")
-    await admin.close()
+    await _copy(server, dsn, template)
     database = await Database.open(dsn)
     try:
         async with answering(database, settings_in(directory)) as api:

@@ -235,7 +235,10 @@ const compareRoute = createRoute({
 const queueRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/queue",
-  validateSearch: (search: Search): { pool?: string } => ({ pool: text(search.pool) }),
+  validateSearch: (search: Search): { pool?: string; job?: string } => ({
+    pool: text(search.pool),
+    job: text(search.job),
+  }),
   component: lazyRouteComponent(() => import("./routes/queue"), "QueuePage"),
 });
 

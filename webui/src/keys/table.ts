@@ -36,6 +36,8 @@ export const KEYS = {
   last: key("In a table", "To the last row", "End"),
   open: key("In a table", "Open the row", "Enter"),
   select: key("In a table", "Select the row, or not", "x"),
+  sooner: key("In a table", "Of the queue: move the job ahead of the one before it", "<"),
+  later: key("In a table", "Of the queue: move the job behind the next one", ">"),
   rangeDown: key("In a table", "Select down to the next row", "Shift+ArrowDown"),
   rangeUp: key("In a table", "Select up to the row above", "Shift+ArrowUp"),
   selectAll: key("In a table", "Select all that match", "Mod+a"),
