@@ -91,7 +91,7 @@ class Rooms:
     def __init__(self, snapshots: Mapping[str, PoolSnapshot]) -> None:
         self._snapshots = snapshots
         self._free: dict[str, FreeSlots] = {}
-        self._found: dict[tuple[int, bool], tuple[str, ...]] = {}
+        self._fits_in: dict[tuple[int, bool], tuple[str, ...]] = {}
         #: Pools and kinds of which something waits.
         self._waits = {
             (snapshot.pool, request.slots > 0)
@@ -103,9 +103,9 @@ class Rooms:
     def elsewhere(self, pool: str, request: SlotRequest) -> tuple[str, ...]:
         """The names of the other pools with room for it."""
         kind = (request.slots, request.single_node)
-        if kind not in self._found:
-            self._found[kind] = tuple(name for name in sorted(self._snapshots) if self._fits(name, request))
-        return tuple(name for name in self._found[kind] if name != pool)
+        if kind not in self._fits_in:
+            self._fits_in[kind] = tuple(name for name in sorted(self._snapshots) if self._fits(name, request))
+        return tuple(name for name in self._fits_in[kind] if name != pool)
 
     def _fits(self, name: str, request: SlotRequest) -> bool:
         if (PoolName(name), request.slots > 0) in self._waits:
