@@ -31,7 +31,7 @@ from tests.kits.api import Api, answering, settings_in
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed
 from tests.kits.telemetry import ASHA, Book
-from tests.web import searched
+from tests.web import searched, trained
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -72,6 +72,10 @@ class Site:
     #: A search of many trials, and these, in order of creation.
     sweep: int = 0
     swept: list[int] = field(default_factory=list)
+    #: A trial that is well and has all that trials have; one that is silent; an experiment that waits for slots.
+    well: int = 0
+    silent: int = 0
+    waiting: int = 0
     errors: list[str] = field(default_factory=list)
     directory: Path = Path()
     #: What the master does, and settings of it beside, as its environment spells them.
@@ -257,6 +261,8 @@ async def _tell(api: Api, site: Site) -> None:
     await api.master.intake.logs.posted(task, lines, [Origin("", "", "a1", "task", "stdout")])
     await _fail(api, book, site)
     site.sweep, site.swept = await searched.make(api, book)
+    made = await trained.make(api, book)
+    site.well, site.silent, site.waiting = made.well, made.silent, made.waiting
 
 
 async def _fail(api: Api, book: Book, site: Site) -> None:

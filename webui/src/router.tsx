@@ -64,15 +64,21 @@ function listSearch(search: Search): ListSearch {
 }
 
 /** Parts of a trial, each with its address; without one its overview. */
-export const TRIAL_TABS = ["metrics", "logs", "checkpoints", "config", "attempts"] as const;
+export const TRIAL_TABS = ["metrics", "logs", "system", "checkpoints", "code", "config", "events"] as const;
 export type TrialTab = (typeof TRIAL_TABS)[number];
 
-/** What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing. */
+/**
+ * What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing, what the
+ * axis shows (steps, unless something else is named), and whether numbers stand in their place.
+ */
 export interface ChartSearch {
   metric?: string;
   from?: number;
   to?: number;
   smooth?: number;
+  x?: "time" | "epoch";
+  log?: boolean;
+  view?: "table";
 }
 
 function chartSearch(search: Search): ChartSearch {
@@ -82,6 +88,9 @@ function chartSearch(search: Search): ChartSearch {
     from: stepOf(search.from),
     to: stepOf(search.to),
     smooth: smooth > 0 && smooth < 1 ? smooth : undefined,
+    x: search.x === "time" || search.x === "epoch" ? search.x : undefined,
+    log: search.log === true || undefined,
+    view: search.view === "table" ? "table" : undefined,
   };
 }
 
@@ -89,10 +98,16 @@ function stepOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
 }
 
-function trialSearch(search: Search): OutputSearch & ChartSearch & { tab?: TrialTab } {
+/** `file`: of its code; `checkpoint`: the one that is looked into. */
+type TrialSearch = OutputSearch & ChartSearch & { tab?: TrialTab; file?: string; checkpoint?: string };
+
+function trialSearch(search: Search): TrialSearch {
   const line = Number(search.line);
   return {
-    tab: TRIAL_TABS.find((tab) => tab === search.tab),
+    // Attempts stand among the events.
+    tab: search.tab === "attempts" ? "events" : TRIAL_TABS.find((tab) => tab === search.tab),
+    file: text(search.file),
+    checkpoint: text(search.checkpoint),
     ...chartSearch(search),
     q: text(search.q),
     re: search.re === true || undefined,

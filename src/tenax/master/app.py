@@ -47,7 +47,7 @@ from tenax.master.api.runs import routes as runs
 from tenax.master.api.tasks import commands, templates
 from tenax.master.api.tasks import generic as generic_tasks
 from tenax.master.api.tasks import routes as tasks
-from tenax.master.api.trials import by_hand, workloads
+from tenax.master.api.trials import by_hand, health, history, workloads
 from tenax.master.api.trials import routes as trials
 from tenax.master.api.users import access_tokens, groups, login, tickets
 from tenax.master.api.users import legacy as legacy_users
@@ -81,6 +81,8 @@ ROUTES: tuple[Routes, ...] = (
     garbage.routes,
     generic_tasks.routes,
     groups.routes,
+    health.routes,
+    history.routes,
     jobs.routes,
     join_tokens.routes,
     legacy_users.routes,

@@ -153,6 +153,10 @@ POLICIES: dict[str, Allow] = {
     "GetTrialLogHits": Allow.USER,
     "GetTaskLogHistogram": Allow.USER,
     "GetTrialLogHistogram": Allow.USER,
+    "GetTrialHealth": Allow.USER,
+    "GetStalledTrials": Allow.USER,
+    "GetTrialProfilerSeries": Allow.USER,
+    "GetTrialEvents": Allow.USER,
     "GetTrialFailure": Allow.USER,
     # Trials.
     "GetTrial": Allow.USER,

@@ -12,6 +12,7 @@ import { hover, useHovered } from "./hovered";
 import { useInView } from "./inview";
 import { type Drawn, drawn, nearest, span, summaries, type TrialLine } from "./lines";
 import { faint, GREY, type Look, type Shade } from "./palette";
+import { BOTH_SIDES, LINEAR, LOGARITHMIC } from "./scales";
 
 const HEIGHT = 190;
 /** More lines, or points, are hairlines: wider ones take ten times as long where there is no graphics card. */
@@ -226,11 +227,6 @@ interface Manner {
   scale: uPlot.Scale;
   axis: "batches" | "time";
 }
-
-const LINEAR: uPlot.Scale = {};
-const LOGARITHMIC: uPlot.Scale = { distr: 3 };
-/** Where some are not above zero, as a logarithm is: one that is straight around zero. */
-const BOTH_SIDES: uPlot.Scale = { distr: 4, asinh: 1e-3 };
 
 function options(looked: string[], manner: Manner, onCursor: (at: At | undefined) => void): uPlot.Options {
   const style = getComputedStyle(document.documentElement);

@@ -26,7 +26,7 @@ export function Figure({ title, summary, table, aside, children }: FigureProps) 
       aria-describedby={`${id}-summary`}
     >
       <figcaption className="flex min-w-0 flex-wrap items-center gap-x-3 px-1 pb-1">
-        <span id={id} className="min-w-0 flex-1 truncate font-medium" title={title}>
+        <span id={id} className="min-w-[min(8rem,100%)] flex-1 truncate font-medium" title={title}>
           {title}
         </span>
         {aside}

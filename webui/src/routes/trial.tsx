@@ -1,25 +1,33 @@
 /** One trial: how it stands, its metrics as charts, and the end of its output. */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
-import { count } from "../format";
+import { count, duration, number } from "../format";
 import { Output as OutputView } from "../output/Output";
 import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
-import { trialQuery } from "../services/trials";
+import { type Health, trialQuery } from "../services/trials";
 import { Facts } from "../ui/Facts";
 import { Log } from "../ui/Log";
 import { Empty, Loading, Problem } from "../ui/notices";
+import { useNowIf } from "../ui/now";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
 import { Charts } from "./trial/charts";
-import { Attempts, Checkpoints, Configuration } from "./trial/tabs";
-import { Verdict } from "./trial/verdict";
+import { Configuration } from "./trial/configuration";
+import { LastLine } from "./trial/lastline";
+import { useHealth, Verdict } from "./trial/verdict";
+
+/** Each comes where it is shown. */
+const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
+const Code = lazy(() => import("./trial/code").then(({ Code }) => ({ default: Code })));
+const Events = lazy(() => import("./trial/events").then(({ Events }) => ({ default: Events })));
+const System = lazy(() => import("./trial/system").then(({ System }) => ({ default: System })));
 
 const route = getRouteApi("/shell/trials/$trialId");
 /** In these it has slots. */
@@ -31,7 +39,7 @@ function useTrial(id: number) {
 
 export function TrialPage() {
   const { trialId } = route.useParams();
-  const { tab } = route.useSearch();
+  const { tab, file, checkpoint } = route.useSearch();
   const shown = useTrial(trialId);
   const name = `Trial ${trialId}`;
   const trial = shown.data?.id === trialId ? shown.data : undefined;
@@ -49,18 +57,24 @@ export function TrialPage() {
   return (
     <Page title={name} name={name} full={tab === "logs"} aside={<About trial={trial} />}>
       <Tabs tab={tab} trialId={trialId} />
-      <Verdict trial={trial} />
+      <Verdict trialId={trialId} />
       {tab === "logs" && <OutputView key={trialId} trialId={trialId} ended={hasEnded(trial.state)} />}
       {tab === "metrics" && <Charts trial={trial} />}
-      {tab === "checkpoints" && <Checkpoints trialId={trialId} />}
       {tab === "config" && <Configuration trial={trial} />}
-      {tab === "attempts" && <Attempts trial={trial} />}
+      <Suspense fallback={<Loading what="this part" />}>
+        {tab === "system" && <System trial={trial} />}
+        {tab === "checkpoints" && <Checkpoints trial={trial} chosen={checkpoint} />}
+        {tab === "code" && <Code trial={trial} file={file} />}
+        {tab === "events" && <Events trial={trial} />}
+      </Suspense>
       {tab === undefined && (
         <>
-          <TrialFacts trial={trial} />
-          <TrialOverview trialId={trialId} />
+          <Vitals trial={trial} />
+          <Charts trial={trial} />
+          <Hyperparameters trial={trial} />
         </>
       )}
+      {tab !== "logs" && <LastLine trial={trial} />}
     </Page>
   );
 }
@@ -93,9 +107,11 @@ function About({ trial }: { trial: Trial }) {
 const TAB_WORDS: Record<TrialTab, string> = {
   metrics: "Metrics",
   logs: "Output",
+  system: "System",
   checkpoints: "Checkpoints",
+  code: "Code",
   config: "Configuration",
-  attempts: "Attempts",
+  events: "Events",
 };
 
 function Tabs({ tab, trialId }: { tab?: TrialTab; trialId: number }) {
@@ -118,26 +134,86 @@ function Tabs({ tab, trialId }: { tab?: TrialTab; trialId: number }) {
   );
 }
 
-function TrialFacts({ trial }: { trial: Trial }) {
+/** What one looks at first. */
+function Vitals({ trial }: { trial: Trial }) {
+  const health = useHealth(trial.id).data;
+  const metric = health?.metric ? `Best ${health.metric}` : "Best metric";
+  const running = trial.state === "STATE_RUNNING";
   return (
     <Facts
       facts={[
         [
           "Progress",
           trial.progress === null || trial.progress === undefined ? (
-            "–"
+            <span key="p">step {count(trial.totalBatchesProcessed ?? 0)}</span>
           ) : (
             <Progress key="p" share={trial.progress} label="Progress" />
           ),
         ],
-        ["Best of the search's metric", <Value key="b" value={trial.searcherMetricValue} />],
+        hasEnded(trial.state)
+          ? ["Ran for", <Ran key="t" of={trial} />]
+          : ["Time left", <Left key="t" seconds={health?.secondsLeft} asOf={health?.asOf} />],
+        [metric, <Value key="b" value={trial.searcherMetricValue ?? health?.best} />],
+        ["Slots", <Slots key="s" health={health} />],
+        ["Utilisation", <Utilisation key="u" health={health} />],
+        ["Time for a step", health?.stepSeconds ? stepTime(health.stepSeconds) : "–"],
+        [
+          "Restarts",
+          health?.maxRestarts
+            ? `${count(trial.restarts)} of at most ${count(health.maxRestarts)}`
+            : count(trial.restarts),
+        ],
+        ["Last log line", <Age key="l" seconds={health?.lineSeconds} asOf={health?.asOf} goes={running} />],
+      ]}
+    />
+  );
+}
+
+function Slots({ health }: { health?: Health }) {
+  if (!health?.slots) return <>–</>;
+  const machines = (health.agents ?? []).join(", ");
+  return (
+    <span title={machines}>
+      {count(health.slots)}
+      {machines && ` on ${machines}`}
+    </span>
+  );
+}
+
+function Utilisation({ health }: { health?: Health }) {
+  const [gpu, cpu] = [health?.gpuPercent ?? undefined, health?.cpuPercent ?? undefined];
+  if (gpu === undefined && cpu === undefined) return <span title="The profiler is off: profiling.enabled">–</span>;
+  return <>{gpu === undefined ? `CPU ${Math.round(cpu ?? 0)} %` : `GPU ${Math.round(gpu)} %`}</>;
+}
+
+/** Goes down by itself while nothing new is known. */
+function Left({ seconds, asOf }: { seconds?: number | null; asOf?: number }) {
+  const known = seconds !== null && seconds !== undefined && asOf !== undefined;
+  const now = useNowIf(known, 1000);
+  return <>{known ? `about ${duration(Math.max(0, seconds - Math.max(0, now - asOf) / 1000))}` : "–"}</>;
+}
+
+function Age({ seconds, asOf, goes }: { seconds?: number | null; asOf?: number; goes: boolean }) {
+  const now = useNowIf(goes && asOf !== undefined, 1000);
+  if (seconds === null || seconds === undefined) return <>–</>;
+  return <>{duration(seconds + (goes && asOf !== undefined ? Math.max(0, now - asOf) / 1000 : 0))} ago</>;
+}
+
+/** `12.5 ms`, `1.2 s`, `5 m 12 s`. */
+function stepTime(seconds: number): string {
+  return seconds < 1 ? `${number(seconds * 1000)} ms` : seconds < 60 ? `${number(seconds)} s` : duration(seconds);
+}
+
+/** What is looked at less often; hyperparameters as they were drawn. */
+function Hyperparameters({ trial }: { trial: Trial }) {
+  return (
+    <Facts
+      facts={[
         ["Steps", count(trial.totalBatchesProcessed ?? 0)],
-        ["Ran for", <Ran key="r" of={trial} />],
         [
           "Held its slots for",
           <Elapsed key="h" seconds={trial.wallClockTime} asOf={trial.asOf} runs={HOLDING.has(trial.state)} />,
         ],
-        ["Restarts", count(trial.restarts)],
         ["Checkpoints", count(trial.checkpointCount ?? 0)],
         ["Attempt", count(trial.runId ?? 0)],
         ...Object.entries(trial.hparams)
@@ -154,6 +230,7 @@ export function TrialOverview({ trialId }: { trialId: number }) {
   if (!trial || trial.id !== trialId) return <Loading what="the trial" />;
   return (
     <>
+      <Verdict trialId={trialId} />
       <Charts trial={trial} />
       <Section
         title="Output"

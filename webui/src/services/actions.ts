@@ -103,3 +103,8 @@ export async function switchSlot(agentId: string, slotId: number, to: Switch): P
     await answered(api.POST("/api/v1/agents/{agentId}/slots/{slotId}/disable", { params, body }));
   }
 }
+
+/** Its files go; what is known of it stays. */
+export async function deleteCheckpoint(uuid: string): Promise<void> {
+  await answered(api.DELETE("/api/v1/checkpoints", { body: { checkpointUuids: [uuid] } }));
+}

@@ -69,3 +69,13 @@ export async function archiveModel(id: number, archived: boolean): Promise<void>
 export async function deleteModel(id: number): Promise<void> {
   await answered(api.DELETE("/api/v1/models/{modelName}", { params: { path: { modelName: String(id) } } }));
 }
+
+/** The number of the version that a checkpoint has become. */
+export async function registerVersion(
+  modelId: number,
+  version: { checkpointUuid: string; name: string; notes: string },
+): Promise<number> {
+  const params = { path: { modelName: String(modelId) } };
+  const body = { ...version, comment: "", labels: [], metadata: {} };
+  return (await answered(api.POST("/api/v1/models/{modelName}/versions", { params, body }))).modelVersion.version;
+}

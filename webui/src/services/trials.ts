@@ -3,12 +3,18 @@
 import { answered, api } from "./client";
 import type { Trial } from "./experiments";
 import { query } from "./live";
-import { newsOf, newsOfSeries, newsOfTrial } from "./stream/news";
+import type { components } from "./schema";
+import { isOfMachines, newsOf, newsOfSeries, newsOfTrial } from "./stream/news";
 
 /** Points of a chart: more than that no screen shows. */
 const POINTS = 1200;
 /** Curves of one trial are a dozen requests. */
 const METRICS_MS = 2000;
+/** A sentence that changes more often is not read; ages go on by themselves. */
+const HEALTH_MS = 5000;
+const MACHINES_MS = 10_000;
+const MACHINE_POINTS = 400;
+const EVENTS = 500;
 
 export function trialQuery(id: number) {
   return query({
@@ -19,6 +25,65 @@ export function trialQuery(id: number) {
     },
     topics: [`trials/${id}`],
     news: newsOfTrial,
+  });
+}
+
+/** `asOf`: when its ages were true, on this machine's clock. */
+export type Health = components["schemas"]["GetTrialHealthResponse"] & { asOf: number };
+export type Finding = components["schemas"]["HealthFinding"];
+
+/** Whether a trial is well, in a sentence, with what shows it. */
+export function healthQuery(id: number) {
+  return query({
+    queryKey: ["health", id],
+    queryFn: async ({ signal }): Promise<Health> => {
+      const asked = { params: { path: { trialId: id } }, signal };
+      return { ...(await answered(api.GET("/api/v1/trials/{trialId}/health", asked))), asOf: Date.now() };
+    },
+    topics: [`trials/${id}`],
+    news: (change) =>
+      newsOf(["trial", "metrics"], change, id) ??
+      (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
+    everyMs: HEALTH_MS,
+  });
+}
+
+/** What happened to a trial, the newest first. */
+export function eventsQuery(id: number) {
+  return query({
+    queryKey: ["trial-events", id],
+    queryFn: async ({ signal }) => {
+      const params = { path: { trialId: id }, query: { limit: EVENTS } };
+      return (await answered(api.GET("/api/v1/trials/{trialId}/events", { params, signal }))).events;
+    },
+    topics: [`trials/${id}`],
+    news: (change) => newsOf(["trial", "metrics"], change, id),
+    everyMs: HEALTH_MS,
+  });
+}
+
+/** A metric of a machine, or of one of its devices. */
+export interface MachineSeries {
+  name: string;
+  agentId: string;
+  device: string;
+  /** Microseconds since 1970. */
+  times: number[];
+  values: (number | string | null)[];
+}
+
+/** All that the profiler measured. */
+export function machineQuery(id: number) {
+  return query({
+    queryKey: ["machines", id],
+    queryFn: async ({ signal }) => {
+      const params = { path: { trialId: id }, query: { maxPoints: MACHINE_POINTS } };
+      const sent = await answered(api.GET("/api/v1/trials/{trialId}/profiler/series", { params, signal }));
+      return (sent as unknown as { series: MachineSeries[] }).series;
+    },
+    topics: [`trials/${id}`],
+    news: (change) => (isOfMachines(change, id) ? { refetch: true } : undefined),
+    everyMs: MACHINES_MS,
   });
 }
 
@@ -52,12 +117,15 @@ export function summariesQuery(id: number) {
 export interface Series {
   total: number;
   steps: number[];
+  /** Microseconds since 1970. */
+  times: number[];
   values: (number | null)[];
 }
 
 interface SentSeries {
   total: number;
   steps: number[];
+  times: number[];
   values: (number | string | null)[];
 }
 
@@ -81,6 +149,7 @@ export function seriesQuery(id: number, group: string, metric: string, { from, t
       return {
         total: sent.total,
         steps: sent.steps,
+        times: sent.times,
         values: sent.values.map((value) => (typeof value === "number" ? value : null)),
       };
     },

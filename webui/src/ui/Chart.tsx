@@ -4,10 +4,12 @@
  * A chart is drawn once it comes into view, and says in words what it shows.
  */
 
-import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { Figure } from "../charts/Figure";
+import { type Marking, withMarks } from "../charts/marks";
 import { faint, PALETTE } from "../charts/palette";
+import { scaleOf } from "../charts/scales";
 import { number } from "../format";
 import { useShownTheme } from "../theme";
 
@@ -15,6 +17,7 @@ const HEIGHT = 170;
 
 export interface Line {
   name: string;
+  /** Rising: steps, or what else the axis shows. */
   steps: number[];
   values: (number | null)[];
   /** Behind a smoothed one of the same name. */
@@ -24,14 +27,29 @@ export interface Line {
 /** Called with the steps between which somebody dragged; without any for all of them. */
 export type Zoom = (from?: number, to?: number) => void;
 
+/** Something that happened at a place of the axis. */
+export interface Mark {
+  at: number;
+  /** Drawn whole, the others as outlines. */
+  best: boolean;
+}
+
 interface ChartProps {
   title: string;
   lines: Line[];
   x?: string;
   onZoom?: Zoom;
+  /** How places on the axis are written. */
+  across?: (value: number | null | undefined) => string;
+  log?: boolean;
+  marks?: Mark[];
+  /** A mark was clicked. */
+  onMark?: () => void;
+  aside?: ReactNode;
 }
 
-export function Chart({ title, lines, x = "step", onZoom }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { title, lines, x = "step" } = props;
   const readout = useRef<HTMLSpanElement>(null);
   const theme = useShownTheme();
   const clear = lines.filter((line) => !line.faint);
@@ -51,6 +69,7 @@ export function Chart({ title, lines, x = "step", onZoom }: ChartProps) {
                 {line.name}
               </span>
             ))}
+          {props.aside}
           <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
         </>
       }
@@ -63,19 +82,17 @@ export function Chart({ title, lines, x = "step", onZoom }: ChartProps) {
         }),
       })}
     >
-      <Plot lines={lines} onZoom={onZoom} readout={readout} />
+      <Plot {...props} readout={readout} />
       <p className="px-1 text-center text-dim text-sm">{x}</p>
     </Figure>
   );
 }
 
-interface PlotProps {
-  lines: Line[];
-  onZoom?: Zoom;
+interface PlotProps extends ChartProps {
   readout: RefObject<HTMLSpanElement | null>;
 }
 
-function Plot({ lines, onZoom, readout }: PlotProps) {
+function Plot({ lines, onZoom, readout, across = number, log = false, marks, onMark }: PlotProps) {
   const frame = useRef<HTMLDivElement>(null);
   const theme = useShownTheme();
   const seen = useSeen(frame);
@@ -84,10 +101,15 @@ function Plot({ lines, onZoom, readout }: PlotProps) {
   const zoom = useRef(onZoom);
   zoom.current = onZoom;
   const zooms = onZoom !== undefined;
+  const marking = useRef<Marking>({ marks, onMark });
+  marking.current = { marks, onMark };
+  const marked = marks?.map((mark) => `${mark.at}${mark.best ? "!" : ""}`).join();
+  const scale = useMemo(() => scaleOf(lines, log), [lines, log]);
   useEffect(() => {
     const place = frame.current;
     if (!place || !seen) return;
-    const made = options(names.split("\u0000"), theme, place.clientWidth, readout.current);
+    const manner = { theme, width: place.clientWidth, readout: readout.current, across, scale };
+    const made = withMarks(options(names.split("\u0000"), manner), marking);
     const plot = new uPlot(zooms ? zooming(made, (from, to) => zoom.current?.(from, to)) : made, data, place);
     drawn.set(place, plot);
     const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
@@ -97,7 +119,7 @@ function Plot({ lines, onZoom, readout }: PlotProps) {
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names, zooms]);
+  }, [seen, theme, names, zooms, across, scale, marked]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
   }, [data]);
@@ -149,7 +171,15 @@ export function aligned(lines: Line[]): uPlot.AlignedData {
   );
 }
 
-function options(names: string[], theme: "light" | "dark", width: number, readout: HTMLElement | null): uPlot.Options {
+interface Manner {
+  theme: "light" | "dark";
+  width: number;
+  readout: HTMLElement | null;
+  across: (value: number | null | undefined) => string;
+  scale: uPlot.Scale;
+}
+
+function options(names: string[], { theme, width, readout, across, scale }: Manner): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
@@ -159,12 +189,13 @@ function options(names: string[], theme: "light" | "dark", width: number, readou
   return {
     width,
     height: HEIGHT,
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: scale },
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { size: 6 } },
     axes: [
-      { ...axis, size: 26, values: (_, splits) => splits.map(number) },
-      { ...axis, size: widest, values: (_, splits) => splits.map(number) },
+      { ...axis, size: 26, values: (_, splits) => splits.map(across) },
+      // On a logarithmic axis some of its places stay empty.
+      { ...axis, size: widest, values: (_, splits) => splits.map((value) => (value === null ? "" : number(value))) },
     ],
     series: [
       {},
@@ -189,7 +220,7 @@ function options(names: string[], theme: "light" | "dark", width: number, readou
         (plot) => {
           if (!readout) return;
           const at = plot.cursor.idx;
-          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at);
+          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, across);
         },
       ],
     },
@@ -218,10 +249,10 @@ function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
   };
 }
 
-function cursorText(plot: uPlot, at: number): string {
+function cursorText(plot: uPlot, at: number, across: Manner["across"]): string {
   const values = plot.series.slice(1, 5).map((_, place) => plot.data[place + 1]?.[at]);
   const known = values.filter((value) => value !== null && value !== undefined);
-  return `${number(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
+  return `${across(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
 }
 
 /** The axis is as wide as its longest label, or it would be cut. */

@@ -1,19 +1,24 @@
-/** The metrics of one trial as charts: zoomed by dragging, smoothed, found by name; all of it stands in the address. */
+/**
+ * The metrics of one trial as charts, or as a table of their latest values: zoomed by dragging, smoothed, by steps, time or
+ * epochs, found by name, with its checkpoints; all of it stands in the address.
+ */
 
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
-import { smoothed } from "../../charts/lines";
-import { count } from "../../format";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useMemo, useState } from "react";
+import { nearest, smoothed } from "../../charts/lines";
+import { count, duration, number } from "../../format";
 import type { ChartSearch } from "../../router";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
 import { hasEnded } from "../../services/states";
-import { type Summaries, seriesQuery, summariesQuery } from "../../services/trials";
+import { type Series, type Summaries, seriesQuery, summariesQuery } from "../../services/trials";
 import { Button, FIELD } from "../../ui/Button";
-import { Chart, type Line, type Zoom } from "../../ui/Chart";
+import { Chart, type Line, type Mark, type Zoom } from "../../ui/Chart";
 import { Loading, Problem } from "../../ui/notices";
 import { Section } from "../../ui/Page";
 import { SearchField } from "../../ui/SearchField";
+import { axisOf, EPOCH, type Saved, useSaved } from "./axis";
+import { LatestValues } from "./latest";
 
 /** Charts that are there at first; more come when asked for. */
 const CHARTS = 12;
@@ -29,11 +34,22 @@ export function metricsOf(summaries: Summaries, part: string): Metric[] {
   const order = (group: string) => ["validation", "training"].indexOf(group) + 1 || 9;
   for (const group of Object.keys(summaries).sort((a, b) => order(a) - order(b) || a.localeCompare(b))) {
     for (const [name, summary] of Object.entries(summaries[group] ?? {})) {
-      if (summary.count === undefined || !name.toLowerCase().includes(part.toLowerCase())) continue;
+      if (summary.count === undefined || isOfMachine(group) || !name.toLowerCase().includes(part.toLowerCase()))
+        continue;
       groups.set(name, [...(groups.get(name) ?? []), group]);
     }
   }
   return [...groups].map(([name, of]) => ({ name, groups: of }));
+}
+
+/** What machines measure has a page of its own. */
+function isOfMachine(group: string): boolean {
+  return ["gpu", "cpu", "memory", "disk", "network"].includes(group);
+}
+
+/** By epochs only where some group reports them. */
+function reportsEpochs(summaries: Summaries): boolean {
+  return Object.values(summaries).some((metrics) => metrics[EPOCH]?.count !== undefined);
 }
 
 export function Charts({ trial }: { trial: Trial }) {
@@ -48,10 +64,15 @@ export function Charts({ trial }: { trial: Trial }) {
   const metrics = useMemo(() => metricsOf(summaries.data ?? {}, part), [summaries.data, part]);
   const change = (changed: ChartSearch) =>
     void navigate({ to: ".", search: (former: object) => ({ ...former, ...changed }), replace: true } as never);
+  const saved = useSaved(trial);
   return (
     <Section
       title="Metrics"
-      aside={every.length > 0 && <Controls search={search} change={change} many={every.length > 3} />}
+      aside={
+        every.length > 0 && (
+          <Controls {...{ search, change, many: every.length > 3, epochs: reportsEpochs(summaries.data ?? {}) }} />
+        )
+      }
     >
       {summaries.error && !summaries.data ? (
         <Problem error={summaries.error} retry={() => void summaries.refetch()} />
@@ -61,6 +82,8 @@ export function Charts({ trial }: { trial: Trial }) {
         <p className="rounded-md border border-line border-dashed p-3 text-dim">
           {part ? "No metric is called so." : "It has reported no metrics yet."}
         </p>
+      ) : search.view === "table" ? (
+        <LatestValues summaries={summaries.data} part={part} />
       ) : (
         <div className="grid grid-cols-[repeat(auto-fill,minmax(min(360px,100%),1fr))] gap-3">
           {metrics.slice(0, shown).map((each) => (
@@ -70,11 +93,12 @@ export function Charts({ trial }: { trial: Trial }) {
               metric={each}
               search={search}
               zoom={(from, to) => change({ from, to })}
+              saved={saved}
             />
           ))}
         </div>
       )}
-      {metrics.length > shown && (
+      {metrics.length > shown && search.view !== "table" && (
         <Button className="self-start" onClick={() => show(shown + CHARTS)}>
           Show more of the {count(metrics.length)} metrics
         </Button>
@@ -83,14 +107,18 @@ export function Charts({ trial }: { trial: Trial }) {
   );
 }
 
+const AXES: Record<string, ChartSearch["x"]> = { time: "time", epoch: EPOCH };
+
 interface ControlsProps {
   search: ChartSearch;
   change: (changed: ChartSearch) => void;
   /** Whether there are so many metrics that one looks for some by name. */
   many: boolean;
+  /** Whether it reports epochs. */
+  epochs: boolean;
 }
 
-function Controls({ search, change, many }: ControlsProps) {
+function Controls({ search, change, many, epochs }: ControlsProps) {
   const zoomed = search.from !== undefined || search.to !== undefined;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -108,6 +136,24 @@ function Controls({ search, change, many }: ControlsProps) {
         <StepField label="To step" value={search.to} onChange={(to) => change({ to })} />
         {zoomed && <Button onClick={() => change({ from: undefined, to: undefined })}>All steps</Button>}
       </span>
+      <select
+        aria-label="Horizontal axis"
+        className={FIELD}
+        value={search.x ?? "steps"}
+        onChange={(event) => change({ x: AXES[event.target.value] })}
+      >
+        <option value="steps">By steps</option>
+        <option value="time">By time</option>
+        {(epochs || search.x === EPOCH) && <option value={EPOCH}>By epochs</option>}
+      </select>
+      <label className="inline-flex min-h-6 items-center gap-1 text-dim text-sm">
+        <input
+          type="checkbox"
+          checked={search.log ?? false}
+          onChange={(event) => change({ log: event.target.checked || undefined })}
+        />
+        Logarithmic
+      </label>
       <label className="inline-flex min-h-6 items-center gap-1 text-dim text-sm">
         Smoothing
         <input
@@ -120,6 +166,12 @@ function Controls({ search, change, many }: ControlsProps) {
           onChange={(event) => change({ smooth: Number(event.target.value) || undefined })}
         />
       </label>
+      <Button
+        aria-pressed={search.view === "table"}
+        onClick={() => change({ view: search.view === "table" ? undefined : "table" })}
+      >
+        Table
+      </Button>
     </div>
   );
 }
@@ -151,22 +203,84 @@ interface MetricChartProps {
   metric: Metric;
   search: ChartSearch;
   zoom: Zoom;
+  saved: Saved;
 }
 
-function MetricChart({ trial, metric, search: { from, to, smooth = 0 }, zoom }: MetricChartProps) {
+function MetricChart({ trial, metric, search, zoom, saved }: MetricChartProps) {
+  const { from, to, smooth = 0, x, log } = search;
   const settled = () => hasEnded(trial.state);
   const [first = "", second] = metric.groups;
-  const one = useLive(seriesQuery(trial.id, first, metric.name, { from, to }), settled);
-  const other = seriesQuery(trial.id, second ?? "", metric.name, { from, to });
+  const steps = { from, to };
+  const one = useLive(seriesQuery(trial.id, first, metric.name, steps), settled);
+  const other = seriesQuery(trial.id, second ?? "", metric.name, steps);
   const two = useLive({ ...other, enabled: second !== undefined }, settled);
+  const byEpoch = x === EPOCH;
+  const epochs = useLive({ ...seriesQuery(trial.id, first, EPOCH, steps), enabled: byEpoch }, settled);
+  const moreEpochs = seriesQuery(trial.id, second ?? "", EPOCH, steps);
+  const others = useLive({ ...moreEpochs, enabled: byEpoch && second !== undefined }, settled);
+  const axis = useMemo(
+    () => axisOf(x, trial.startTime, [epochs.data, others.data]),
+    [x, trial.startTime, epochs.data, others.data],
+  );
   const lines = useMemo(() => {
-    const made: Line[] = one.data ? [{ name: first, ...one.data }] : [];
-    if (second !== undefined && two.data) made.push({ name: second, ...two.data });
+    const made: Line[] = one.data ? [lineOf(first, one.data, axis.place)] : [];
+    if (second !== undefined && two.data) made.push(lineOf(second, two.data, axis.place));
     if (smooth <= 0) return made;
     const raw = made.map((line) => ({ ...line, faint: true }));
     return [...raw, ...made.map((line) => ({ ...line, values: smoothed(line.values, smooth) }))];
-  }, [one.data, two.data, first, second, smooth]);
+  }, [one.data, two.data, first, second, smooth, axis]);
+  const marks = useMemo(() => marksOf(saved, one.data, axis.place), [saved, one.data, axis]);
+  // What was dragged lies between places of the axis; the address holds steps, which mean the same on any.
+  const zoomTo = useCallback<Zoom>(
+    (low, high) => {
+      const shown = one.data ?? two.data;
+      if (low === undefined || high === undefined || !shown) return zoom();
+      if (x === undefined) return zoom(Math.ceil(low), Math.floor(high));
+      const places = shown.steps.map((step, at) => axis.place(step, shown.times[at] ?? 0));
+      zoom(shown.steps[nearest(places, low)], shown.steps[nearest(places, high)]);
+    },
+    [one.data, two.data, x, axis, zoom],
+  );
   const error = one.error ?? two.error;
   if (error && lines.length === 0) return <Problem error={error} retry={() => void one.refetch()} />;
-  return <Chart title={metric.name} lines={lines} onZoom={zoom} />;
+  return (
+    <Chart
+      title={metric.name}
+      lines={lines}
+      onZoom={zoomTo}
+      x={axis.title}
+      across={x === "time" ? duration : number}
+      log={log}
+      marks={marks}
+      onMark={saved.open}
+      aside={
+        marks.length > 0 && (
+          <Link
+            to="/trials/$trialId"
+            params={{ trialId: trial.id }}
+            search={{ tab: "checkpoints" }}
+            className="inline-flex min-h-6 items-center whitespace-nowrap text-dim text-sm hover:text-text"
+            title={`Checkpoints of ${metric.name}: the best one is filled`}
+          >
+            ◆ {count(marks.length)}
+          </Link>
+        )
+      }
+    />
+  );
+}
+
+type Place = (step: number, time: number) => number;
+
+function lineOf(name: string, series: Series, place: Place): Line {
+  return { name, values: series.values, steps: series.steps.map((step, at) => place(step, series.times[at] ?? 0)) };
+}
+
+/** Where checkpoints stand on a line: inside of what it shows. */
+function marksOf(saved: Saved, series: Series | undefined, place: Place): Mark[] {
+  const [low, high] = [series?.steps[0], series?.steps.at(-1)];
+  if (!series || low === undefined || high === undefined) return [];
+  return saved.checkpoints
+    .filter(({ step }) => low <= step && step <= high)
+    .map(({ step, best }) => ({ at: place(step, series.times[nearest(series.steps, step)] ?? 0), best }));
 }

@@ -138,6 +138,12 @@ export function newsOfTrial(change: Change, trial: Trial): News<Trial> {
 /** Reports about the machine, whose steps are no steps of the training. */
 const SYSTEM_GROUPS = new Set(["gpu", "cpu", "memory", "disk", "network"]);
 
+/** Whether machines of a trial reported. */
+export function isOfMachines(change: Change, trialId: number): boolean {
+  if (change.kind !== "metrics" || change.id !== trialId) return false;
+  return Object.keys(change.steps as Record<string, number>).some((group) => SYSTEM_GROUPS.has(group));
+}
+
 /** For a curve: whether its group has a report that it does not show yet. */
 export function newsOfSeries(trials: readonly number[], group: string, newest: number, change: Change, until?: number) {
   if (change.kind !== "metrics" || !trials.includes(Number(change.id))) return undefined;
