@@ -29,6 +29,12 @@ ELEMENTS = (
 SHOWN = [
     "experiments?q=onerror",
     "projects/{project}",
+    "projects/{project}?tab=notes",
+    "projects/{project}?tab=settings",
+    "workspaces",
+    "workspaces/{workspace}",
+    "workspaces/{workspace}?tab=members",
+    "workspaces/{workspace}?tab=settings",
     "experiments/{experiment}",
     "trials/{trial}",
     "trials/{trial}?tab=logs",
@@ -70,7 +76,7 @@ def evil(site: Site) -> Iterator[dict[str, int]]:
     site.write("update agent_slots set name = $1 where agent_id = 'a1'", EVIL)
     task = site.api("GET", f"/api/v1/trials/{trial}")["trial"]["taskIds"][0]  # type: ignore[index]
     site.say(str(task), LINES)
-    yield {"project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
+    yield {"workspace": workspace, "project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
     site.write("update users set display_name = '' where username = 'determined'")
     site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
     site.write("update agent_slots set name = 'small' where agent_id = 'a1'")

@@ -168,9 +168,35 @@ const experimentsRoute = createRoute({
 const projectRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/projects/$projectId",
-  validateSearch: listSearch,
+  validateSearch: (search: Search): ListSearch & { tab?: "notes" | "settings"; note?: number } => ({
+    ...listSearch(search),
+    tab: search.tab === "notes" || search.tab === "settings" ? search.tab : undefined,
+    note: stepOf(search.note),
+  }),
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
-  component: lazyRouteComponent(() => import("./routes/experiments"), "ProjectExperiments"),
+  component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
+});
+
+const workspacesRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/workspaces",
+  validateSearch: (search: Search): { q?: string; owner?: "me"; archived?: boolean } => ({
+    q: text(search.q),
+    owner: search.owner === "me" ? "me" : undefined,
+    archived: search.archived === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/workspaces"), "WorkspacesPage"),
+});
+
+const workspaceRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/workspaces/$workspaceId",
+  validateSearch: (search: Search): { tab?: "members" | "settings"; archived?: boolean } => ({
+    tab: search.tab === "members" || search.tab === "settings" ? search.tab : undefined,
+    archived: search.archived === true || undefined,
+  }),
+  params: { parse: ({ workspaceId }) => ({ workspaceId: id(workspaceId) }) },
+  component: lazyRouteComponent(() => import("./routes/workspace"), "WorkspacePage"),
 });
 
 /** What of the page of an experiment stands in the address; `brush`: axis -> from and to, or some texts. */
@@ -312,6 +338,8 @@ export const router = createRouter({
       homeRoute,
       experimentsRoute,
       projectRoute,
+      workspacesRoute,
+      workspaceRoute,
       createExperimentRoute,
       experimentRoute,
       trialRoute,

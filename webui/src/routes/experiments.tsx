@@ -11,8 +11,6 @@ import type { ListSearch } from "../router";
 import { written } from "../services/columns";
 import { type Experiment, type ExperimentSearch, experimentsQuery, WINDOW } from "../services/experiments";
 import { checkFilter } from "../services/filter";
-import { useLive } from "../services/live";
-import { projectQuery } from "../services/projects";
 import { meQuery } from "../services/session";
 import { STATE_FILTERS } from "../services/states";
 import { Button, FIELD } from "../ui/Button";
@@ -30,25 +28,9 @@ import { Views } from "./table/Views";
 const DEFAULT_SORT = "-id";
 
 const all = getRouteApi("/shell/experiments");
-const ofProject = getRouteApi("/shell/projects/$projectId");
 
 export function AllExperiments() {
   return <Experiments title="Experiments" name="Experiments" search={all.useSearch()} />;
-}
-
-export function ProjectExperiments() {
-  const { projectId } = ofProject.useParams();
-  const search = ofProject.useSearch();
-  const project = useLive(projectQuery(projectId));
-  if (project.error && !project.data) {
-    return (
-      <Page title={`Project ${projectId}`} name={`Project ${projectId}`}>
-        <Problem error={project.error} retry={() => void project.refetch()} />
-      </Page>
-    );
-  }
-  const name = project.data ? `${project.data.workspaceName} / ${project.data.name}` : `Project ${projectId}`;
-  return <Experiments title={name} name={name} search={search} projectId={projectId} />;
 }
 
 /** All that the filter finds, as a file. */
@@ -76,9 +58,12 @@ interface ListProps {
   name: string;
   search: ListSearch;
   projectId?: number;
+  /** Above the table. */
+  tabs?: ReactNode;
 }
 
-function Experiments({ title, name, search, projectId }: ListProps) {
+/** A table of experiments, as long as there are any. */
+export function Experiments({ title, name, search, projectId, tabs }: ListProps) {
   const me = useSuspenseQuery(meQuery).data;
   const navigate = useNavigate();
   const sort = search.sort ?? DEFAULT_SORT;
@@ -115,6 +100,7 @@ function Experiments({ title, name, search, projectId }: ListProps) {
         </p>
       }
     >
+      {tabs}
       <div className="-mb-2 flex flex-wrap items-center gap-2">
         <FilterField
           value={search.q ?? ""}

@@ -2,7 +2,7 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useState, useSyncExternalStore } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
 import { logout, masterQuery, meQuery } from "../services/session";
@@ -15,6 +15,7 @@ import { AccountMark } from "./mark";
 const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
+const Kept = lazy(() => import("./kept"));
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
@@ -23,6 +24,7 @@ const PLACES = [
   { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
   { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
   { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
+  { to: "/workspaces", name: "Workspaces", shape: "▣", exact: false, command: "workspaces" },
 ] as const;
 
 function openPalette(): void {
@@ -43,6 +45,14 @@ function useEverywhere(): void {
   ]);
 }
 
+/** Room for more than the places that everyone has. */
+const WIDE = matchMedia("(min-width: 48rem)");
+
+function watchWidth(listener: () => void): () => void {
+  WIDE.addEventListener("change", listener);
+  return () => WIDE.removeEventListener("change", listener);
+}
+
 export function Shell() {
   const me = useSuspenseQuery(meQuery).data;
   const master = useSuspenseQuery(masterQuery).data;
@@ -51,6 +61,7 @@ export function Shell() {
   const client = useQueryClient();
   // One place is shown as where one is: a new experiment is none of those that there are.
   const creates = useMatch({ from: "/shell/experiments/new", shouldThrow: false }) !== undefined;
+  const wide = useSyncExternalStore(watchWidth, () => WIDE.matches);
   useEverywhere();
 
   async function leave() {
@@ -80,7 +91,7 @@ export function Shell() {
             T
           </span>
         </p>
-        <nav aria-label="Places" className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto md:flex-col">
+        <nav aria-label="Places" className="flex min-h-0 min-w-0 gap-0.5 overflow-auto max-md:flex-1 md:flex-col">
           {PLACES.map((place) => (
             <Link
               key={place.to}
@@ -96,6 +107,11 @@ export function Shell() {
             </Link>
           ))}
         </nav>
+        {wide && (
+          <Suspense fallback={<div className="flex-1" />}>
+            <Kept />
+          </Suspense>
+        )}
         <button
           type="button"
           onClick={openPalette}

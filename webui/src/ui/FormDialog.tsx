@@ -9,6 +9,8 @@ import { type At, Form } from "./Form";
 export function FormDialog(props: {
   title: string;
   yes: string;
+  /** What it does is for good. */
+  danger?: boolean;
   onClose: () => void;
   blame?: Blame;
   /** Raises whatever it was refused with. */
@@ -27,7 +29,7 @@ export function FormDialog(props: {
               <>
                 {props.also}
                 <Button onClick={props.onClose}>Cancel</Button>
-                <Button type="submit" look="primary" disabled={busy}>
+                <Button type="submit" look={props.danger ? "danger" : "primary"} disabled={busy}>
                   {props.yes}
                 </Button>
               </>

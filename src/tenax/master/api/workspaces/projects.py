@@ -170,9 +170,14 @@ async def add_note(
 async def put_notes(
     master: MasterDep, caller: CallerDep, project_id: int, body: messages.PutProjectNotesRequest
 ) -> messages.ProjectNotesResponse:
-    """Replace all notes."""
+    """Replace all notes; with ``expected`` only if these are still there, so that nobody's are lost to another's."""
     async with master.db.transaction() as conn:
-        await _notable(master, caller, await projects.lock(conn, project_id))
+        project = await projects.lock(conn, project_id)
+        await _notable(master, caller, project)
+        if body.expected is not None:
+            present = (await project_lists.get(conn, project_id)).notes
+            if present != [note.model_dump() for note in body.expected]:
+                raise NotNow(f"the notes of {project.called} were changed meanwhile: read them again, then save")
         stored = await projects.set_notes(conn, project_id, [_note(note) for note in body.notes])
         check_sizes(notes=stored)
     return _notes(stored)
