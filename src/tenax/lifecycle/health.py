@@ -27,7 +27,7 @@ from statistics import median
 #: Silence is nothing below these, in seconds: while it reports, and before it has.
 SILENT_S, SILENT_AT_FIRST_S = 600.0, 1800.0
 #: Its usual pause may be exceeded so many times.
-PATIENCE = 5.0
+SILENT_TIMES = 5.0
 #: Pauses that are too few to say what is usual.
 MIN_PAUSES = 3
 #: A GPU of which less than this is used, in percent, for so many seconds, does next to nothing.
@@ -190,31 +190,31 @@ def judge(facts: HealthFacts) -> TrialHealth:
     if facts.state in _WAITING:
         waits = Finding(HealthKind.WAITING, _because(_WAITING[facts.state], facts.reason))
         return TrialHealth((waits, *_restarted(facts)))
-    found = [*_stalled(facts), *_odd(facts), *_diverging(facts), *_idle(facts), *_restarted(facts), _healthy(facts)]
+    findings = [*_stalled(facts), *_odd(facts), *_diverging(facts), *_idle(facts), *_restarted(facts), _healthy(facts)]
     order = list(HealthKind)
-    found.sort(key=lambda finding: order.index(finding.kind))
-    if len(found) > 1:
+    findings.sort(key=lambda finding: order.index(finding.kind))
+    if len(findings) > 1:
         # What is healthy beside is still worth saying of what was merely started again, and of nothing else.
-        healthy = found.pop()
-        found = [healthy, *found] if found[0].kind is HealthKind.RESTARTED else found
-    return TrialHealth(tuple(found), _silent_in(facts))
+        healthy = findings.pop()
+        findings = [healthy, *findings] if findings[0].kind is HealthKind.RESTARTED else findings
+    return TrialHealth(tuple(findings), _silent_in(facts))
 
 
-def patience_s(facts: HealthFacts) -> float:
+def silent_after_s(facts: HealthFacts) -> float:
     """For how long a trial may be silent."""
     if len(facts.pauses) < MIN_PAUSES:
         return SILENT_AT_FIRST_S
     ordered = sorted(facts.pauses)
     usual = ordered[min(len(ordered) - 1, math.ceil(0.95 * len(ordered)))]
-    return max(SILENT_S, PATIENCE * usual)
+    return max(SILENT_S, SILENT_TIMES * usual)
 
 
 def silence_s(facts: HealthFacts) -> float | None:
     """For how long nothing came from a trial that runs; None: it does not run."""
     if facts.runs_s is None:
         return None
-    heard = (facts.reported_s, facts.line_s, facts.checkpoint_s, facts.runs_s)
-    return min(age for age in heard if age is not None)
+    ages = (facts.reported_s, facts.line_s, facts.checkpoint_s, facts.runs_s)
+    return min(age for age in ages if age is not None)
 
 
 def direction(values: Sequence[float], smaller_is_better: bool) -> Direction | None:
@@ -257,7 +257,7 @@ def _ended(kind: HealthKind, facts: HealthFacts) -> Finding:
 
 def _stalled(facts: HealthFacts) -> list[Finding]:
     silent = silence_s(facts)
-    if silent is None or silent < patience_s(facts):
+    if silent is None or silent < silent_after_s(facts):
         return []
     if facts.reported_s is None and facts.line_s is None:
         what = f"Stalled: nothing came from it since it began {_time(silent)} ago"
@@ -275,10 +275,10 @@ def _odd(facts: HealthFacts) -> list[Finding]:
     value = "NaN" if math.isnan(first.value) else "infinite"
     own = facts.metric is not None and (first.group, first.name) == (facts.metric.group, facts.metric.name)
     since = _odd_since(facts.metric) if own and facts.metric is not None else None
-    said = f"{first.group} {first.name} is {value}"
-    said += "" if since is None else f" since step {since:,}"
-    said += "" if more < 1 else f", and so {'is 1 other metric' if more == 1 else f'are {more} others'}"
-    return [Finding(HealthKind.NOT_FINITE, said, Evidence.METRIC, None, first.group, first.name)]
+    sentence = f"{first.group} {first.name} is {value}"
+    sentence += "" if since is None else f" since step {since:,}"
+    sentence += "" if more < 1 else f", and so {'is 1 other metric' if more == 1 else f'are {more} others'}"
+    return [Finding(HealthKind.NOT_FINITE, sentence, Evidence.METRIC, None, first.group, first.name)]
 
 
 def _odd_since(metric: MetricFacts) -> int | None:
@@ -295,8 +295,8 @@ def _diverging(facts: HealthFacts) -> list[Finding]:
         return []
     finite = [value for value in metric.values if math.isfinite(value)]
     best = min(finite) if metric.smaller_is_better else max(finite)
-    said = f"Diverging: {metric.name} went from {_number(best)} at its best to {_number(finite[-1])}"
-    return [Finding(HealthKind.DIVERGING, said, Evidence.METRIC, None, metric.group, metric.name)]
+    sentence = f"Diverging: {metric.name} went from {_number(best)} at its best to {_number(finite[-1])}"
+    return [Finding(HealthKind.DIVERGING, sentence, Evidence.METRIC, None, metric.group, metric.name)]
 
 
 def _idle(facts: HealthFacts) -> list[Finding]:
@@ -308,8 +308,8 @@ def _idle(facts: HealthFacts) -> list[Finding]:
     many, every = len(idle), len(facts.gpus)
     some = f"{many} of {every} GPUs {'is' if many == 1 else 'are'}"
     whose = "Its GPU is" if every == 1 else f"All {every} GPUs are" if many == every else some
-    said = f"{whose} used less than {IDLE_PERCENT:.0f} % for {IDLE_S / 60:.0f} m"
-    return [Finding(HealthKind.IDLE_GPUS, said, Evidence.SYSTEM)]
+    sentence = f"{whose} used less than {IDLE_PERCENT:.0f} % for {IDLE_S / 60:.0f} m"
+    return [Finding(HealthKind.IDLE_GPUS, sentence, Evidence.SYSTEM)]
 
 
 def _is_idle(gpu: GpuFacts) -> bool:
@@ -325,8 +325,8 @@ def _restarted(facts: HealthFacts) -> list[Finding]:
 
 def _healthy(facts: HealthFacts) -> Finding:
     if facts.reported_s is None:
-        said = "Running, and has reported no metric yet"
-        return Finding(HealthKind.HEALTHY, f"{said}{_since(facts)}", Evidence.LINE)
+        sentence = "Running, and has reported no metric yet"
+        return Finding(HealthKind.HEALTHY, f"{sentence}{_since(facts)}", Evidence.LINE)
     parts = []
     metric = facts.metric
     way = None if metric is None else direction(metric.values, metric.smaller_is_better)
@@ -352,7 +352,7 @@ def _way(way: Direction, smaller_is_better: bool) -> str:
 
 def _silent_in(facts: HealthFacts) -> float | None:
     silent = silence_s(facts)
-    return None if silent is None else max(0.0, patience_s(facts) - silent)
+    return None if silent is None else max(0.0, silent_after_s(facts) - silent)
 
 
 def _number(value: float) -> str:

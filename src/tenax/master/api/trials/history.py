@@ -43,7 +43,7 @@ def _event(event: PastEvent) -> messages.TrialEvent:
 
 def _sentence(kind: TrialEventKind, event: PastEvent) -> str:
     slots = "1 slot" if event.number == 1 else f"{event.number} slots"
-    said = {
+    sentence = {
         TrialEventKind.CREATED: "Created",
         TrialEventKind.REQUESTED: f"Asked for {slots}",
         TrialEventKind.ASSIGNED: f"Got {slots} on {event.text or 'a machine'}",
@@ -52,8 +52,8 @@ def _sentence(kind: TrialEventKind, event: PastEvent) -> str:
         TrialEventKind.CHECKPOINT: f"Saved a checkpoint at step {event.number}",
         TrialEventKind.LOG_POLICY: f"A line of its output matched a policy, {event.text}",
     }.get(kind)
-    if said is not None:
-        return said
+    if sentence is not None:
+        return sentence
     what = {
         TrialEventKind.PREEMPTED: "Was asked to leave, and ended",
         TrialEventKind.ENDED: "Ended",
