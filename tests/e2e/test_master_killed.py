@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 import time
@@ -40,8 +39,7 @@ def ask(place: Machine, method: str, path: str, body: JsonObject | None = None) 
         except urllib.error.HTTPError as error:
             if error.code != 503 or time.monotonic() > until:
                 raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from None
-        # Killed before its answer, or in the middle of it.
-        except (OSError, http.client.HTTPException):
+        except OSError:
             if time.monotonic() > until:
                 raise
         time.sleep(0.05)

@@ -51,7 +51,6 @@ class PretendAgent:
         self._cluster_id = ""
         #: Of the desired states that were obeyed last.
         self._generation, self._revision = 0, -1
-        self._proof = ""
         #: Every container that was started, in order.
         self.started: list[ContainerSpec] = []
 
@@ -82,7 +81,7 @@ class PretendAgent:
                     self._welcomed(message)
                     talking = asyncio.create_task(self._talk(channel, message.heartbeat_s / 2))
                 elif self._is_for_us(message):
-                    self._revision, self._proof = message.revision, message.proof
+                    self._revision = message.revision
                     self._obey(message)
         finally:
             if talking is not None:
@@ -95,8 +94,7 @@ class PretendAgent:
     def _hello(self) -> Hello:
         slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
         obeyed = self._generation if self._revision >= 0 else -1
-        states = list(self._states.values())
-        return Hello(PROTOCOL, "test", "pretend", "process", slots, states, obeyed, self._revision, proof=self._proof)
+        return Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()), obeyed, self._revision)
 
     def _welcomed(self, welcome: Welcome) -> None:
         self._cluster_id = self._cluster_id or welcome.cluster_id

@@ -4,8 +4,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { absolute, clock } from "../format";
 import type { OutputLine } from "../services/output";
-import { Coloured } from "./Coloured";
-import { plain } from "./escapes";
+import { pieces, plain } from "./escapes";
 
 const LINE_PX = 18;
 /** Rows that the scroll bar covers: browsers lay out no page of a hundred million pixels. */
@@ -176,5 +175,13 @@ function Text({ line, part }: { line: string; part: string }) {
       </>
     );
   }
-  return <Coloured line={line} />;
+  let place = 0;
+  return pieces(line).map((piece) => {
+    place += piece.text.length;
+    return (
+      <span key={place} className={piece.className}>
+        {piece.text}
+      </span>
+    );
+  });
 }

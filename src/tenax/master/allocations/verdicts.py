@@ -155,14 +155,7 @@ async def _tasks_ended(
             continue
         ending = with_exit_reason(each.ending, lines.get(allocation.allocation_id, ()))
         verdict = decide_task_exit(
-            TaskAttempt(
-                task.state,
-                ending,
-                allocation.preemption,
-                task.pausable,
-                leave_reason=allocation.preemption_reason,
-                ran=allocation.ready,
-            )
+            TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
         )
         verdicts.append((task, verdict))
         level = "ERROR" if verdict.state is TaskState.ERROR else "INFO"

@@ -149,8 +149,7 @@ async def _response(
     model = await models.get(conn, model_id)
     view = await model_versions.get(conn, model_id, version)
     checkpoints = await _checkpoints(master, conn, [view])
-    made = await master.readers.run(_message, caller, model, view, checkpoints[view.checkpoint_uuid])
-    return messages.ModelVersionResponse(model_version=made)
+    return messages.ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
 
 
 async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:

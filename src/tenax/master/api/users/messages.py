@@ -291,7 +291,6 @@ class TokenInfo(Message):
 
     id: int
     user_id: int
-    username: str = ""
     description: str = ""
     created_at: Timestamp
     expiry: Timestamp

@@ -95,12 +95,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterGroup:
-    """All of the children hold, or with ``any_of`` one of them; without children it always holds. With ``negated`` it
-    is the rest: whatever it does not hold of, also where there is no value."""
+    """All of the children hold, or with ``any_of`` one of them; without children it always holds."""
 
     children: tuple[Node, ...] = ()
     any_of: bool = False
-    negated: bool = False
 
 
 Node: TypeAlias = "Condition | FilterGroup"

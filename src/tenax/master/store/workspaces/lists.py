@@ -75,21 +75,20 @@ async def count(conn: Connection, filters: ProjectFilter) -> int:
 
 async def page(
     conn: Connection, filters: ProjectFilter, window: Page, *, order: str = "id", descending: bool = False
-) -> list[int]:
-    """The ids of a page of those that match."""
+) -> list[ProjectView]:
+    """A page of those that match."""
     direction = "desc" if descending else "asc"
     text = (
-        f"select p.id {Q.sources} {Q.held} {Q.list_matching} "
+        f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching} "
         f"order by {ORDERS[order]} {direction} nulls last, p.id {direction} limit $7 offset $8"
     )
-    return [row["id"] for row in await conn.fetch(text, *_parameters(filters), window.limit, window.offset)]
+    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
+    return [ProjectView(**row) for row in rows]
 
 
 async def views(conn: Connection, ids: Sequence[int]) -> list[ProjectView]:
     """Those of ``ids`` that are there, in that order."""
-    text = f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching}"
-    rows = await conn.fetch(text, *_parameters(ProjectFilter(ids=tuple(ids))))
-    by_id = {row["id"]: ProjectView(**row) for row in rows}
+    by_id = {view.id: view for view in await page(conn, ProjectFilter(ids=tuple(ids)), Page())}
     return [by_id[number] for number in ids if number in by_id]
 
 
