@@ -186,7 +186,7 @@ async def test_what_still_arrives_is_not_given_up(database_url: str, monkeypatch
 async def test_the_statement_after_what_was_looked_for_is_not_given_up(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer to what was long on its way comes while the server is asked of it: the next has a time of its own."""
+    """The answer to what was long on its way comes while the server is asked about it: the next one has its own time."""
     monkeypatch.setattr(stalls, "LONG_S", 0.0)
     monkeypatch.setattr(stalls, "_IDLE_S", 0.0)
     async with database.transaction() as conn, database.transaction() as other:
