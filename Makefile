@@ -29,7 +29,7 @@ $(COMPAT_READY): tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
 # The web page, into src/tenax/_webui; what was built of the same sources is kept. It needs no environment: node is the
-# system's, or comes from PyPI. Development with changes as they are saved: TENAX_MASTER=URL npm --prefix webui run dev
+# system's, or comes from PyPI. With changes as they are saved: tenax dev
 web:
 	@$(PYTHON) webui/build.py
 
@@ -47,8 +47,8 @@ pictures: env web
 	@mkdir -p pictures
 	TENAX_PICTURES=$(CURDIR)/pictures $(BIN)/python -m pytest -q tests/web/test_every_route.py -k everyone
 
-# How many tests run at once (tests/kits/workers.py divides them): as many as there are processors, from 2 to 8.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
+# How many tests run at once (tests/kits/workers.py divides them): half as many more than processors, since many wait, to 8.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(3 * (os.cpu_count() or 2) // 2, 3), 8))')
 
 test: env compat-env web
 	$(BIN)/python tests/setup/system.py

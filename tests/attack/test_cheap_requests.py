@@ -14,6 +14,7 @@ import pytest
 from tenax.jsonvalue import Json
 from tenax.master.api.http.requests import MAX_WRITTEN_BYTES
 from tenax.master.reading.log_search import Pattern
+from tenax.master.store.database.filter_language import MAX_QUERY, MAX_TERMS
 from tenax.master.store.database.filter_text import MAX_FILTER, MAX_NODES, MAX_SORTS
 from tenax.master.submission.messages import MAX_FILES
 from tests.kits.api import Api
@@ -46,6 +47,29 @@ async def test_a_filter_of_the_largest_size_is_answered(api: Api, path: str) -> 
     """What is just inside of the limit holds nobody up."""
     reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * (MAX_NODES - 1))})
     assert reply.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("(" * 100_000, "NOT " * 20_000 + "a", "a " * 50_000, '"' * 99_999, "id:" + "1," * 5000 + "1", "a:" * 100_000),
+        *("(" * 1999, "NOT " * 499 + "a", "a:" * 999, "a " * 1000, "\\" * 2000, "x<" + "9" * 1990, "\ud800:1"),
+    ],
+)
+async def test_a_typed_filter_of_any_size(api: Api, query: str) -> None:
+    """It is refused with a place, or answered, and in time that goes with its length."""
+    reply = await api.user.post("/api/v1/experiments-search", {"query": query})
+    assert reply.status_code in (200, 400), reply.text
+    if len(query) < 5000 and query.isascii():
+        checked = await api.user.get("/api/v1/experiments-search/query", query=query, at=len(query))
+        assert checked.status_code == 200, checked.text
+
+
+async def test_a_typed_filter_of_the_largest_size_is_answered(api: Api) -> None:
+    """With as many conditions as there may be, each of a metric."""
+    query = " OR ".join(f"g.m{place}.last<{place}" for place in range(MAX_TERMS))
+    assert len(query) <= MAX_QUERY
+    assert (await api.user.post("/api/v1/experiments-search", {"query": query})).status_code == 200
 
 
 @pytest.mark.parametrize("path", LISTS)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import difflib
 import json
 import random
+import threading
 
 import pytest
 
 from tenax.config.problems import MAX_NOTICES, MAX_PROBLEMS, ConfigError, Problem
-from tenax.config.resolve import Layers, parse_experiment
+from tenax.config.resolve import Layers, Wishes, parse_experiment, wishes_of, written_secrets
 from tenax.config.schema.pod_spec import POD_SPEC
 from tenax.config.text import read_object
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 from tenax.master.api.changes.routes import _subscription
+from tenax.master.submission import experiments as submitted
 from tests.kits.api import Api
 from tests.kits.master.experiments import CONFIG
 from tests.kits.watchdog import watched
@@ -150,3 +153,63 @@ def test_a_subscription_of_what_is_no_id(spec: Json, known: str) -> None:
     """Told to the client; the connection broke with a traceback in the master's log."""
     with pytest.raises(InvalidInput):
         _subscription(json.dumps({"sync_id": "a", "subscribe": {"models": spec}, "known": {"models": known}}))
+
+
+async def test_many_at_once_wait_for_each_other(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One person's heavy configurations are read one after the other, and nobody else's waits for them."""
+    go_on, begun, loop = threading.Event(), asyncio.Event(), asyncio.get_running_loop()
+    at_once, most = 0, 0
+
+    def slowly(config: str | JsonObject, *, template: str | JsonObject | None = None) -> Wishes:
+        nonlocal at_once, most
+        if "heavy" in config:
+            at_once += 1
+            most = max(most, at_once)
+            loop.call_soon_threadsafe(begun.set)
+            assert go_on.wait(30)
+            at_once -= 1
+        return wishes_of(config, template=template)
+
+    monkeypatch.setattr(submitted, "wishes_of", slowly)
+    # With code that goes to a file: how many of those are worked on has a bound of its own.
+    code: Json = [{"path": "a.py", "type": 48, "mode": 0o644, "content": base64.b64encode(bytes(300_000)).decode()}]
+    bodies: list[Json] = [
+        {"config": f"{CONFIG}\ndata: {{{name}: 1}}\n", "modelDefinition": code, "validateOnly": True}
+        for name in ("heavy", "light")
+    ]
+    try:
+        asked = [asyncio.create_task(api.user.post("/api/v1/experiments", bodies[0])) for _ in range(6)]
+        async with asyncio.timeout(20):
+            await begun.wait()
+            reply = await api.admin.post("/api/v1/experiments", bodies[1])
+            reply_to_list = await api.admin.get("/api/v1/experiments")
+    finally:
+        go_on.set()
+    assert (reply.status_code, reply_to_list.status_code) == (200, 200), reply.text[:300]
+    assert {each.status_code for each in await asyncio.gather(*asked)} == {200}
+    assert most == 1
+
+
+async def test_what_is_heavy_to_read_is_read_in_a_thread(api: Api) -> None:
+    """Also for whoever is shown what they wrote: the watchdog counts the time of what holds the loop."""
+    config = f"{CONFIG}\ndata: {{a: [{'1,' * 40_000}]}}\n"
+    reply = await api.user.post("/api/v1/experiments", {"config": config, "activate": False})
+    assert reply.status_code == 200, reply.text[:300]
+    number = reply.json()["experiment"]["id"]
+    written_secrets.cache_clear()
+    assert (await api.user.get(f"/api/v1/experiments/{number}")).status_code == 200
+    written_secrets.cache_clear()
+    assert (await api.user.patch(f"/api/v1/experiments/{number}", {"name": "other"})).status_code == 200
+
+
+@pytest.mark.parametrize(("trials", "constants"), [(400, 3000), (100_000, 0)])
+async def test_a_search_that_begins_with_millions_of_values(api: Api, trials: int, constants: int) -> None:
+    """All are written before the submission is answered: it is refused, with what to do."""
+    more = "".join(f"  c{n}: {n}\n" for n in range(constants))
+    searcher = f"max_trials: {trials}, max_concurrent_trials: 0"
+    config = CONFIG.replace("max_trials: 8", searcher).replace("hyperparameters:\n", f"hyperparameters:\n{more}")
+    reply = await api.user.post("/api/v1/experiments", {"config": config, "validateOnly": True})
+    assert (reply.status_code, "max_concurrent_trials" in reply.text) == (400, True), reply.text[:300]
+    fewer = config.replace("max_concurrent_trials: 0", "max_concurrent_trials: 100")
+    reply = await api.user.post("/api/v1/experiments", {"config": fewer, "validateOnly": True})
+    assert reply.status_code == 200, reply.text[:300]

@@ -16,6 +16,9 @@ from tenax.master.api.http import paging
 from tenax.master.store.checkpoints import lists as store_lists
 from tenax.master.store.checkpoints import rows
 from tenax.master.store.checkpoints.lists import CheckpointView
+from tenax.master.store.database.paging import Page
+from tenax.master.store.tasks import lists as task_lists
+from tenax.master.store.tasks.lists import LaunchedFilter
 from tenax.wire.message import Message
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, running
@@ -299,6 +302,18 @@ async def test_many_are_deleted_without_a_look_at_what_they_hold(
         assert await conn.fetchval("select count(*) from removals") == 29
 
 
+async def test_a_list_of_commands_reads_none_of_their_documents(api: Api) -> None:
+    """Each may have half a megabyte, and the list shows nothing of it."""
+    config: Json = {"entrypoint": ["true"], "environment": {"environment_variables": ["A=" + "x" * 100_000]}}
+    made = await api.user.post("/api/v1/commands", {"config": config})
+    assert made.status_code == 200, made.text[:300]
+    task_id = made.json()["command"]["id"]
+    async with api.master.db.connection() as conn:
+        listed = await task_lists.launched_page(conn, LaunchedFilter("COMMAND"), Page(), order="id", descending=False)
+    assert [(view.task_id, view.config, view.own, view.submitted) for view in listed] == [(task_id, {}, {}, None)]
+    assert "x" * 1000 in (await api.user.get(f"/api/v1/commands/{task_id}")).text
+
+
 async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page ends before it is large, and says where; all is there in as many pages as it takes.
 
@@ -314,11 +329,19 @@ async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: py
 
     monkeypatch.setattr(checkpoint_lists, "checkpoint_message", watched)
     large: JsonObject = {"notes": "x" * 100_000}
+    assert (await api.user.post("/api/v1/workspaces", {"name": "w"})).json()["workspace"]["id"] == 2
     for number in range(1, 7):
         uuid = UUID[:-1] + str(number)
         await report(run, uuid, number, metadata={"steps_completed": number, **large})
         body: JsonObject = {"name": f"m{number}", "metadata": large}
         assert (await api.user.post("/api/v1/models", body)).status_code == 200
+        variables: Json = {"environment": {"environment_variables": ["A=" + "x" * 100_000]}}
+        reply = await api.user.post(f"/api/v1/templates/t{number}", {"config": variables})
+        assert reply.status_code == 200, reply.text[:300]
+        reply = await api.user.post("/api/v1/workspaces/2/projects", {"name": f"p{number}"})
+        notes: Json = [{"name": "n", "contents": "x" * 100_000}]
+        reply = await api.user.put(f"/api/v1/projects/{reply.json()['project']['id']}/notes", {"notes": notes})
+        assert reply.status_code == 200, reply.text[:300]
         reply = await api.user.post("/api/v1/models/m1/versions", {"checkpointUuid": uuid, "metadata": large})
         assert reply.status_code == 200, reply.text[:300]
     async with api.master.db.transaction() as conn:
@@ -331,6 +354,8 @@ async def test_a_list_of_large_documents(api: Api, run: Running, monkeypatch: py
         (f"/api/v1/trials/{run.trial}/workloads", "workloads"),
         ("/api/v1/experiments/1/trials", "trials"),
         ("/api/v1/models", "models"),
+        ("/api/v1/templates", "templates"),
+        ("/api/v1/workspaces/2/projects", "projects"),
         ("/api/v1/models/m1/versions", "modelVersions"),
     ):
         entries: list[str] = []

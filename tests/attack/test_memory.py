@@ -91,7 +91,7 @@ async def test_an_answer_that_nobody_reads_is_given_up(
     await given_up.acquire()
     assert max(fetched) < LARGE * 3 // 4
     assert await cut_off(idle) < LARGE
-    monkeypatch.setattr(protocol, "WRITE_S", 2.0)
+    monkeypatch.setattr(protocol, "WRITE_S", 60.0)
     reading, reading_writer = await asking(api, port, path)
     await reading.readuntil(b"\r\n\r\n")
     await reading.readexactly(LARGE)

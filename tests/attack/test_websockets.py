@@ -12,6 +12,7 @@ from tenax.config.master import FeatureSwitch
 from tenax.master.api.http import protocol
 from tests.kits.api import Api, bearer
 from tests.kits.master.server import Peer, serving
+from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
 
 ASKED = b"Host: m\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 KEY = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
@@ -146,3 +147,43 @@ async def test_a_stream_that_is_not_there_leaves_no_traceback(
         assert b"streaming_updates" in answer
         assert (await answer_to(port, handshake(b"/nothing"))).startswith(b"HTTP/1.1 403 ")
     assert not caplog.records
+
+
+async def test_who_gets_in(api: Api) -> None:
+    """By each credential that there is: a person's login, as header and as cookie, their access token, an agent's;
+    a task's is as good as its owner's, and a cookie opens none but for the master's own page."""
+    switches = (FeatureSwitch.STREAMING_UPDATES,)
+    api.master.settings = api.master.settings.model_copy(update={"feature_switches": switches})
+    async with api.master.db.transaction() as conn:
+        agent = await add_agent(conn, "a1")
+        attempt = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+    made = await api.user.post("/api/v1/tokens", {"userId": 2, "lifespan": "24h"})
+    assert made.status_code == 200, made.text
+    login, access = bearer(api.user), made.json()["token"]
+    task = bearer(await api.task(attempt.allocation_id))
+    asks = {
+        f"Authorization: Bearer {login}": (101, 401, 200),
+        f"Authorization: Bearer {access}": (101, 401, 200),
+        f"Cookie: auth={login}\r\nOrigin: http://m": (101, 401, 200),
+        f"Cookie: auth={login}": (403, 403, 200),
+        f"Cookie: auth={login}\r\nOrigin: https://elsewhere.test": (403, 403, 200),
+        f"Authorization: Bearer {agent}": (401, 101, 401),
+        f"Cookie: auth={agent}\r\nOrigin: http://m": (401, 101, 401),
+        f"Grpc-Metadata-x-allocation-token: Bearer {task}": (101, 401, 200),
+        "Authorization: Basic YTpi": (401, 401, 401),
+        "X: none": (401, 401, 401),
+    }
+    async with serving(api) as port:
+        for field, statuses in asks.items():
+            for path, status in zip(("/stream", "/agents/session"), statuses, strict=False):
+                peer = await Peer.of(port)
+                await peer.send(handshake(path.encode(), KEY + f"{field}\r\n".encode()))
+                answer = await peer.answer()
+                peer.close()
+                assert answer.startswith(b"HTTP/1.1 %d" % status), (path, field[:60], answer[:200])
+            for path, status in (("/metrics", 200), ("/debug/prom/metrics", statuses[2])):
+                peer = await Peer.of(port)
+                await peer.send(f"GET {path} HTTP/1.1\r\nHost: m\r\n{field}\r\n\r\n".encode())
+                answer = await peer.answer()
+                peer.close()
+                assert answer.startswith(b"HTTP/1.1 %d" % status), (path, field[:60], answer[:200])

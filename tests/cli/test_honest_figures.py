@@ -61,6 +61,24 @@ def test_took_of_a_run_is_running_time(tenax: Tenax, master: PretendMaster) -> N
     assert row.split()[-3:] == ["12s", "47s", "digits"]
 
 
+def test_a_list_of_runs_fits_a_usual_terminal(tenax: Tenax, master: PretendMaster) -> None:
+    """With many hyperparameters, of which none is cut; programs get a column of each."""
+    hparams = {"learning_rate": 0.001234, "hidden_size": 128, "dropout": 0.25, "weight_decay": 1e-5, "optimizer": "a"}
+    times = {"startTime": "2026-01-02T03:00:00Z", "endTime": "2026-01-02T03:01:00Z", "runningSeconds": 12.4}
+    of = {"id": 7, "name": "a-search-of-some-name"}
+    one = {"id": 5, "state": "STATE_COMPLETED", "experiment": of, "hyperparameters": hparams, **times}
+    master.on("POST", "/api/v1/runs", {"runs": [one], "pagination": {"endIndex": 1, "total": 1}})
+    with on_terminal("run", "list", COLUMNS="80") as terminal:
+        assert terminal.end() == exits.OK
+    table = plain(terminal.shown).partition("This terminal is")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    for name, value in hparams.items():
+        assert f"{name}={value}" in table
+    header, row = (line.split(",") for line in tenax("run", "list", "--csv").out.splitlines())
+    assert header[-6:] == [*hparams, "of"]
+    assert row[-5:] == ["128", "0.25", "1e-05", "a", "a-search-of-some-name"]
+
+
 def test_the_best_first(tenax: Tenax, master: PretendMaster) -> None:
     """Each by its own direction; those without a value come last, and the limit counts after that."""
     smaller = {"searcher": {"name": "single", "metric": "loss", "smaller_is_better": True}}
@@ -108,6 +126,14 @@ def test_how_far_and_how_long(tenax: Tenax, master: PretendMaster) -> None:
     assert "train.report_training_metrics" in tenax("e", "describe", "7").out
     serve(master, experiment(progress=0.0, config=long), trial(1, totalBatchesProcessed=0, runningSeconds=29.0))
     assert "report_" not in tenax("e", "describe", "7").out
+    counted = {"searcher": {"name": "single", "metric": "loss", "max_length": {"epochs": 10}}}
+    serve(master, experiment(progress=0.0, config=counted), trial(1, best=0.9))
+    assert "no validation reports 'epochs', which searcher.max_length counts" in tenax("e", "describe", "7").out
+    serve(master, experiment(progress=0.1, config=counted), trial(1, best=0.9))
+    assert "'epochs'" not in tenax("e", "describe", "7").out
+    steps = {"searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 10}}}
+    serve(master, experiment(progress=0.0, config=steps), trial(1, best=0.9))
+    assert "which searcher.max_length counts" not in tenax("e", "describe", "7").out
 
 
 def test_an_empty_list_says_who_has_some(tenax: Tenax, master: PretendMaster) -> None:

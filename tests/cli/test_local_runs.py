@@ -181,6 +181,16 @@ def test_a_metric_that_the_script_did_not_report(tenax: Tenax) -> None:
     )
 
 
+def test_a_python_without_tenax(tenax: Tenax, tmp_path: Path) -> None:
+    """What to do is said, whether the outputs are two or a terminal's one; of another failure it is not."""
+    other = ("python3", "-I", "-S", "-c")
+    assert sys.executable in tenax("track", "--offline", *other, "from tenax import core").err
+    assert "has no tenax" not in tenax("track", "--offline", *other, "import not_there").err
+    with on_terminal("track", "--offline", *other, "import tenax") as terminal:
+        assert terminal.end() == 1
+    assert "has no tenax: run the script with" in " ".join(plain(terminal.shown).split())
+
+
 def test_a_project_that_is_not_there(tenax: Tenax, master: PretendMaster) -> None:
     """What to type is said; the run is kept."""
     master.on("GET", "/api/v1/workspaces", {"workspaces": [], "pagination": {}})

@@ -45,7 +45,7 @@ def test_when_the_cluster_comes_up(master: PretendMaster, tmp_path: Path) -> Non
 
     pools = {"resourcePools": [{"name": "default"}], "pagination": {}}
     master.on("GET", "/api/v1/resource-pools", pools)
-    closed = "cannot run as things are: Pool default has only disabled agents"
+    closed = "cannot start before somebody acts: Pool default has only disabled agents"
     jobs = [job(1, "waits for 1 slot"), job(2, closed), *(job(number, REASON) for number in range(3, 10))]
     # A scheduler that has just come up has said nothing yet.
     master.on("GET", "/api/v1/job-queues", {"jobs": [job(2, "")]}, {"jobs": jobs})

@@ -9,6 +9,7 @@ import random
 import re
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tenax.config import container_defaults, parse_experiment
@@ -21,7 +22,7 @@ from tenax.config.schema.legacy import PROFILING, SECURITY
 from tenax.config.schema.lengths import LENGTH, POSITIVE_LENGTH
 from tenax.config.shapes import Shape
 from tenax.config.structs import Struct
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 from tests.kits import cases
 from tests.kits.departures import departure
 
@@ -36,6 +37,12 @@ class _Named(Shape):
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         assert isinstance(value, dict)
         return self._variant.check({key: item for key, item in value.items() if key != self._tag}, at, report)
+
+    def json_schema(self) -> JsonObject:
+        schema = self._variant.json_schema()
+        properties = schema["properties"]
+        assert isinstance(properties, dict)
+        return {**schema, "properties": {**properties, self._tag: {}}}
 
     def fill(self, value: Json) -> Json:
         return self._variant.fill(value)
@@ -169,12 +176,20 @@ def is_reported(report: ProblemReport, error: str) -> bool:
     )
 
 
+def _is_of_the_past(value: object) -> bool:
+    """Whether it is, or has, a searcher that is read for display alone, and that no editor should offer."""
+    inner = value.get("searcher", value) if isinstance(value, dict) else None
+    return isinstance(inner, dict) and inner.get("name") in searcher.END_OF_LIFE
+
+
 @of("expconf_schema", "cases")
 def test_schema(case: Any) -> None:
-    """What is legal, complete, refused, defaulted and merged is as each case says."""
+    """What is legal, complete, refused, defaulted and merged is as each case says; what is legal, editors take."""
     assert departure("expconf_schema", case["id"]) is None
     for schema in case.get("sane_as", []):
         assert sane(schema, case["input"])[1].problems == []
+        if not _is_of_the_past(case["input"]):
+            jsonschema_rs.validate(shape(schema).json_schema(), case["input"])
     for schema in case.get("complete_as", []):
         assert complete(schema, case["input"]).problems == []
     for schema, errors in case.get("sanity_errors", {}).items():

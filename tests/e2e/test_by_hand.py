@@ -261,6 +261,24 @@ def test_what_was_long_ago_has_its_own_times(hand: Hand) -> None:
         assert (round((now - started) / 100), round((now - ended) / 100)) == (500, 40), newest
 
 
+def test_checkpoints_of_what_is_removed_here(hand: Hand) -> None:
+    """The cluster lists them no longer; one that cannot be told is named, and the files are gone all the same."""
+    assert hand.track("steps=12")[0] == hand.track("steps=7")[0] == 0
+    second, first = hand.runs()
+    unheard = hand.does(str(TENAX), "local", "rm", "last", "-y", more={"DET_MASTER": f"http://127.0.0.1:{free_port()}"})
+    assert unheard[0] == 0
+    assert "still lists its checkpoint, since it could not be told" in unheard[2]
+    hand.tenax("local", "rm", "last", "-y")
+    assert (hand.runs(), list((hand.data / "checkpoints").iterdir())) == ([], [])
+
+    def listed(run: dict[str, object], *more: str) -> list[str]:
+        shown = json.loads(hand.tenax("checkpoint", "list", str(run["experimentId"]), "--json", *more))
+        return [checkpoint["state"] for checkpoint in shown]
+
+    assert (listed(first), listed(first, "--deleted")) == ([], ["STATE_DELETED", "STATE_DELETED"])
+    assert listed(second) == ["STATE_COMPLETED"]
+
+
 def test_a_disk_that_is_full(hand: Hand) -> None:
     """The script fails in words, and what was whole is sent."""
 

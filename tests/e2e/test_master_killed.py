@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 import time
@@ -39,7 +40,8 @@ def ask(place: Machine, method: str, path: str, body: JsonObject | None = None) 
         except urllib.error.HTTPError as error:
             if error.code != 503 or time.monotonic() > until:
                 raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from None
-        except OSError:
+        # Killed before its answer, or in the middle of it.
+        except (OSError, http.client.HTTPException):
             if time.monotonic() > until:
                 raise
         time.sleep(0.05)

@@ -51,6 +51,7 @@ class PretendAgent:
         self._cluster_id = ""
         #: Of the desired states that were obeyed last.
         self._generation, self._revision = 0, -1
+        self._proof = ""
         #: Every container that was started, in order.
         self.started: list[ContainerSpec] = []
 
@@ -81,7 +82,7 @@ class PretendAgent:
                     self._welcomed(message)
                     talking = asyncio.create_task(self._talk(channel, message.heartbeat_s / 2))
                 elif self._is_for_us(message):
-                    self._revision = message.revision
+                    self._revision, self._proof = message.revision, message.proof
                     self._obey(message)
         finally:
             if talking is not None:
@@ -94,7 +95,8 @@ class PretendAgent:
     def _hello(self) -> Hello:
         slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
         obeyed = self._generation if self._revision >= 0 else -1
-        return Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()), obeyed, self._revision)
+        states = list(self._states.values())
+        return Hello(PROTOCOL, "test", "pretend", "process", slots, states, obeyed, self._revision, proof=self._proof)
 
     def _welcomed(self, welcome: Welcome) -> None:
         self._cluster_id = self._cluster_id or welcome.cluster_id

@@ -191,3 +191,24 @@ def test_the_same_failure_twice_in_a_row_is_the_end() -> None:
     assert "at the same place (KeyError in code/train.py, line 12)" in after.reason
     assert "set max_restarts" in after.reason
     assert verdict(ending=LOST, repeats="x").state is TrialState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"ran": False}, "it was ended before it began"),
+        (
+            {"ran": False, "leave_reason": "agent a1 was disabled"},
+            "it was ended before it began: agent a1 was disabled",
+        ),
+        ({"ran": True}, "it was ended as it began"),
+        (
+            {"preemption": Preemption.REQUESTED, "leave_reason": "the experiment was paused"},
+            "it was asked to leave (the experiment was paused), did not leave in time and was ended",
+        ),
+    ],
+)
+def test_what_was_not_asked_to_leave_did_not_stay_too_long(changes: dict[str, object], reason: str) -> None:
+    """A run that has not begun is ended at once, by a pause that somebody takes back: it goes on, and says what was."""
+    after = verdict(ending=ENDED_BY_US, **changes)
+    assert (after.state, after.restarts, after.reason) == (TrialState.ACTIVE, 0, reason)

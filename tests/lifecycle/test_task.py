@@ -62,6 +62,23 @@ def test_what_cannot_be_paused_is_never_started_again(ending: Ending, preemption
     assert decide_exit(TaskAttempt(S.ACTIVE, ending, preemption, pausable=False)).state is after
 
 
+@pytest.mark.parametrize("state", [S.STOPPING_PAUSED, S.ACTIVE])
+@pytest.mark.parametrize(
+    ("ran", "preemption", "reason"),
+    [
+        (False, Preemption.NONE, "it was ended before it began"),
+        (True, Preemption.NONE, "it does not listen for a pause, so it was ended at once"),
+        (True, Preemption.REQUESTED, "it did not leave in time and was ended"),
+    ],
+)
+def test_what_was_not_asked_to_leave_did_not_stay_too_long(
+    state: TaskState, ran: bool, preemption: Preemption, reason: str
+) -> None:
+    """Also where the pause was taken back before it had ended."""
+    ending = Ending(signal=9, requested=True)
+    assert decide_exit(TaskAttempt(state, ending, preemption, pausable=True, ran=ran)).reason == reason
+
+
 def test_the_reason_of_a_failure_is_that_of_its_exit() -> None:
     """Told as it was told."""
     assert decide_exit(TaskAttempt(S.ACTIVE, FAILED, Preemption.NONE, pausable=False)).reason == "exit code 3"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -289,3 +290,24 @@ async def test_a_length_tells_how_far_a_silent_script_is(searches: Searches) -> 
     await searches.tell(steps, {0: 0.9})
     await searches.step()
     assert await searches.progress(steps) == 0.9
+
+
+async def test_what_metrics_tell_is_looked_at_again(searches: Searches) -> None:
+    """Nobody names an experiment whose trials report metrics alone: a length has it looked at while it runs."""
+    loop = searches.progress_loop
+    counted = await searches.begin("searcher: {name: single, metric: loss, max_length: 200}")
+    async with searches.api.master.db.transaction() as conn:
+        trial = (await searches.trials(counted))[0][0]
+        await conn.execute(
+            "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
+            " values ($1, 'training', 1, 1, 50, 1, 50, '')",
+            trial,
+        )
+    loop._last_counted = -math.inf
+    rest = await loop.make_pass(searches.context, Woken(frozenset(), full=False))
+    assert rest is not None
+    assert rest < 10
+    assert await searches.progress(counted) == 0.25
+    await searches.api.admin.post(f"/api/v1/experiments/{counted}/kill")
+    await loop.make_pass(searches.context, EVERYTHING)
+    assert await loop.make_pass(searches.context, Woken(frozenset(), full=False)) is None

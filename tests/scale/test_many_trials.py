@@ -111,10 +111,12 @@ async def _exits(far: Database, near: Database, held: dict[str, list[str]], iden
     try:
         for agent, names in held.items():
             talk = Talk(identity)
-            serving.append(asyncio.create_task(hub.serve(talk, agent, "127.0.0.1", asyncio.Event())))
-            serving.append(asyncio.create_task(_show_life(talk)))
+            served = asyncio.create_task(hub.serve(talk, agent, "127.0.0.1", asyncio.Event()))
+            serving += [served, asyncio.create_task(_show_life(talk))]
             talk.hello(slots=SLOTS)
-            await talk.wants()
+            wanted = asyncio.create_task(talk.wants())
+            await asyncio.wait((served, wanted), return_when=asyncio.FIRST_COMPLETED)
+            assert wanted.done(), f"the connection of {agent} ended before it was told anything: {served}"
             talk.say(AgentReport(containers=[talk.report(name, "exited", code=137) for name in names]))
         while await _live(near):
             ended = [task for task in serving if task.done()]

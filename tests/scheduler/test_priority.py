@@ -9,8 +9,9 @@ import pytest
 from tenax.ids import AgentId, AllocationId
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.policy import jobs_ahead
+from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import queue
-from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolRules
+from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool, agent
 
 PREEMPT = PoolRules(preemption=True)
@@ -59,7 +60,7 @@ def test_one_node_means_one_node() -> None:
         pool.plan()
         .waiting[AllocationId("r")]
         .startswith(
-            "cannot run as things are: 8 slots on one node can never run here: pool default has 8 slots on 2 agents, "
+            "can never start as it is: 8 slots on one node can never run here: pool default has 8 slots on 2 agents, "
             "the largest with 4."
         )
     )
@@ -83,9 +84,57 @@ def test_agents_that_take_no_work_get_none() -> None:
     closed = [agent(name, 4, state=AgentState(name)) for name in ("DRAINING", "DISABLED", "AWAY")]
     pool = Pool([*closed, agent("open", 2, used=1)]).ask("r", 4)
     assert pool.plan().waiting[AllocationId("r")] == (
-        "waits for 4 free slots in pool default: 1 in use or promised, 1 free on 1 agent, largest free block 1 "
-        "(1 not connected, 1 draining, 1 disabled)"
+        "cannot start before somebody acts: pool default has 4 slots for it only with agents that take no work "
+        "(1 not connected, 1 draining, 1 disabled): enable them (tenax agent enable AGENT), or start them again"
     )
+
+
+@pytest.mark.parametrize(
+    ("agents", "slots", "options", "kind", "part"),
+    [
+        ([agent("a", 4, used=3)], 2, {}, WaitClass.WAIT, "largest free block 1"),
+        ([agent("a", 4)], 8, {}, WaitClass.CHANGE, "8 slots can never run here: pool default has 4 slots on 1 agent"),
+        ([agent("a", 4)], 8, {"blocked": ["a"]}, WaitClass.CHANGE, "pool default has 4 slots on 1 agent. Ask for"),
+        ([agent("a", 4)], 4, {"blocked": ["a"]}, WaitClass.ASK, "has no agents, not counting 1 agent"),
+        ([agent("a", 4, state=AgentState.DISABLED)], 4, {}, WaitClass.ASK, "has only disabled agents (1)"),
+        ([agent("a", 4, state=AgentState.DISABLED)], 8, {}, WaitClass.CHANGE, "can never run here: pool default has 4"),
+        ([agent("a", 4, state=AgentState.DRAINING), agent("b", 2)], 4, {}, WaitClass.ASK, "(1 draining)"),
+        ([agent("a", 4, state=AgentState.AWAY)], 0, {}, WaitClass.ASK, "a place for a task without slots"),
+        ([agent("a", 4, aux_places=0)], 0, {}, WaitClass.CHANGE, "takes tasks without slots"),
+        ([], 1, {}, WaitClass.ASK, "has no agents: start one there"),
+    ],
+)
+def test_a_reason_says_what_has_to_happen(
+    agents: list[PoolAgent], slots: int, options: dict[str, object], kind: WaitClass, part: str
+) -> None:
+    """Time alone, another request, or that somebody acts: told apart by what would fit if all agents took work."""
+    reason = Pool(agents).ask("r", slots, **options).plan().waiting[AllocationId("r")]
+    assert part in reason
+    assert class_of(reason) is kind
+
+
+def test_what_is_over_its_own_cap_never_starts() -> None:
+    """A request above the max_slots of its job does not wait for others of its job, not even in an empty pool."""
+    for agents in ([agent("a", 8)], []):
+        reason = Pool(agents).job("j", max_slots=1).ask("r", 2, "j").plan().waiting[AllocationId("r")]
+        assert class_of(reason) is WaitClass.CHANGE
+        assert "2 slots can never run under a max_slots of 1" in reason
+
+
+def test_who_stands_behind_what_cannot_start_has_to_ask() -> None:
+    """A request that can never start holds up less urgent ones for ever, and they say so; it says why."""
+    pool = Pool([agent("a", 4)]).job("urgent", 1).ask("huge", 8, "urgent").job("later", 50).ask("small", 1, "later")
+    pool.ask("vast", 9, "later")
+    waiting = pool.plan().waiting
+    assert class_of(waiting[AllocationId("huge")]) is WaitClass.CHANGE
+    assert class_of(waiting[AllocationId("small")]) is WaitClass.ASK
+    assert "huge (priority 1, needs 8 slots) is ahead and cannot start itself" in waiting[AllocationId("small")]
+    assert "9 slots can never run here" in waiting[AllocationId("vast")]
+
+
+def test_a_reason_that_is_none_of_ours_has_no_class() -> None:
+    """Nor has one that was not written yet."""
+    assert class_of("") is class_of("no room") is None
 
 
 def test_a_reason_counts_who_is_ahead() -> None:

@@ -145,7 +145,7 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
         for other, reason in decided.waiting.items():
             waits = pool.requests[other]
             more_urgent = pool.jobs[waits.job_id].priority < pool.jobs[started.job_id].priority
-            if more_urgent and (waits.slots > 0) == (started.slots > 0) and "its own job" not in reason:
+            if more_urgent and (waits.slots > 0) == (started.slots > 0) and "max_slots" not in reason:
                 assert pool.rules.preemption
                 assert started.preemptible
 

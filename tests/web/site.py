@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import asyncpg
 import httpx2
 
+from tenax.config.master import MasterSettings
+from tenax.master.access.bootstrap import CREDENTIALS_FILE
+from tenax.master.ingest.intake import Intake
 from tenax.master.store.database.connection import Database
 from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tests.kits.api import Api, answering, settings_in
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed
 from tests.kits.telemetry import ASHA, Book
+from tests.web import searched, trained
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-    from tenax.master.ingest.intake import Intake
 
 T = TypeVar("T")
 
@@ -67,16 +69,27 @@ class Site:
     trial: int = 0
     #: One that failed, by an exception in its third line.
     failed_trial: int = 0
+    #: A search of many trials, and these, in order of creation.
+    sweep: int = 0
+    swept: list[int] = field(default_factory=list)
+    #: A trial that is well and has all that trials have; one that is silent; an experiment that waits for slots.
+    well: int = 0
+    silent: int = 0
+    waiting: int = 0
     errors: list[str] = field(default_factory=list)
     directory: Path = Path()
+    #: What the master does, and settings of it beside, as its environment spells them.
+    roles: str = "[api]"
+    settings: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """The master, at the port of before; returns once it answers."""
         environment = {
             **os.environ,
             "TENAX_MASTER_DB__URL": self.dsn,
-            "TENAX_MASTER_ROLES": "[api]",
+            "TENAX_MASTER_ROLES": self.roles,
             "TENAX_MASTER_CHECKPOINT_STORAGE": f"{{type: shared_fs, host_path: {self.directory / 'checkpoints'}}}",
+            **self.settings,
         }
         port = self.url.rpartition(":")[2]
         command = [sys.executable, "-m", "tenax.master", "--port", port, "--dir", str(self.directory / "master")]
@@ -123,6 +136,20 @@ class Site:
         """A trial of an experiment, that runs."""
         return _in_thread(_add_trial(self.dsn, experiment))
 
+    def say(self, task: str, lines: Sequence[str]) -> None:
+        """Output of a task."""
+        _in_thread(_said(self.dsn, task, lines))
+
+    def post(self, task: str, lines: Sequence[str]) -> None:
+        """The same through the master, so that whoever follows it is told."""
+        logs = [{"taskId": task, "log": line, "level": "INFO"} for line in lines]
+        # Only a task itself may, and an administrator.
+        login = {"username": "admin", "password": self.admin_password}
+        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        reply = httpx2.post(f"{self.url}/api/v1/task/logs", json={"logs": logs}, headers=headers, timeout=30)
+        assert reply.status_code == 200, reply.text
+
     def experiment(self, number: int) -> dict[str, object]:
         """One of them, as the API says it is now."""
         return cast("dict[str, object]", self.api("GET", f"/api/v1/experiments/{number}")["experiment"])
@@ -158,6 +185,31 @@ def serving(server: str, dsn: str, template: str, directory: Path) -> Iterator[S
         site.process.wait()
 
 
+@contextmanager
+def scheduling(server: str, dsn: str, template: str, directory: Path, **settings: str) -> Iterator[Site]:
+    """A master that schedules, with nothing in it, on a database of its own: ``pretend_fleet`` brings machines."""
+    _in_thread(_copy(server, dsn, template))
+    named = {f"TENAX_MASTER_{name.upper()}": value for name, value in settings.items()}
+    site = Site(f"http://127.0.0.1:{free_port()}", "", "", dsn=dsn, directory=directory, roles="[api, loops]")
+    site.settings = named
+    site.start()
+    try:
+        drawn = json.loads((directory / "master" / CREDENTIALS_FILE).read_text())["users"]
+        site.password, site.admin_password = drawn["determined"], drawn["admin"]
+        login = {"username": "admin", "password": site.admin_password}
+        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        yield site
+    finally:
+        site.process.terminate()
+        site.process.wait()
+
+
+async def _copy(server: str, dsn: str, template: str) -> None:
+    admin = await asyncpg.connect(server)
+    await admin.execute(f"create database {dsn.rpartition('/')[2].partition('?')[0]} template {template}")
+    await admin.close()
+
+
 def _answers(url: str) -> bool:
     with suppress(httpx2.TransportError):
         return httpx2.get(f"{url}/info").status_code == 200
@@ -165,9 +217,7 @@ def _answers(url: str) -> bool:
 
 
 async def _make(server: str, dsn: str, template: str, directory: Path) -> Site:
-    admin = await asyncpg.connect(server)
-    await admin.execute(f"create database {dsn.rpartition('/')[2].partition('?')[0]} template {template}")
-    await admin.close()
+    await _copy(server, dsn, template)
     database = await Database.open(dsn)
     try:
         async with answering(database, settings_in(directory)) as api:
@@ -210,6 +260,9 @@ async def _tell(api: Api, site: Site) -> None:
     lines.append(OutputLine(1_795_000_001_000_000, HOSTILE_LINE))
     await api.master.intake.logs.posted(task, lines, [Origin("", "", "a1", "task", "stdout")])
     await _fail(api, book, site)
+    site.sweep, site.swept = await searched.make(api, book)
+    made = await trained.make(api, book)
+    site.well, site.silent, site.waiting = made.well, made.silent, made.waiting
 
 
 async def _fail(api: Api, book: Book, site: Site) -> None:
@@ -258,6 +311,17 @@ async def _add_trial(dsn: str, experiment: int) -> int:
     database = await Database.open(dsn)
     try:
         return await Book(database, cast("Intake", None)).trial(experiment=experiment)
+    finally:
+        await database.close()
+
+
+async def _said(dsn: str, task: str, lines: Sequence[str]) -> None:
+    database = await Database.open(dsn)
+    try:
+        made = [OutputLine(1_795_000_000_000_000 + n * 1000, line) for n, line in enumerate(lines)]
+        intake = Intake(database, MasterSettings().budgets)
+        await intake.logs.posted(task, made, [Origin("", "", "a1", "task", "stdout")])
+        intake.threads.close()
     finally:
         await database.close()
 

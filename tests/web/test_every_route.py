@@ -18,25 +18,44 @@ ROUTES = {
     "experiments": ("experiments", "role=gridcell >> nth=0"),
     "experiments-none": ("experiments?q=no-such-name", "text=No experiment is like this"),
     "project": ("projects/1", "role=gridcell >> nth=0"),
+    "project-notes": ("projects/1?tab=notes", "text=There are no notes yet"),
+    "project-settings": ("projects/1?tab=settings", "text=where experiments go that name no project"),
+    "workspaces": ("workspaces", "role=columnheader[name='Workspace']"),
+    "workspace": ("workspaces/1", "role=columnheader[name='Project']"),
+    "workspace-members": ("workspaces/1?tab=members", "role=columnheader[name='Is allowed']"),
+    "workspace-settings": ("workspaces/1?tab=settings", "text=own workspace"),
+    "create": ("experiments/new", "role=heading[name='It would train 4 trials']"),
     "experiment": ("experiments/{search}", "figure canvas >> nth=0"),
     "experiment-failed": ("experiments/{failed}", "text=CUDA out of memory"),
+    "search": ("experiments/{sweep}", "role=list[name='Importance of hyperparameters']"),
+    "search-brushed": ("experiments/{sweep}?brush=%7B%22optimizer%22:%5B%22adam%22%5D%7D", "[data-brushed]"),
+    "compare": ("compare?trials={compared}", "figure canvas >> nth=1"),
+    "compare-diff": ("compare?trials={compared}&tab=diff", "role=rowheader[name='lr']"),
+    "compare-nothing": ("compare", "text=Nothing is compared yet"),
     "trial": ("trials/{trial}", "figure canvas >> nth=2"),
     "trial-logs": ("trials/{trial}?tab=logs", "text=100% done"),
     "trial-logs-search": ("trials/{trial}?tab=logs&q=step+59&line=591", "text=11 hits"),
     "trial-metrics": ("trials/{trial}?tab=metrics", "figure canvas >> nth=2"),
     "trial-checkpoints": ("trials/{trial}?tab=checkpoints", "text=no checkpoint yet"),
     "trial-config": ("trials/{trial}?tab=config", "role=heading[name='Hyperparameters of this trial']"),
-    "trial-attempts": ("trials/{trial}?tab=attempts", "role=columnheader[name='Attempt']"),
+    "trial-well": ("trials/{well}", "figure canvas >> nth=3"),
+    "trial-table": ("trials/{well}?tab=metrics&view=table", "role=columnheader[name='Greatest']"),
+    "trial-system": ("trials/{well}?tab=system", "figure canvas >> nth=3"),
+    "trial-code": ("trials/{well}?tab=code&file=train.py", "text=line_7 = 7"),
+    "trial-saved": ("trials/{well}?tab=checkpoints", "text=◆ best"),
+    "trial-attempts": ("trials/{well}?tab=attempts", "role=columnheader[name='Attempt'] >> nth=1"),
     "trial-failed": ("trials/{failed_trial}?tab=logs", "role=link[name='line 3']"),
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
+    "models": ("models", "role=button[name='New model']"),
+    "settings": ("settings", "role=button[name='New token']"),
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
 }
 
 
 def address_of(site: Site, name: str) -> str:
-    return f"{site.url}/ui/" + ROUTES[name][0].format(**vars(site))
+    return f"{site.url}/ui/" + ROUTES[name][0].format(compared=",".join(map(str, site.swept[:12])), **vars(site))
 
 
 @pytest.mark.parametrize("name", ROUTES)

@@ -288,7 +288,7 @@ def test_a_session_that_ends_leads_to_the_login_and_back(browser: Browser, site:
 
 
 def test_below_a_prefix_at_a_name_without_a_certificate(browser: Browser, site: Site) -> None:
-    """As many clusters are reached: no secure context, a proxy in between, and no error in the console."""
+    """As many clusters are reached: no secure context, a proxy in between, and no error in the console; it copies."""
     context = browser.new_context()
     context.set_default_timeout(TIMEOUT_MS)
     with counting(site.url, "/some/cluster") as between:
@@ -301,6 +301,13 @@ def test_below_a_prefix_at_a_name_without_a_certificate(browser: Browser, site: 
         assert page.evaluate("isSecureContext") is False
         site.rename(site.search, "seen through a proxy")
         expect(page.get_by_text("seen through a proxy")).to_be_visible()
+        page.goto(f"{there.url}/ui/trials/{site.trial}?tab=config")
+        page.get_by_role("button", name="Copy").last.click()
+        page.get_by_role("button", name="Copied").wait_for()
+        page.goto(f"{there.url}/ui/experiments")
+        page.get_by_label("Filter", exact=True).focus()
+        page.keyboard.press("Control+v")
+        expect(page.get_by_label("Filter", exact=True)).to_have_value(re.compile("searcher"))
         # What browsers say of a header that holds where they trust the address.
         assert [trouble for trouble in troubles if "Cross-Origin-Opener-Policy" not in trouble] == []
         context.close()

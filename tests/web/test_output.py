@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.web.site import HOSTILE_LINE, Site
@@ -17,6 +20,39 @@ def opened(page: Page, site: Site, more: str = "") -> Locator:
 
 def line(view: Locator, number: int) -> Locator:
     return view.locator(f"[data-line='{number}']")
+
+
+@pytest.fixture
+def talking(site: Site) -> Iterator[tuple[int, str]]:
+    """A trial that runs, and its task: it has said some lines."""
+    (experiment,) = site.make("talks")
+    trial = site.make_trial(experiment)
+    task = str(site.api("GET", f"/api/v1/trials/{trial}")["trial"]["taskId"])  # type: ignore[index]
+    site.post(task, [f"line {number}" for number in range(1, 201)])
+    yield trial, task
+    site.write("delete from trials where id = $1", trial)
+    site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
+
+
+def test_what_is_new_comes_into_view_while_it_follows(page: Page, site: Site, talking: tuple[int, str]) -> None:
+    """A bar of progress stays one line that changes; who has scrolled up is not moved."""
+    trial, task = talking
+    page.goto(f"{site.url}/ui/trials/{trial}?tab=logs")
+    view = page.get_by_role("region", name="Output of trial")
+    expect(line(view, 200)).to_be_in_viewport()
+    site.post(task, [f"line {number}" for number in range(201, 300)])
+    site.post(task, ["10%\r 40%\r 70%"])
+    expect(line(view, 300)).to_be_in_viewport()
+    expect(line(view, 300)).to_contain_text("70%")
+    expect(line(view, 300)).not_to_contain_text("40%")
+    view.hover()
+    page.mouse.wheel(0, -1500)
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+    first = view.locator("[data-line]").first.get_attribute("data-line")
+    site.post(task, ["after all"])
+    page.get_by_text("301 lines").wait_for()
+    expect(line(view, 301)).not_to_be_in_viewport()
+    assert view.locator("[data-line]").first.get_attribute("data-line") == first
 
 
 def test_it_opens_at_the_end_and_follows_until_one_scrolls_up(page: Page, site: Site) -> None:

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.web.site import HOSTILE, Site, log_in
+from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in
+
+#: That a browser loads which was never here, on the wire, until somebody may type their password.
+MAX_LOGIN_BYTES = 200 * 1024
+
+
+def test_the_login_is_small(context: BrowserContext, site: Site) -> None:
+    """All that comes for it, with the headers."""
+    page = context.new_page()
+    page.goto("about:blank")
+    wire = context.new_cdp_session(page)
+    wire.send("Network.enable")
+    came: list[float] = []
+    wire.on("Network.loadingFinished", lambda done: came.append(done["encodedDataLength"]))
+    page.goto(f"{site.url}/ui/login")
+    expect(page.get_by_label("Password")).to_be_visible()
+    # Whatever was begun by then has come.
+    page.wait_for_function("performance.getEntriesByType('resource').every(each => each.responseEnd > 0)")
+    assert len(came) > 3
+    assert 50 * 1024 < sum(came) <= MAX_LOGIN_BYTES
 
 
 def test_whoever_logs_in_is_where_they_wanted_to_be(context: BrowserContext, site: Site) -> None:
@@ -49,6 +68,31 @@ def test_logging_out_ends_the_session(context: BrowserContext, site: Site) -> No
     page.get_by_label("Password").wait_for()
     page.goto(f"{site.url}/ui/experiments")
     page.get_by_label("Password").wait_for()
+
+
+def test_a_theme_that_is_chosen_stays(browser: Browser, site: Site, session: dict[str, object]) -> None:
+    """Whatever the system has, and from the first thing that a reload shows: no other one is seen in between."""
+    context = browser.new_context(storage_state=session, color_scheme="light")  # type: ignore[arg-type]
+    context.set_default_timeout(TIMEOUT_MS)
+    # All themes that the document has from its beginning, and whether something was there to be seen.
+    context.add_init_script(
+        """window.themes = [];
+        new MutationObserver(() => {
+          const theme = document.documentElement?.dataset.theme;
+          if (document.body && theme !== window.themes.at(-1)) window.themes.push(theme ?? "none");
+        }).observe(document, { subtree: true, childList: true, attributes: true });"""
+    )
+    page = context.new_page()
+    page.goto(f"{site.url}/ui/")
+    page.locator("html[data-theme=light]").wait_for()
+    page.get_by_role("button", name="determined").click()
+    page.get_by_role("menuitemradio", name="Dark").click()
+    page.locator("html[data-theme=dark]").wait_for()
+    assert page.evaluate("window.themes") == ["light", "dark"]
+    page.reload()
+    page.get_by_role("heading", name="Home").wait_for()
+    assert page.evaluate("window.themes") == ["dark"]
+    context.close()
 
 
 def test_the_table_is_what_the_api_lists(page: Page, site: Site) -> None:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, duration, number, percent, written } from "./format";
+import { ago, duration, number, percent } from "./format";
 
 describe("number", () => {
   it("has four significant digits, and an exponent where the value is tiny", () => {
@@ -33,12 +33,5 @@ describe("ago", () => {
 describe("percent", () => {
   it("says 100 only of what is complete", () => {
     expect([0.999, 1, 0.5, -1].map(percent)).toEqual(["99 %", "100 %", "50 %", "0 %"]);
-  });
-});
-
-describe("written", () => {
-  it("drops escapes and keeps what stands after the last return", () => {
-    expect(written("\u001b[31mred\u001b[0m\n")).toBe("red");
-    expect(written(" 10%\r 50%\r100%\n")).toBe("100%");
   });
 });

@@ -1,4 +1,4 @@
-/** How values are written: numbers with four significant digits, times relative, output without what draws it. */
+/** How values are written: numbers with four significant digits, times relative. */
 
 /** `0.1234`, `1.235e-7`, `12.35 k`; the full value belongs into the title. */
 export function number(value: number | null | undefined): string {
@@ -32,9 +32,22 @@ export function duration(seconds: number | null | undefined): string {
   return two(Math.floor(all / 86400), "d", Math.floor((all % 86400) / 3600), "h");
 }
 
+/** A duration along an axis: marks of less than ten seconds differ by parts of one. */
+export function elapsed(seconds: number): string {
+  return Math.abs(seconds) < 10 ? `${number(seconds)} s` : duration(seconds);
+}
+
 function two(large: number, unit: string, small: number, smaller: string): string {
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
 }
+
+/** `512 B`, `1.5 KiB`. */
+export function bytes(size: number): string {
+  const place = size >= 1 ? Math.min(UNITS.length - 1, Math.floor(Math.log2(size) / 10)) : 0;
+  return `${significant.format(size / 1024 ** place)} ${UNITS[place]}`;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** `just now`, `5 m ago`; clocks that disagree never make it the future. */
 export function ago(then: string | Date, now: Date = new Date()): string {
@@ -44,6 +57,16 @@ export function ago(then: string | Date, now: Date = new Date()): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} m ago`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
   return `${Math.floor(seconds / 86400)} d ago`;
+}
+
+/** `in 5 m`, `in 30 d`; what has passed is ago. */
+export function until(then: string | Date, now: Date = new Date()): string {
+  const seconds = (new Date(then).getTime() - now.getTime()) / 1000;
+  if (seconds <= 0) return ago(then, now);
+  if (seconds < 60) return `in ${Math.ceil(seconds)} s`;
+  if (seconds < 3600) return `in ${Math.round(seconds / 60)} m`;
+  if (seconds < 86400) return `in ${Math.round(seconds / 3600)} h`;
+  return `in ${Math.round(seconds / 86400)} d`;
 }
 
 /** With the zone of whoever looks. */
@@ -60,13 +83,4 @@ export function clock(then: string): string {
 export function percent(share: number): string {
   const whole = Math.round(share * 100);
   return `${whole >= 100 && share < 1 ? 99 : Math.min(100, Math.max(0, whole))} %`;
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-
-/** A line as a terminal would leave it: without escapes, and after the last return to its beginning. */
-export function written(line: string): string {
-  const plain = line.replace(ESCAPES, "").replace(/[\r\n]+$/, "");
-  return plain.slice(plain.lastIndexOf("\r") + 1);
 }

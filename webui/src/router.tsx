@@ -15,6 +15,7 @@ import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
 import { Shell } from "./routes/shell";
+import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
 import { LEVELS } from "./services/output";
@@ -46,6 +47,8 @@ export interface ListSearch {
   owner?: "me";
   archived?: boolean;
   sort?: string;
+  /** Columns with their widths, from left to right. */
+  cols?: string[];
 }
 
 function listSearch(search: Search): ListSearch {
@@ -56,18 +59,56 @@ function listSearch(search: Search): ListSearch {
     owner: search.owner === "me" ? "me" : undefined,
     archived: search.archived === true || undefined,
     sort: text(search.sort),
+    cols: Array.isArray(search.cols) ? search.cols.filter((each) => typeof each === "string") : undefined,
   };
 }
 
 /** Parts of a trial, each with its address; without one its overview. */
-export const TRIAL_TABS = ["metrics", "logs", "checkpoints", "config", "attempts"] as const;
+export const TRIAL_TABS = ["metrics", "logs", "system", "checkpoints", "code", "config", "events"] as const;
 export type TrialTab = (typeof TRIAL_TABS)[number];
 
-function trialSearch(search: Search): OutputSearch & { tab?: TrialTab; metric?: string } {
+/**
+ * What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing, what the
+ * axis shows (steps, unless something else is named), and whether numbers stand in their place.
+ */
+export interface ChartSearch {
+  metric?: string;
+  from?: number;
+  to?: number;
+  smooth?: number;
+  x?: "time" | "epoch";
+  log?: boolean;
+  view?: "table";
+}
+
+function chartSearch(search: Search): ChartSearch {
+  const smooth = Number(search.smooth);
+  return {
+    metric: text(search.metric),
+    from: stepOf(search.from),
+    to: stepOf(search.to),
+    smooth: smooth > 0 && smooth < 1 ? smooth : undefined,
+    x: search.x === "time" || search.x === "epoch" ? search.x : undefined,
+    log: search.log === true || undefined,
+    view: search.view === "table" ? "table" : undefined,
+  };
+}
+
+function stepOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** `file`: of its code; `checkpoint`: the one that is looked into. */
+type TrialSearch = OutputSearch & ChartSearch & { tab?: TrialTab; file?: string; checkpoint?: string };
+
+function trialSearch(search: Search): TrialSearch {
   const line = Number(search.line);
   return {
-    tab: TRIAL_TABS.find((tab) => tab === search.tab),
-    metric: text(search.metric),
+    // Attempts stand among the events.
+    tab: search.tab === "attempts" ? "events" : TRIAL_TABS.find((tab) => tab === search.tab),
+    file: text(search.file),
+    checkpoint: text(search.checkpoint),
+    ...chartSearch(search),
     q: text(search.q),
     re: search.re === true || undefined,
     level: LEVELS.find((level) => level === search.level),
@@ -127,17 +168,62 @@ const experimentsRoute = createRoute({
 const projectRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/projects/$projectId",
-  validateSearch: listSearch,
+  validateSearch: (search: Search): ListSearch & { tab?: "notes" | "settings"; note?: number } => ({
+    ...listSearch(search),
+    tab: search.tab === "notes" || search.tab === "settings" ? search.tab : undefined,
+    note: stepOf(search.note),
+  }),
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
-  component: lazyRouteComponent(() => import("./routes/experiments"), "ProjectExperiments"),
+  component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
+});
+
+const workspacesRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/workspaces",
+  validateSearch: (search: Search): { q?: string; owner?: "me"; archived?: boolean } => ({
+    q: text(search.q),
+    owner: search.owner === "me" ? "me" : undefined,
+    archived: search.archived === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/workspaces"), "WorkspacesPage"),
+});
+
+const workspaceRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/workspaces/$workspaceId",
+  validateSearch: (search: Search): { tab?: "members" | "settings"; archived?: boolean } => ({
+    tab: search.tab === "members" || search.tab === "settings" ? search.tab : undefined,
+    archived: search.archived === true || undefined,
+  }),
+  params: { parse: ({ workspaceId }) => ({ workspaceId: id(workspaceId) }) },
+  component: lazyRouteComponent(() => import("./routes/workspace"), "WorkspacePage"),
+});
+
+/** What of the page of an experiment stands in the address; `brush`: axis -> from and to, or some texts. */
+interface SearchSearch extends ChartSearch {
+  sort?: string;
+  best?: number;
+  brush?: Record<string, (number | string)[]>;
+}
+
+const createExperimentRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/experiments/new",
+  validateSearch: (search: Search): { fork?: number; project?: number } => ({
+    fork: id(String(search.fork)) || undefined,
+    project: id(String(search.project)) || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/create"), "CreatePage"),
 });
 
 const experimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/$experimentId",
-  validateSearch: (search: Search): { sort?: string; metric?: string } => ({
+  validateSearch: (search: Search): SearchSearch => ({
+    ...chartSearch(search),
     sort: text(search.sort),
-    metric: text(search.metric),
+    best: BEST_CURVES.find((best) => best === search.best),
+    brush: search.brush && typeof search.brush === "object" ? (search.brush as SearchSearch["brush"]) : undefined,
   }),
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
   component: lazyRouteComponent(() => import("./routes/experiment"), "ExperimentPage"),
@@ -151,10 +237,49 @@ const trialRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/trial"), "TrialPage"),
 });
 
+/** Numbers with commas; a single one is a number, as addresses are read. */
+export type Numbers = string | number;
+
+export function numbers(value: unknown): Numbers | undefined {
+  const written = text(value);
+  return written !== undefined && /^\d{1,15}$/.test(written) ? Number(written) : written;
+}
+
+/** What of a comparison stands in the address. */
+export interface CompareSearch {
+  trials?: Numbers;
+  hide?: Numbers;
+  tab?: "diff";
+  all?: boolean;
+  q?: string;
+  x?: "time";
+  log?: boolean;
+  smooth?: number;
+}
+
+const compareRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/compare",
+  validateSearch: (search: Search): CompareSearch => ({
+    trials: numbers(search.trials),
+    hide: numbers(search.hide),
+    tab: search.tab === "diff" ? "diff" : undefined,
+    all: search.all === true || undefined,
+    q: text(search.q),
+    x: search.x === "time" ? "time" : undefined,
+    log: search.log === true || undefined,
+    smooth: typeof search.smooth === "number" && search.smooth > 0 && search.smooth < 1 ? search.smooth : undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/compare"), "ComparePage"),
+});
+
 const queueRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/queue",
-  validateSearch: (search: Search): { pool?: string } => ({ pool: text(search.pool) }),
+  validateSearch: (search: Search): { pool?: string; job?: string } => ({
+    pool: text(search.pool),
+    job: text(search.job),
+  }),
   component: lazyRouteComponent(() => import("./routes/queue"), "QueuePage"),
 });
 
@@ -162,6 +287,35 @@ const clusterRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/cluster",
   component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
+});
+
+const modelsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/models",
+  validateSearch: (search: Search): { q?: string; archived?: boolean } => ({
+    q: text(search.q),
+    archived: search.archived === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/models"), "ModelsPage"),
+});
+
+const modelRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/models/$name",
+  component: lazyRouteComponent(() => import("./routes/model"), "ModelPage"),
+});
+
+/** What of a list of people or of tokens stands in the address. */
+function peopleSearch(search: Search): { q?: string; user?: string; sort?: string; inactive?: boolean } {
+  const { q, user, sort, inactive } = search;
+  return { q: text(q), user: text(user), sort: text(sort), inactive: inactive === true || undefined };
+}
+
+const settingsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/settings",
+  validateSearch: peopleSearch,
+  component: lazyRouteComponent(() => import("./routes/settings"), "SettingsPage"),
 });
 
 function id(value: string): number {
@@ -184,10 +338,17 @@ export const router = createRouter({
       homeRoute,
       experimentsRoute,
       projectRoute,
+      workspacesRoute,
+      workspaceRoute,
+      createExperimentRoute,
       experimentRoute,
       trialRoute,
+      compareRoute,
       queueRoute,
       clusterRoute,
+      modelsRoute,
+      modelRoute,
+      settingsRoute,
     ]),
   ]),
   basepath: BASE || "/",

@@ -82,6 +82,7 @@ class AgentSession:
         #: Of the desired states obeyed last.
         self._generation = 0
         self._revision = -1
+        self._proof = ""
 
     async def run(self, connected: Callable[[str], None]) -> None:
         """Connect and connect again; ``connected`` is told our address of each connection.
@@ -156,6 +157,7 @@ class AgentSession:
             revision=self._revision,
             allowed=self._face.allowed,
             place=self._face.place,
+            proof=self._proof,
         )
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:
@@ -173,7 +175,7 @@ class AgentSession:
             )
         log.info("connected", session=frame.session, generation=frame.generation)
         if frame.generation != self._generation:
-            self._generation, self._revision = frame.generation, -1
+            self._generation, self._revision, self._proof = frame.generation, -1, ""
         self._fleet.generation(frame.generation)
         return frame
 
@@ -208,7 +210,7 @@ class AgentSession:
             log.warning("outdated desired states are not obeyed", revision=desired.revision, obeyed=self._revision)
         else:
             self._fleet.obey(desired)
-            self._revision = desired.revision
+            self._revision, self._proof = desired.revision, desired.proof
 
     async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | AgentReport | Ping) -> None:
         try:

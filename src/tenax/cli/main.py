@@ -26,6 +26,7 @@ ENTRIES = {
     "restore": LazyCommand("tenax.cli.local.backup:restore", "Make a cluster from such a copy."),
     "demo": LazyCommand("tenax.cli.local.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "open": LazyCommand("tenax.cli.local.open:open_page", "Open the web page in the browser, logged in."),
+    "dev": LazyCommand("tenax.cli.local.dev:dev", "Serve the web page from its sources."),
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
     "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),

@@ -28,6 +28,7 @@ _COLUMNS: output.Columns[Job] = (
     (TableColumn("SLOTS", right=True), lambda job: f"{job.allocated_slots}/{job.requested_slots}"),
     (TableColumn("STATE", state=True), lambda job: job.state),
     (TableColumn("SUBMITTED", spare=True), lambda job: output.moment(job.submitted)),
+    (TableColumn("TO DO"), lambda job: job.wait_class),
     (TableColumn("REASON", wraps=True), lambda job: job.reason),
 )
 
@@ -50,7 +51,11 @@ def group() -> None:
 def list_(
     access: Access, pool: Optional[str], owner: Optional[str], states: Tuple[str, ...], as_json: bool, as_csv: bool
 ) -> None:
-    """List jobs that are waiting or running, in the order of the queue, and why they wait."""
+    """List jobs that are waiting or running, in the order of the queue, and why they wait.
+
+    TO DO says what has to happen before one starts: wait (its turn comes), change (as it is asked for, it never starts
+    in that pool), ask (somebody has to act, such as an administrator).
+    """
     from tenax.client.jobs import list_jobs
 
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]

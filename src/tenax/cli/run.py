@@ -65,7 +65,8 @@ def list_(
         projects = [project_id] if project_id is not None else [each.id for each in list_projects(access.session(), 0)]
         require_columns(access.session(), conditions, projects[:_PROJECTS])
     names = list({name: None for run in runs for name in run.hparams})
-    columns = (
+    beside = names if as_csv else []
+    columns = [
         output.TableColumn("RUN", right=True),
         output.TableColumn("NAME", cuts=True),
         output.TableColumn("EXPERIMENT", right=True),
@@ -74,10 +75,14 @@ def list_(
         output.TableColumn("STARTED", spare=True),
         output.TableColumn("TOOK", right=True, spare=True),
         output.TableColumn("WAITED", right=True, spare=True),
-        *(output.TableColumn(name, right=True) for name in names),
-        output.TableColumn("OF", wraps=True),
-    )
-    output.listing(columns, [_row(run, names) for run in runs], [run.raw for run in runs], as_json, as_csv)
+        *(output.TableColumn(name, right=True) for name in beside),
+        output.TableColumn("OF", cuts=True),
+    ]
+    rows = [_row(run, beside) for run in runs]
+    if names and not as_csv:
+        columns.append(output.TableColumn("HYPERPARAMETERS", wraps=True))
+        rows = [(*row, output.assignments(run.hparams)) for row, run in zip(rows, runs)]
+    output.listing(columns, rows, [run.raw for run in runs], as_json, as_csv)
     if not runs and not as_json and not as_csv:
         output.say("There are no such runs.")
 

@@ -16,7 +16,7 @@ from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.log_options import log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from tarfile import TarFile
@@ -49,16 +49,27 @@ def describe(access: Access, number: int, as_json: bool) -> None:
     """Show a trial and its checkpoints."""
     trial = _trial(access, number)
     checkpoints = trial.checkpoints()
+    health = trial.health()
     there = [checkpoint for checkpoint in checkpoints if checkpoint.state != "DELETED"]
     if as_json:
-        output.document({"trial": trial.raw, "checkpoints": [checkpoint.raw for checkpoint in checkpoints]})
+        output.document(
+            {"trial": trial.raw, "health": health, "checkpoints": [checkpoint.raw for checkpoint in checkpoints]}
+        )
         return
-    output.pairs([row for row in _rows(trial) if row[1]])
+    output.pairs([row for row in (*_rows(trial), *_findings(health)) if row[1]])
     if there:
         from tenax.cli.checkpoint import show_list
 
         click.echo()
         show_list(there, "METRIC", False)
+
+
+def _findings(health: JsonObject) -> List[tuple[str, str]]:
+    """The sentence that the page shows first, and what else holds."""
+    from tenax.client import reading
+
+    sentences = [reading.text(finding, "sentence") for finding in reading.records(health, "findings")]
+    return [("health", "\n".join(sentences))]
 
 
 def _rows(trial: Trial) -> List[tuple[str, str]]:

@@ -13,7 +13,7 @@ from tenax.client import reading
 from tenax.client.connection.session import BrokenStream, Query, Session, at
 from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     import httpx2
@@ -212,6 +212,12 @@ def get_checkpoint(session: Session, uuid: str) -> Checkpoint:
 def delete_checkpoints(session: Session, uuids: Sequence[str]) -> None:
     """Delete the files of all of these, or of none. Raises NotFound, NotNow."""
     session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": list(uuids)})
+
+
+def files_are_gone(session: Session, uuids: Sequence[str]) -> None:
+    """Note that no file of these is left: whoever had them has deleted them. Raises NotFound, Forbidden."""
+    nothing: List[Json] = [{"uuid": uuid, "resources": {"resources": {}}} for uuid in uuids]
+    session.call("PATCH", "/api/v1/checkpoints", body={"checkpoints": nothing})
 
 
 @dataclass(frozen=True)

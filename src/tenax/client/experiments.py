@@ -77,6 +77,12 @@ class Experiment(LiveAnswer):
         searcher = _searcher(self.raw)
         return not self.has_ended and "max_time" not in searcher and searcher.get("max_length") is None
 
+    @property
+    def length_metric(self) -> str:
+        """The validation metric that ``searcher.max_length`` counts; empty where it counts steps or is not set."""
+        length = _searcher(self.raw).get("max_length")
+        return next((name for name in length if name != "batches"), "") if isinstance(length, dict) else ""
+
     def reload(self) -> Experiment:
         """The experiment as it is now."""
         return get_experiment(self.session, self.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.connection.session import Session
@@ -39,6 +39,11 @@ class Job(Answer):
     submitted: Optional[datetime.datetime] = part(reading.moment, "submissionTime")
     #: Why the first of its requests waits.
     reason: str = part(reading.text, "reason")
+    #: What has to happen before it starts: ``wait`` (nothing: its turn comes), ``change`` (as it is asked for, it never
+    #: starts), ``ask`` (somebody has to act); empty where it does not wait.
+    wait_class: str = made(lambda value: reading.text(value, "waitClass").lower())
+    #: Other pools where what waits would start at once.
+    room_in: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "roomIn")))
 
 
 def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:

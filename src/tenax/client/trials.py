@@ -234,6 +234,10 @@ class Trial(LiveAnswer):
         """End it at once; the search goes on."""
         self.session.post(at("/api/v1/trials/{}/kill", self.id))
 
+    def health(self) -> JsonObject:
+        """Whether it is well: ``sentence``, ``kind``, ``findings`` with what shows them, and facts that change."""
+        return self.session.get(at("/api/v1/trials/{}/health", self.id))
+
     def checkpoints(self) -> List[Checkpoint]:
         """Its checkpoints, the newest first."""
         from tenax.client.checkpoints import Checkpoint

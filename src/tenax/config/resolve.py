@@ -122,6 +122,13 @@ def parse_experiment(
     return replace(_built(document, tuple(notices)), own=secret_parts(own), max_restarts_given=given)
 
 
+@lru_cache(maxsize=1)
+def experiment_schema() -> JsonObject:
+    """What a configuration may hold, as JSON Schema, for editors; it takes all that `parse_experiment` takes."""
+    about: JsonObject = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Tenax experiment"}
+    return {**about, **EXPERIMENT.json_schema()}
+
+
 def stored_experiment(document: JsonObject) -> ResolvedExperiment:
     """A configuration that was resolved before, from its document. Nothing is checked, drawn or reported again."""
     return _built(document, ())

@@ -1,12 +1,13 @@
 """What a configuration value may be: one object per kind of value, which checks, merges, defaults and builds it.
 
-Every shape works on plain JSON values and knows five things about them:
+Every shape works on plain JSON values and knows six things about them:
 
 - ``check``: is this legal as far as it goes? Gives the value in its present spelling; problems go to the report.
 - ``merge``: two layers of the same setting, the higher one winning as the rules of this shape say.
 - ``fill``: defaults where nothing was set. Filling twice is filling once.
 - ``finish``: is it complete, after all layers and defaults?
 - ``build``: the frozen value that our code reads.
+- ``json_schema``: what editors are told of it. It takes all that ``check`` takes, and rules are left to the master.
 
 Null means "not set" everywhere but inside hyperparameters and free documents. Checks never stop at a first problem.
 """
@@ -20,7 +21,7 @@ from enum import Enum
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.text import kind
 from tenax.display.terminal import is_name, visible_line
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 
 #: ``(higher list, lower list) -> merged list``.
 ListMerge = Callable[[list[Json], list[Json]], list[Json]]
@@ -55,6 +56,10 @@ class Shape:
         """What our code reads, from a checked, filled, finished value; null gives None."""
         return frozen(value)
 
+    def json_schema(self) -> JsonObject:
+        """JSON Schema, draft 2020-12; made anew, so that the caller may add to it."""
+        return {}
+
 
 class Free(Shape):
     """Any JSON document; maps unite recursively."""
@@ -75,12 +80,18 @@ class FreeMap(Free):
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         return _expect(isinstance(value, dict), value, "a map", at, report)
 
+    def json_schema(self) -> JsonObject:
+        return {"type": "object"}
+
 
 class Flag(Shape):
     """true or false."""
 
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         return _expect(isinstance(value, bool), value, "true or false", at, report)
+
+    def json_schema(self) -> JsonObject:
+        return {"type": "boolean"}
 
 
 class Number(Shape):
@@ -113,6 +124,10 @@ class Number(Shape):
     def build(self, value: Json) -> object:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
+    def json_schema(self) -> JsonObject:
+        bounds = {"minimum": self._minimum, "exclusiveMinimum": self._above, "maximum": self._maximum}
+        return {"type": "number", **without_nulls(bounds)}
+
 
 #: Whole numbers have 32 bits unless it says otherwise: what is stored and sent has room for that.
 INT32 = (1 << 31) - 1
@@ -139,6 +154,9 @@ class IntShape(Shape):
             return None
         return value
 
+    def json_schema(self) -> JsonObject:
+        return {"type": "integer", "minimum": self._minimum, "maximum": self._maximum}
+
 
 class TextShape(Shape):
     """A string; never empty when ``filled`` is asked for, and one line that can be shown when it is a ``name``."""
@@ -164,6 +182,9 @@ class TextShape(Shape):
             self._rule(value, at, report)
         return value
 
+    def json_schema(self) -> JsonObject:
+        return {"type": "string", **({"minLength": 1} if self._filled else {})}
+
 
 class OneOf(Shape):
     """One of the values of an enum, built as its member."""
@@ -182,6 +203,9 @@ class OneOf(Shape):
 
     def build(self, value: Json) -> object:
         return None if value is None else self._choices(value)
+
+    def json_schema(self) -> JsonObject:
+        return {"enum": [str(choice.value) for choice in self._choices]}
 
 
 class ListOf(Shape):
@@ -219,6 +243,9 @@ class ListOf(Shape):
     def build(self, value: Json) -> object:
         return tuple(self._item.build(item) for item in value) if isinstance(value, list) else None
 
+    def json_schema(self) -> JsonObject:
+        return {"type": "array", "items": self._item.json_schema()}
+
 
 class MapOf(Shape):
     """Names chosen by the user, each with one kind of value; layers unite name by name."""
@@ -241,6 +268,9 @@ class MapOf(Shape):
     def build(self, value: Json) -> object:
         return {key: self._item.build(item) for key, item in value.items()} if isinstance(value, dict) else {}
 
+    def json_schema(self) -> JsonObject:
+        return {"type": "object", "additionalProperties": or_null(self._item.json_schema())}
+
 
 class AnyOf(Shape):
     """The first of several shapes whose JSON type fits."""
@@ -259,13 +289,18 @@ class AnyOf(Shape):
         shape = self._choices.get(_json_type(value))
         return None if shape is None else shape.build(value)
 
+    def json_schema(self) -> JsonObject:
+        return {"anyOf": [shape.json_schema() for shape in self._choices.values()]}
+
 
 class Respelled(Shape):
     """A shape that also accepts older or shorter spellings: they are rewritten before the check."""
 
-    def __init__(self, shape: Shape, respell: Respell) -> None:
+    def __init__(self, shape: Shape, respell: Respell, *, older: JsonObject | None = None) -> None:
+        """``older``: the other spellings as JSON Schema; without it all that is of another type."""
         self._shape = shape
         self._respell = respell
+        self._older = older
 
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         before = report.count
@@ -283,6 +318,10 @@ class Respelled(Shape):
 
     def build(self, value: Json) -> object:
         return self._shape.build(value)
+
+    def json_schema(self) -> JsonObject:
+        schema = self._shape.json_schema()
+        return {"anyOf": [schema, self._older or {"not": {"type": schema.get("type", "string")}}]}
 
 
 def low_then_high(high: list[Json], low: list[Json]) -> list[Json]:
@@ -325,6 +364,16 @@ def frozen(value: Json) -> object:
     if isinstance(value, list):
         return tuple(frozen(item) for item in value)
     return value
+
+
+def or_null(schema: JsonObject) -> JsonObject:
+    """Null is taken as "not set" in its place."""
+    if isinstance(schema.get("type"), str) and "anyOf" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    if "enum" in schema or not schema:
+        choices = schema.get("enum")
+        return {**schema, "enum": [*choices, None]} if isinstance(choices, list) else schema
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def without_nulls(value: Mapping[str, Json]) -> dict[str, Json]:

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import Generic, TypeVar, get_type_hints
 
+from tenax.config.comments import comments_of
 from tenax.config.problems import Path, ProblemReport
-from tenax.config.shapes import Shape, ShapeRule, without_nulls
+from tenax.config.shapes import Shape, ShapeRule, or_null, without_nulls
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
 
@@ -52,6 +53,11 @@ class Struct(Shape, Generic[Value]):
         self._complete = complete
         self.shapes = _shapes_of(cls)
         self.defaults = _defaults_of(cls, self.shapes)
+
+    @property
+    def about(self) -> str:
+        """What it is, in a line."""
+        return (self._cls.__doc__ or "").partition("\n")[0]
 
     def names(self) -> list[str]:
         """All legal keys."""
@@ -104,6 +110,28 @@ class Struct(Shape, Generic[Value]):
         built = {name: _built(shape, given.get(name)) for name, shape in self.shapes.items()}
         return self._cls(**built)
 
+    def json_schema(self) -> JsonObject:
+        """Nothing that a lower layer may bring is required."""
+        about = comments_of(self._cls)
+        properties: JsonObject = {}
+        for name, shape in self.shapes.items():
+            schema = shape.json_schema()
+            properties[name] = {**(schema if shape.keeps_null else or_null(schema)), **self._annotations(name, about)}
+        for name, shape in self._ignored.items():
+            properties[name] = {**or_null(shape.json_schema()), "deprecated": True, "description": "Has no effect."}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        required: list[Json] = [name for name in self.shapes if name not in self.defaults]
+        return {**schema, "required": required} if self._atomic and required else schema
+
+    def _annotations(self, name: str, about: Mapping[str, str]) -> JsonObject:
+        """What is said of a key beside its shape."""
+        annotations: JsonObject = {}
+        if name in about:
+            annotations["description"] = about[name]
+        if isinstance(self.defaults.get(name), (bool, int, float, str)):
+            annotations["default"] = self.defaults[name]
+        return annotations
+
     def _check_key(self, key: str, item: Json, checked: JsonObject, at: Path, report: ProblemReport) -> None:
         shape = self.shapes.get(key)
         if shape is not None:
@@ -131,10 +159,17 @@ class Tagged(Shape):
     """
 
     def __init__(
-        self, tag: str, variants: Mapping[str, Struct[object]], *, gone: Mapping[str, str] | None = None
+        self,
+        tag: str,
+        variants: Mapping[str, Struct[object]],
+        *,
+        gone: Mapping[str, str] | None = None,
+        past: Collection[str] = (),
     ) -> None:
         self.tag = tag
         self.variants = dict(variants)
+        #: Read, and not to be written any more.
+        self._past = frozenset(past)
         #: Names that once were legal, and what to use instead.
         self._gone = dict(gone or {})
         shapes = [set(variant.shapes) for variant in self.variants.values()]
@@ -186,6 +221,17 @@ class Tagged(Shape):
         if not isinstance(value, dict):
             return None
         return self.variants[str(value[self.tag])].build(_less(value, self.tag))
+
+    def json_schema(self) -> JsonObject:
+        """One of those that can be written; a layer without the tag has the fields of any one of them."""
+        written = {name: variant for name, variant in self.variants.items() if name not in self._past}
+        return {"type": "object", "anyOf": [self._variant(name, variant) for name, variant in written.items()]}
+
+    def _variant(self, name: str, variant: Struct[object]) -> JsonObject:
+        schema = variant.json_schema()
+        properties = schema["properties"]
+        assert isinstance(properties, dict)
+        return {**schema, "properties": {self.tag: {"const": name, "description": variant.about}, **properties}}
 
     def _check_untagged(self, value: JsonObject, at: Path, report: ProblemReport) -> Json:
         shapes = self._shapes(None)

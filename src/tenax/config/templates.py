@@ -6,20 +6,30 @@ takes what it knows and leaves the rest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tenax.config.display import report_stars
-from tenax.config.problems import ProblemReport
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.command import COMMAND, GENERIC
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.structs import Struct
+from tenax.config.text import read_object
 from tenax.jsonvalue import JsonObject
 
 _ALL: tuple[Struct[object], ...] = (EXPERIMENT, COMMAND, GENERIC)
 _NESTED = "resources"
 
 
-def check_template(document: JsonObject) -> None:
+def parse_template(text: str) -> JsonObject:
+    """What is written in YAML. Raises `ConfigError` with every problem at its line."""
+    document, lines = read_object(text)
+    check_template(document, lines)
+    return document
+
+
+def check_template(document: JsonObject, lines: Mapping[Path, int] | None = None) -> None:
     """Raises `ConfigError` with every problem: an unknown key, a value that none of its users could take."""
-    report = ProblemReport()
+    report = ProblemReport(lines or {})
     report_stars(document, report)
     seen: set[str] = set()
     for struct in _ALL:

@@ -95,6 +95,8 @@ class TaskAttempt:
     pausable: bool
     #: Why it was asked to leave.
     leave_reason: str = ""
+    #: It came as far as running.
+    ran: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ def _left(attempt: TaskAttempt) -> TaskVerdict:
 
 
 def _ended_late(attempt: TaskAttempt) -> TaskVerdict:
-    if attempt.state is _S.STOPPING_PAUSED and attempt.preemption is Preemption.NONE:
+    if not attempt.ran:
+        why = f": {attempt.leave_reason}" if attempt.leave_reason else ""
+        return _goes_on(attempt, f"it was ended before it began{why}")
+    if attempt.preemption is Preemption.NONE:
         return _goes_on(attempt, "it does not listen for a pause, so it was ended at once")
     cause = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
     return _goes_on(attempt, f"{cause} did not leave in time and was ended")

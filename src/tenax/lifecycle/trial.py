@@ -217,8 +217,10 @@ def _left(attempt: TrialAttempt) -> TrialVerdict:
 
 
 def _killed_late(attempt: TrialAttempt) -> TrialVerdict:
-    if attempt.leave_reason and not attempt.ran:
-        reason = f"it was ended before it began: {attempt.leave_reason}"
+    if not attempt.ran or attempt.preemption is Preemption.NONE:
+        # What has not begun has nothing to save, and is not asked; it may have begun by the time that it ended.
+        why = f": {attempt.leave_reason}" if attempt.leave_reason else ""
+        reason = f"it was ended {'as' if attempt.ran else 'before'} it began{why}"
         return TrialVerdict(TrialState.ACTIVE, attempt.restarts, reason, None)
     cause = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, f"{cause} did not leave in time and was ended", None)

@@ -24,6 +24,7 @@ from tenax.master.api.cluster import routes as cluster
 from tenax.master.api.events import routes as events
 from tenax.master.api.experiments import actions as experiment_actions
 from tenax.master.api.experiments import files as experiment_files
+from tenax.master.api.experiments import queries as experiment_queries
 from tenax.master.api.experiments import routes as experiments
 from tenax.master.api.experiments import searches, submissions, unmanaged
 from tenax.master.api.http import errors
@@ -46,7 +47,7 @@ from tenax.master.api.runs import routes as runs
 from tenax.master.api.tasks import commands, templates
 from tenax.master.api.tasks import generic as generic_tasks
 from tenax.master.api.tasks import routes as tasks
-from tenax.master.api.trials import by_hand, workloads
+from tenax.master.api.trials import by_hand, health, history, workloads
 from tenax.master.api.trials import routes as trials
 from tenax.master.api.users import access_tokens, groups, login, tickets
 from tenax.master.api.users import legacy as legacy_users
@@ -76,9 +77,12 @@ ROUTES: tuple[Routes, ...] = (
     experiment_files.routes,
     experiment_metrics.routes,
     experiments.routes,
+    experiment_queries.routes,
     garbage.routes,
     generic_tasks.routes,
     groups.routes,
+    health.routes,
+    history.routes,
     jobs.routes,
     join_tokens.routes,
     legacy_users.routes,

@@ -23,7 +23,8 @@ from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
 from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.concurrency.single_flight import SingleFlight
-from tenax.master.concurrency.threads import Threads
+from tenax.master.concurrency.threads import FairThreads
+from tenax.master.concurrency.turns import FairTurns
 from tenax.master.ingest.intake import Intake
 from tenax.master.loops import RunningLoops
 from tenax.master.reading.events.feed import Feed
@@ -56,7 +57,7 @@ class Master:
     single_flight: SingleFlight = field(default_factory=SingleFlight)
     #: Uploads whose body arrives, and those that are packed and stored: what one needs of memory is small, and bounded.
     arriving: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(32))
-    packing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
+    packing: FairTurns = field(default_factory=lambda: FairTurns(2))
     #: Runs here; None where other processes have that role.
     loops: RunningLoops | None = None
     #: Knows whose a credential is.
@@ -72,9 +73,11 @@ class Master:
     #: Tells those who follow what changes.
     feed: Feed = field(init=False)
     #: Threads for those who read, so that a long search never holds up what comes in.
-    readers: Threads = field(default_factory=Threads)
+    readers: FairThreads = field(default_factory=FairThreads)
     #: For patterns in output, which take as long as whoever asks wants them to: nobody who only reads waits for them.
-    searchers: Threads = field(default_factory=Threads)
+    searchers: FairThreads = field(default_factory=FairThreads)
+    #: For configurations, which take seconds to read where somebody wants that.
+    examiners: FairThreads = field(default_factory=FairThreads)
 
     def __post_init__(self) -> None:
         self.logins = LoginJudge(self.passwords, self.db)
@@ -105,6 +108,7 @@ class Master:
             await asyncio.gather(*feeding, return_exceptions=True)
             self.readers.close()
             self.searchers.close()
+            self.examiners.close()
 
     async def _end_streams(self) -> None:
         await self.shutdown.wait()

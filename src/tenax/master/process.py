@@ -24,6 +24,7 @@ from typing import TypeVar
 import asyncpg
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from tenax.backoff.background import keep_running
 from tenax.config.master import MasterSettings, Role
@@ -81,7 +82,7 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
             try:
                 async with running(settings, db, shutdown, make_dir=make_dir) as master:
                     with Pulse(), _ends_with(db.replaced):
-                        await serve_until_shutdown(master, listening, cut_off, end_process)
+                        await serve_until_shutdown(master, create_app(master), listening, cut_off, end_process)
             finally:
                 await db.close()
     finally:
@@ -148,16 +149,19 @@ def bind(host: str, port: int) -> socket.socket:
 
 async def serve_until_shutdown(
     master: Master,
+    app: FastAPI,
     listening: socket.socket,
     cut_off: asyncio.Event,
     on_deaf: Callable[[str], None] = lambda reason: None,
 ) -> None:
-    """Answer on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once; ``on_deaf`` is told of a loop
-    that has hung and cannot be ended."""
+    """Answer with ``app`` on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once.
+
+    ``on_deaf`` is told of a loop that has hung and cannot be ended.
+    """
     settings = master.settings
     tls = settings.tls
     config = uvicorn.Config(
-        create_app(master),
+        app,
         log_config=None,
         access_log=False,
         http=BoundedHttp,

@@ -4,16 +4,19 @@ Rules:
 - A job stands where the first of its requests does; it is scheduled as soon as one of them has its place.
 - A job that runs although more urgent requests of its kind wait for room was backfilled: they did not fit, and it can
   leave, as nothing can in a pool without preemption. What its job's cap holds back waits for no room.
+- Room in another pool is told where nothing of the kind waits: there it would start at once, if it were moved.
 - A move changes as few places as it can: one, unless the numbers left no room between two neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from tenax.ids import JobId
+from tenax.ids import JobId, PoolName
+from tenax.scheduler import fitting
+from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.policy import jobs_ahead
 from tenax.scheduler.registry import queue
 from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
@@ -41,6 +44,8 @@ class QueueLine:
     requested_slots: int
     allocated_slots: int
     preemptible: bool
+    #: The first of its requests that waits.
+    waiting: SlotRequest | None = None
 
 
 def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
@@ -58,6 +63,7 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
             sum(request.slots for request in of_job[job]),
             sum(request.slots for request in of_job[job] if request.phase is not Phase.PENDING),
             all(request.preemptible for request in of_job[job]),
+            next((request for request in of_job[job] if request.phase is Phase.PENDING), None),
         )
         for job, ahead in jobs_ahead(ordered).items()
     )
@@ -72,6 +78,43 @@ def with_held(queue: tuple[QueueLine, ...], held: Mapping[JobId, int]) -> tuple[
         for place, (job, slots) in enumerate(absent)
     )
     return (*queue, *behind)
+
+
+def holders(queue: Sequence[QueueLine]) -> tuple[QueueLine, ...]:
+    """The jobs that hold slots, those with the most first."""
+    return tuple(sorted((line for line in queue if line.allocated_slots), key=lambda line: -line.allocated_slots))
+
+
+class Rooms:
+    """Where else a request that waits would start at once. Of one instant; mutable: it remembers what it found."""
+
+    def __init__(self, snapshots: Mapping[str, PoolSnapshot]) -> None:
+        self._snapshots = snapshots
+        self._free: dict[str, FreeSlots] = {}
+        self._fits_in: dict[tuple[int, bool], tuple[str, ...]] = {}
+        #: Pools and kinds of which something waits.
+        self._waits = {
+            (snapshot.pool, request.slots > 0)
+            for snapshot in snapshots.values()
+            for request in snapshot.requests
+            if request.phase is Phase.PENDING
+        }
+
+    def elsewhere(self, pool: str, request: SlotRequest) -> tuple[str, ...]:
+        """The names of the other pools with room for it."""
+        kind = (request.slots, request.single_node)
+        if kind not in self._fits_in:
+            self._fits_in[kind] = tuple(name for name in sorted(self._snapshots) if self._fits(name, request))
+        return tuple(name for name in self._fits_in[kind] if name != pool)
+
+    def _fits(self, name: str, request: SlotRequest) -> bool:
+        if (PoolName(name), request.slots > 0) in self._waits:
+            return False
+        snapshot = self._snapshots[name]
+        if name not in self._free:
+            self._free[name] = FreeSlots(snapshot.agents)
+        # What is blocked for it are agents of its own pool.
+        return fitting.find(replace(request, blocked_agents=frozenset()), self._free[name], snapshot.rules) is not None
 
 
 def _most_urgent_waiting(snapshot: PoolSnapshot) -> dict[bool, int]:

@@ -3,17 +3,47 @@
 Rules:
 - A reason says what is missing, what there is, and who is ahead; it names numbers that the reader can check.
 - The same state gives the same sentence: what did not change need not be written again.
+- Each begins with the words of its class, so that whoever reads one knows what has to happen: nothing but time, another
+  request, or that somebody acts. `OPENINGS` is the one table of them, for writing and for reading.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Union
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolSnapshot, SlotRequest
+
+
+class WaitClass(str, Enum):
+    """What has to happen before a request that waits starts."""
+
+    #: Nothing: it starts once its turn comes and there is room.
+    WAIT = "WAIT"
+    #: As it is asked for, it can never start in this pool: whoever asked changes the request.
+    CHANGE = "CHANGE"
+    #: Somebody else has to act: a machine is closed or missing, or the platform ends it again and again.
+    ASK = "ASK"
+
+
+#: How a reason of each class begins: the three that are written here, and that of SQL (`cannot_start` of the trials).
+OPENINGS: Mapping[str, WaitClass] = {
+    "waits ": WaitClass.WAIT,
+    "can never start as it is: ": WaitClass.CHANGE,
+    "cannot start before somebody acts: ": WaitClass.ASK,
+    "it cannot start: ": WaitClass.ASK,
+}
+_OPENING = {kind: opening for opening, kind in list(OPENINGS.items())[:3]}
+
+
+def class_of(reason: str) -> WaitClass | None:
+    """What has to happen, by how a reason begins; None: it is not one of ours, or there is none yet."""
+    return next((kind for opening, kind in OPENINGS.items() if reason.startswith(opening)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +89,7 @@ class ReasonWriter:
         self._now = now
         self._more_urgent: dict[bool, int] = {True: 0, False: 0}
         self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
-        self._never: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
+        self._obstacles: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
         self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
@@ -68,13 +98,6 @@ class ReasonWriter:
         what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
-            case Capped(held, cap):
-                return (
-                    f"waits for its own job: max_slots is {cap}, of which {held} in use or promised, "
-                    f"and this needs {request.slots}"
-                )
-            case Behind(blocker):
-                return self._behind(request, blocker)
             case Releasing():
                 return f"waits for {what} in pool {pool}: they are being released"
             case MakingRoom(leaving):
@@ -82,13 +105,20 @@ class ReasonWriter:
                     f"waits for {what} in pool {pool}: {_count(leaving, 'running request')} of less urgency "
                     f"{'was' if leaving == 1 else 'were'} asked to save and leave"
                 )
-            case DoesNotFit():
-                return self._no_room(request, what, ahead)
+            case Capped(held, cap) if request.slots <= cap:
+                return (
+                    f"waits for its own job: max_slots is {cap}, of which {held} in use or promised, "
+                    f"and this needs {request.slots}"
+                )
+        # What cannot start even alone says so, whoever stands before it.
+        obstacle = self._obstacle(request)
+        if obstacle is not None:
+            return obstacle
+        return (
+            self._behind(request, cause.blocker) if isinstance(cause, Behind) else self._no_room(request, what, ahead)
+        )
 
     def _no_room(self, request: SlotRequest, what: str, ahead: str) -> str:
-        never = self._why_never(request)
-        if never is not None:
-            return f"cannot run as things are: {never}"
         limits = ""
         if request.slots > 1 and request.single_node:
             limits = "; it must run on one agent"
@@ -96,20 +126,41 @@ class ReasonWriter:
             limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
         return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
 
-    def _why_never(self, request: SlotRequest) -> str | None:
-        """Why it could not run even alone; asked once for all requests of a kind."""
+    def _obstacle(self, request: SlotRequest) -> str | None:
+        """Why it could not run even alone; found once for all requests of a kind."""
         cap = self._snapshot.jobs[request.job_id].max_slots
         kind = (request.slots, request.single_node, request.blocked_agents, cap)
-        if kind not in self._never:
-            slots, single_node, blocked, _ = kind
-            self._never[kind] = can_never_fit(
-                slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap
-            )
-        return self._never[kind]
+        if kind not in self._obstacles:
+            self._obstacles[kind] = self._find_obstacle(*kind)
+        return self._obstacles[kind]
+
+    def _find_obstacle(self, slots: int, single_node: bool, blocked: frozenset[AgentId], cap: int | None) -> str | None:
+        agents = self._snapshot.agents
+        opened = tuple(replace(agent, state=AgentState.ENABLED) for agent in agents)
+        with_all = replace(self._snapshot, agents=opened)
+        beyond = can_never_fit(slots, with_all, single_node=single_node, max_slots=cap)
+        if beyond is not None and (agents or (cap is not None and slots > cap)):
+            return f"{_OPENING[WaitClass.CHANGE]}{beyond}"
+        never = can_never_fit(slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap)
+        if never is not None:
+            return f"{_OPENING[WaitClass.ASK]}{never}"
+        present = replace(self._snapshot, agents=tuple(each for each in agents if each.state is AgentState.ENABLED))
+        if can_never_fit(slots, present, single_node=single_node, blocked_agents=blocked, max_slots=cap) is None:
+            return None
+        need = _count(slots, "slot") if slots else "a place for a task without slots"
+        return (
+            f"{_OPENING[WaitClass.ASK]}pool {self._snapshot.pool} has {need} for it only with agents that take no work"
+            f"{self._closed()}: enable them (tenax agent enable AGENT), or start them again"
+        )
 
     def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
         need = _count(blocker.slots, "slot") if blocker.slots else "a place"
         job = self._snapshot.jobs[blocker.job_id]
+        if self._obstacle(blocker) is not None:
+            return (
+                f"{_OPENING[WaitClass.ASK]}{blocker.allocation_id} (priority {job.priority}, needs {need}) is ahead "
+                "and cannot start itself: its owner or an administrator changes or ends it, or makes this more urgent"
+            )
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
         return (
             f"waits behind {blocker.allocation_id} (priority {job.priority}, needs {need}), which does not fit yet: "

@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -41,8 +42,13 @@ class RungView:
     rung: int
     #: Where it lies, in units of the time metric.
     units: int
-    #: Trials that have entered it.
+    #: Trials that have entered it: those that came further, and those whose last one it is.
     count: int
+    #: Of those whose last rung it is: the search stopped them there; they ended there, or at the top; they
+    #: train on from it.
+    stopped: int
+    ended: int
+    running: int
     #: The best of them and its metric as reported; None while no trial has a finite metric there.
     best: RequestId | None
     best_metric: float | None
@@ -107,8 +113,9 @@ def of_trial(reported: float | None, reached: float | None, length: float | None
 
 def rungs(state: State) -> tuple[RungView, ...]:
     """Every rung, brackets in order, bottom rung first."""
+    last = _last_rungs(state)
     return tuple(
-        _rung_view(state, number, level)
+        _rung_view(state, number, level, last)
         for number, bracket in enumerate(state.brackets)
         for level in range(len(bracket.rungs))
     )
@@ -147,14 +154,32 @@ def time_metric(config: SearchConfig) -> str | None:
     return config.method.unit()
 
 
-def _rung_view(state: State, number: int, level: int) -> RungView:
+def _last_rungs(state: State) -> Counter[tuple[int, int, str]]:
+    """How many trials have (bracket, rung) as their last one, by what they do there: stopped, ended, running."""
+    last: Counter[tuple[int, int, str]] = Counter()
+    for trial in state.trials.values():
+        if trial.entered == 0:
+            continue
+        level = trial.entered - 1
+        at_top = level == len(state.brackets[trial.bracket].rungs) - 1
+        if trial.stopped_at is not None and not at_top:
+            last[trial.bracket, level, "stopped"] += 1
+        elif trial.open:
+            last[trial.bracket, level, "running"] += 1
+        else:
+            last[trial.bracket, level, "ended"] += 1
+    return last
+
+
+def _rung_view(state: State, number: int, level: int, last: Counter[tuple[int, int, str]]) -> RungView:
     rung = state.brackets[number].rungs[level]
     best: RequestId | None = None
     metric: float | None = None
     if rung.values and rung.values[0] < FAILED_VALUE:
         best = rung.trials[0]
         metric = rung.values[0] if state.config.smaller_is_better else -rung.values[0]
-    return RungView(number, level, rung.units, len(rung.values), best, metric)
+    stopped, ended, running = (last[number, level, what] for what in ("stopped", "ended", "running"))
+    return RungView(number, level, rung.units, len(rung.values), stopped, ended, running, best, metric)
 
 
 def _over_by_bracket(state: State) -> list[int]:

@@ -10,7 +10,8 @@ Rules an agent keeps: it obeys desired states of its own cluster id and of the g
 with a revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master
 keeps: reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision
 which the database does not have yet proves that the database was restored from a copy: the generation is raised, and
-containers of earlier generations that the copy does not know are kept and shown.
+containers of earlier generations that the copy does not know are kept and shown. That it has obeyed it, it shows by the
+``proof`` that came with it: raising the generation ends every master, so nobody can claim it.
 
 The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for a join token.
 Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).
@@ -109,6 +110,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     allowed: Allowed | None = None
     #: Another one for each machine, boot and state directory, a copied one as well; empty from agents that do not say.
     place: str = ""
+    #: What came with the desired states of that revision; empty from agents that do not say.
+    proof: str = ""
 
 
 class AgentReport(msgspec.Struct, tag="report", tag_field="type"):
@@ -232,6 +235,8 @@ class DesiredStates(msgspec.Struct, tag="wants", tag_field="type"):
     revision: int
     #: Every container of this agent that is not gone.
     containers: list[DesiredState]
+    #: That they were sent: the agent says it with its next hello. Empty from masters that do not ask for it.
+    proof: str = ""
 
 
 class SessionRefused(msgspec.Struct, tag="refused", tag_field="type"):

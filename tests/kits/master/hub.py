@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from tenax.master.agents.bounds import proof_of
 from tenax.master.agents.hub import Hub
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterRow
@@ -57,11 +58,17 @@ class Talk:
         self.to_master.put_nowait(_encode(message).decode())
 
     def hello(
-        self, *containers: ContainerReport, obeyed: tuple[int, int] = (-1, -1), slots: int = 2, place: str = ""
+        self,
+        *containers: ContainerReport,
+        obeyed: tuple[int, int] = (-1, -1),
+        slots: int = 2,
+        place: str = "",
+        agent_id: str = "a1",
     ) -> None:
-        """``obeyed``: generation and revision."""
+        """``obeyed``: generation and revision, which ``agent_id`` was sent."""
         devices = [SlotInfo(number, "cpu", "pretended") for number in range(slots)]
-        self.say(Hello(PROTOCOL, "test", "host", "process", devices, list(containers), *obeyed, place=place))
+        hello = Hello(PROTOCOL, "test", "host", "process", devices, list(containers), *obeyed, place=place)
+        self.say(msgspec.structs.replace(hello, proof=proof_of(self.cluster.secret, agent_id, *obeyed)))
 
     async def wants(self) -> dict[str, object]:
         """The next wants, by container."""

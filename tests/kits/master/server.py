@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from tenax.config.master import Role
 from tenax.master.process import bind, serve_until_shutdown
 from tests.kits.api import Api
-from tests.kits.watchdog import forget, watched
+from tests.kits.watchdog import watched
 
 
 @asynccontextmanager
@@ -19,15 +19,13 @@ async def serving(api: Api) -> AsyncIterator[int]:
     master.settings = master.settings.model_copy(update={"roles": (Role.API,)})
     listening = bind("127.0.0.1", 0)
     with watched("the server"):
-        server = asyncio.create_task(serve_until_shutdown(master, listening, asyncio.Event()))
+        server = asyncio.create_task(serve_until_shutdown(master, api.app, listening, asyncio.Event()))
     try:
         port = int(listening.getsockname()[1])
         peer = await Peer.of(port)
         await peer.send(b"GET /info HTTP/1.1\r\nHost: master\r\nConnection: close\r\n\r\n")
         await peer.until_end()
         peer.close()
-        # Making the application takes long, and keeps nobody waiting.
-        forget()
         yield port
     finally:
         master.shutdown.set()

@@ -76,8 +76,10 @@ POLICIES: dict[str, Allow] = {
     # Experiments.
     "CreateExperiment": Allow.USER,
     "PreviewHPSearch": Allow.USER,
+    "GetConfigSchema": Allow.USER,
     "ContinueExperiment": Allow.USER,
     "SearchExperiments": Allow.USER,
+    "CheckExperimentsQuery": Allow.USER,
     "GetExperimentValidationHistory": Allow.USER,
     "ExpMetricNames": Allow.USER,
     "MetricBatches": Allow.USER,
@@ -151,6 +153,10 @@ POLICIES: dict[str, Allow] = {
     "GetTrialLogHits": Allow.USER,
     "GetTaskLogHistogram": Allow.USER,
     "GetTrialLogHistogram": Allow.USER,
+    "GetTrialHealth": Allow.USER,
+    "GetStalledTrials": Allow.USER,
+    "GetTrialProfilerSeries": Allow.USER,
+    "GetTrialEvents": Allow.USER,
     "GetTrialFailure": Allow.USER,
     # Trials.
     "GetTrial": Allow.USER,
@@ -162,6 +168,7 @@ POLICIES: dict[str, Allow] = {
     "ReportTrialSearcherEarlyExit": Allow.REPORTER,
     "GetTrialWorkloads": Allow.USER,
     "CompareTrials": Allow.USER,
+    "GetSeriesOfTrials": Allow.USER,
     "GetTrialProfilerAvailableSeries": Allow.USER,
     "GetTrialProfilerMetrics": Allow.USER,
     # Runs.
@@ -180,6 +187,8 @@ POLICIES: dict[str, Allow] = {
     "GetProjectNumericMetricsRange": Allow.USER,
     # Searches.
     "GetSearch": Allow.USER,
+    "GetSearchTrials": Allow.USER,
+    "GetHyperparameterImportance": Allow.USER,
     # Checkpoints.
     "ReportCheckpoint": Allow.REPORTER,
     "PatchCheckpoints": Allow.USER,

@@ -167,6 +167,7 @@ PEOPLE: dict[str, Row] = {
 EXPERIMENTS: dict[str, Row] = {
     "CreateExperiment": Row(_ALL, {"config": _SMALL + "entrypoint: 'true'\n"}),
     "PreviewHPSearch": Row(_ALL, {"config": {"searcher": {"name": "single", "metric": "m"}}}),
+    "GetConfigSchema": Row(_ALL),
     "PutExperiment": Row(_OWNERS, {"config": _SMALL, "unmanaged": True}, at={"external_experiment_id": "far"}),
     "GetModelDef": Row(_ALL),
     "GetModelDefTree": Row(_ALL),
@@ -175,11 +176,14 @@ EXPERIMENTS: dict[str, Row] = {
     "DownloadModelDefFile": Row(_ALL, query="path=train.py"),
     "GetExperiments": Row(_ALL),
     "SearchExperiments": Row(_ALL, {}),
+    "CheckExperimentsQuery": Row(_ALL, query="query=state:error"),
     "GetExperiment": Row(_ALL),
     "GetExperimentLabels": Row(_ALL),
     "GetExperimentTrials": Row(_ALL),
     "GetBestSearcherValidationMetric": Row(_ALL, status=404),
     "GetSearch": Row(_ALL),
+    "GetSearchTrials": Row(_ALL),
+    "GetHyperparameterImportance": Row(_ALL),
     # Streams that end with their experiment.
     "MetricBatches": Row(_ALL, query="group=training&metricName=loss", at={"experiment_id": "ended"}),
     "ExpMetricNames": Row(_ALL, query="ids=$ended"),
@@ -220,6 +224,7 @@ EXPERIMENTS: dict[str, Row] = {
 TRIALS: dict[str, Row] = {
     "GetTrial": Row(_ALL),
     "KillTrial": Row(_OWNERS),
+    "GetSeriesOfTrials": Row(_ALL, query="trialIds=1&metric=loss"),
     "CompareTrials": Row(_ALL, query="trialIds=1&metricNames=loss&group=training"),
     "CreateTrial": Row(_OWNERS, {"experimentId": "$unmanaged", "hparams": {}, "unmanaged": True}),
     "PutTrial": Row(
@@ -392,6 +397,10 @@ TASKS: dict[str, Row] = {
     "GetTrialLogHits": Row(_ALL, query="searchText=a"),
     "GetTaskLogHistogram": Row(_ALL),
     "GetTrialLogHistogram": Row(_ALL),
+    "GetTrialHealth": Row(_ALL),
+    "GetStalledTrials": Row(_ALL),
+    "GetTrialProfilerSeries": Row(_ALL),
+    "GetTrialEvents": Row(_ALL),
     "GetTrialFailure": Row(_ALL),
     "ShipSpool": Row(_TASK, query="container_id=$container&stream=rank-0"),
     "AllocationPreemptionSignal": Row(_TASK, query="timeout_seconds=0"),

@@ -220,3 +220,49 @@ async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> N
         assert (await api.user.post("/api/v1/experiments-search", body)).status_code == 400, body
     assert (await api.user.post("/api/v1/experiments-search", {"projectId": 99})).status_code == 404
     assert numbers((await api.user.post("/api/v1/experiments-search", {})).json()) == [first, second, third]
+
+
+async def test_experiments_are_found_by_what_is_typed(api: Api, desk: Book) -> None:
+    """Beside a filter; a verb for all that are found goes to the same; what is wrong is said with its place."""
+    first, _ = await searched(desk)
+    second, _ = await searched(desk, ended=False)
+    third = await desk.experiment()
+
+    async def numbers(query: str, **more: object) -> list[int]:
+        reply = await api.user.post("/api/v1/experiments-search", {"query": query, "projectId": 1, **more})
+        assert reply.status_code == 200, reply.text
+        return [result["experiment"]["id"] for result in reply.json()["experiments"]]
+
+    assert await numbers("val_loss<0.5") == [first, second]
+    assert await numbers("loss<0.5 state:completed") == [first]
+    assert await numbers("NOT val_loss<0.5") == [third]
+    assert await numbers("validation.loss.max<0.5") == []
+    assert await numbers(f"{third} OR state:completed", sort="id=desc") == [third, first]
+    assert await numbers("has:best", projectId=None) == [first, second]
+    refused = await api.user.post("/api/v1/experiments-search", {"query": "state:error los<1"})
+    assert refused.status_code == 400
+    assert "characters 13 to 15: there is no column los: did you mean " in refused.text
+
+    async def check(query: str, **more: object) -> dict[str, object]:
+        reply = await api.user.get("/api/v1/experiments-search/query", query=query, projectId=1, **more)
+        assert reply.status_code == 200, reply.text
+        return reply.json()  # type: ignore[no-any-return]
+
+    assert (await check("state:error"))["problem"] is None
+    problem = (await check("state:error los<1"))["problem"]
+    assert (problem["start"], problem["end"]) == (12, 15)  # type: ignore[index]
+    completions = (await check("state:error val_l", at=17))["completions"]
+    assert completions == [{"text": "val_loss", "start": 12, "end": 17, "kind": "column"}]
+    texts = [each["text"] for each in (await check("state:ca", at=8))["completions"]]  # type: ignore[attr-defined]
+    assert texts == ["canceled"]
+    assert "me" in str((await check("owner:", at=6))["completions"])
+    assert (await api.user.get("/api/v1/experiments-search/query", projectId=99)).status_code == 404
+
+    filters = {"query": "val_loss<0.5", "archived": False}
+    done = await api.admin.post("/api/v1/projects/0/experiments/archive", {"filters": filters})
+    assert [(each["id"], bool(each.get("error"))) for each in done.json()["results"]] == [
+        (first, False),
+        (second, True),
+    ]
+    wrong = await api.admin.post("/api/v1/projects/0/experiments/archive", {"filters": {"query": "state:"}})
+    assert wrong.status_code == 400

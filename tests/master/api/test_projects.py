@@ -123,6 +123,18 @@ async def test_notes_are_replaced_as_a_whole_or_added(api: Api) -> None:
     assert (await api.user.ask("PUT", path, {"notes": []})).json() == {"notes": []}
 
 
+async def test_notes_that_were_changed_meanwhile_are_not_replaced(api: Api) -> None:
+    """Of two who edit the same notes, the second is told, and nothing is changed."""
+    await project(api, 1)
+    path = "/api/v1/projects/2/notes"
+    first, second = [{"name": "plan", "contents": "first"}], [{"name": "plan", "contents": "second"}]
+    assert (await api.user.ask("PUT", path, {"notes": first, "expected": []})).json() == {"notes": first}
+    late = await api.user.ask("PUT", path, {"notes": second, "expected": []})
+    assert (late.status_code, "changed meanwhile" in refusal(late)) == (400, True)
+    assert (await api.user.get("/api/v1/projects/2")).json()["project"]["notes"] == first
+    assert (await api.user.ask("PUT", path, {"notes": second, "expected": first})).json() == {"notes": second}
+
+
 async def test_notes_that_are_added_at_once_are_all_there(api: Api) -> None:
     """None is lost to another."""
     await project(api, 1)

@@ -89,6 +89,43 @@ async def test_a_job_that_starts_nowhere_says_so(api: Api, three: list[JsonObjec
     assert [job["reason"] for job in await jobs(api.user) if job["name"] == "nowhere"] == [reason]
 
 
+async def test_a_job_that_waits_says_what_has_to_happen(api: Api, three: list[JsonObject]) -> None:
+    """Its class comes with its reason; where there is room for it, and who holds the slots, beside it."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "insert into allocation_waits (allocation_id, reason) select allocation_id, 'waits for 1 free slot'"
+            " from allocations where state = 'PENDING' on conflict do nothing"
+        )
+        await add_agent(conn, "g1", 2, "gpus")
+    first, second, _ = await jobs(api.user)
+    assert (first["waitClass"], first["roomIn"], first["waitingSlots"]) == (None, [], None)
+    assert (second["waitClass"], second["roomIn"], second["waitingSlots"]) == ("WAIT", ["gpus"], 1)
+    assert second["waitingSince"]
+    reply = (await api.user.get("/api/v1/job-queues-v2", resourcePool="default")).json()
+    assert [(holder["name"], holder["slots"]) for holder in reply["holders"]] == [("first", 2)]
+    assert reply["holding"] == 1
+    # A pool that is kept for others has no room for it.
+    await api.admin.post("/api/v1/workspaces", {"name": "ours"})
+    bound = await api.admin.post("/api/v1/resource-pools/gpus/workspace-bindings", {"workspaceNames": ["ours"]})
+    assert bound.status_code == 200
+    assert (await jobs(api.user))[1]["roomIn"] == []
+
+
+async def test_the_slots_of_a_pool_sum_to_what_it_has(api: Api, three: list[JsonObject]) -> None:
+    """Those in use, free ones and those that are offline: disabled ones, and all of a machine that takes no work."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a2", slots=3)
+        await add_agent(conn, "a3", slots=4)
+        await conn.execute("update agents set state = 'DRAINING' where agent_id = 'a3'")
+        await conn.execute("update agent_slots set enabled = false where agent_id = 'a2' and slot_id = 0")
+    (pool,) = [
+        pool
+        for pool in (await api.user.get("/api/v1/resource-pools")).json()["resourcePools"]
+        if pool["name"] == "default"
+    ]
+    assert (pool["slotsTotal"], pool["slotsAvailable"], pool["slotsUsed"]) == (9, 4, 2)
+
+
 async def test_a_queue_shows_its_jobs_in_the_order_of_turns(api: Api, three: list[JsonObject]) -> None:
     """With all that clients insist on; by state, by page, from the end."""
     first, second, _ = await jobs(api.user)

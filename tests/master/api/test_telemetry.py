@@ -131,6 +131,11 @@ async def test_a_series_for_a_chart(api: Api, desk: Book) -> None:
     thin = (await api.user.get(path, metric="loss", maxPoints=10)).json()
     assert (thin["total"], thin["values"][0], thin["values"][-1]) == (30, 1.0, 1.0 / 30)
     assert len(thin["steps"]) <= 10
+    part = (await api.user.get(path, metric="loss", from_step=7, toStep=9)).json()
+    assert (part["total"], part["steps"]) == (3, [7, 8, 9])
+    after = (await api.user.get(path, metric="loss", fromStep=29)).json()
+    assert after["steps"] == [29]
+    assert (await api.user.get(path, metric="loss", fromStep=9, toStep=7)).json()["steps"] == []
     assert (await api.user.get(path, metric="other")).json()["steps"] == []
     assert (await api.user.get(path, metric="loss", group="none")).status_code == 404
     summary = (await api.user.get(f"/api/v1/trials/{trial}/metric-summaries")).json()

@@ -150,3 +150,18 @@ async def test_changes_at_once_come_one_after_the_other(api: Api) -> None:
     changed = await asyncio.gather(*(api.user.patch(f"{TEMPLATES}/a", body) for body in bodies))
     assert {reply.status_code for reply in changed} == {200}
     assert (await api.user.get(f"{TEMPLATES}/a")).json()["template"]["config"] in bodies
+
+
+async def test_a_template_is_checked_as_text_before_it_is_made(api: Api) -> None:
+    """What is wrong is said with its line; with validateOnly nothing is written; text beside config is refused."""
+    path = f"{TEMPLATES}/typed"
+    wrong = await api.user.post(path, {"text": "description: x\nmax_restarts: many\n", "validateOnly": True})
+    assert wrong.status_code == 400
+    assert "max_restarts (line 2): " in wrong.json()["error"]["error"]
+    looked = await api.user.post(path, {"text": "max_restarts: 2\n", "validateOnly": True})
+    assert looked.json()["template"]["config"] == {"max_restarts": 2}
+    assert (await api.user.get(path)).status_code == 404
+    assert (await api.user.post(path, {"text": "max_restarts: 2", "config": SMALL})).status_code == 400
+    assert (await api.user.post(path, {"text": "max_restarts: 2"})).status_code == 200
+    again = await api.user.put(path, {"text": "max_restarts: 3\n"})
+    assert again.json()["template"]["config"] == {"max_restarts": 3}

@@ -5,19 +5,25 @@ import { useCommands } from "../keys/commands";
 import { keysOf } from "../keys/table";
 import { Button } from "../ui/Button";
 import type { Selecting } from "../ui/Grid";
+import { useCompareBest } from "./compare";
 import { ActionButtons, useActions } from "./experiments";
 import type { Chosen } from "./perform";
 
 export function SelectionBar<R>(props: { chosen: Chosen; size: number; total: number; selecting: Selecting<R> }) {
   const { chosen, size, total, selecting } = props;
   const actions = useActions(chosen, selecting.none);
-  useCommands([...actions, { name: "leave", title: "Select nothing", run: selecting.none }]);
+  const compare = useCompareBest(chosen);
+  const comparing = { name: "compare" as const, title: "Compare the best trials of what is selected", run: compare };
+  useCommands([comparing, ...actions, { name: "leave", title: "Select nothing", run: selecting.none }]);
   return (
     <section
       aria-label="Selected"
       className="-mb-2 flex flex-wrap items-center gap-x-3 gap-y-2 rounded-md border border-accent bg-raised px-3 py-1.5"
     >
       <p aria-live="polite">{count(size)} selected</p>
+      <Button onClick={compare} aria-keyshortcuts={keysOf("compare")}>
+        Compare
+      </Button>
       {actions.length > 0 ? (
         <ActionButtons actions={actions} label="More to do with what is selected" shown={4} />
       ) : (

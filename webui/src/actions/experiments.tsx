@@ -1,6 +1,7 @@
 /** What can be done to the experiments that are shown or selected: as buttons, as a menu, by key and in the palette. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { lazy } from "react";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, keysOf } from "../keys/table";
@@ -27,6 +28,7 @@ export interface Action extends Command {
 /** What the states of experiments and the rights of whoever looks allow; the key of a verb is that of its line. */
 export function useActions(chosen: Chosen, done?: () => void): Action[] {
   const client = useQueryClient();
+  const navigate = useNavigate();
   const me = useSuspenseQuery(meQuery).data;
   const own = chosen.known.filter((each) => mayChange(me, each.userId));
   const offers = (verb: Parameters<typeof allows>[1]) => own.some((each) => allows(each, verb));
@@ -38,6 +40,10 @@ export function useActions(chosen: Chosen, done?: () => void): Action[] {
 
   verb("pause", "hold");
   verb("activate", offers("pause") ? undefined : "hold");
+  const any = chosen.known.length === 1 && "ids" in chosen.target ? chosen.known[0] : undefined;
+  if (any && !any.unmanaged) {
+    add("Fork", () => void navigate({ to: "/experiments/new", search: { fork: any.id } }));
+  }
   const only = chosen.known.length === 1 && "ids" in chosen.target ? own[0] : undefined;
   if (only && allows(only, "continue")) add("Continue", () => goOn(client, only), "continue");
   verb("cancel", "cancel");
@@ -73,7 +79,7 @@ function goOn(client: ReturnType<typeof useQueryClient>, experiment: Experiment)
 }
 
 /** The configuration as it was submitted, or as the master understood it. */
-function configOf(experiment: Experiment): string {
+export function configOf(experiment: Experiment): string {
   return experiment.originalConfig || `${JSON.stringify(experiment.config, null, 2)}\n`;
 }
 

@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { type Experiment, type ExperimentSearch, experimentsQuery, type Found, WINDOW } from "../services/experiments";
 import type { Selecting } from "../ui/Grid";
+import { rowToReturnTo } from "../ui/returning";
 import { type Chosen, rowsOf } from "./perform";
 
 interface Selected {
@@ -14,6 +15,9 @@ interface Selected {
 
 const NOTHING: Selected = { all: false, rows: new Map() };
 
+/** Who goes to compare what is selected and comes back has it selected still. */
+let kept: { asked: string; selected: Selected } | undefined;
+
 interface Shown {
   rowAt: (index: number) => Experiment | undefined;
   loaded: () => Experiment[];
@@ -21,9 +25,12 @@ interface Shown {
 
 export function useSelection(search: ExperimentSearch, total: number, shownRows: Shown) {
   const client = useQueryClient();
-  const [selected, select] = useState(NOTHING);
-  // In another order the same are selected; of another question none.
   const asked = JSON.stringify({ ...search, sort: "" });
+  const [selected, select] = useState(() =>
+    rowToReturnTo() !== undefined && kept?.asked === asked ? kept.selected : NOTHING,
+  );
+  kept = { asked, selected };
+  // In another order the same are selected; of another question none.
   const [known, setKnown] = useState(asked);
   if (asked !== known) {
     setKnown(asked);

@@ -4,7 +4,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { absolute, clock } from "../format";
 import type { OutputLine } from "../services/output";
-import { pieces, plain } from "./escapes";
+import { Coloured } from "./Coloured";
+import { plain } from "./escapes";
 
 const LINE_PX = 18;
 /** Rows that the scroll bar covers: browsers lay out no page of a hundred million pixels. */
@@ -175,13 +176,5 @@ function Text({ line, part }: { line: string; part: string }) {
       </>
     );
   }
-  let place = 0;
-  return pieces(line).map((piece) => {
-    place += piece.text.length;
-    return (
-      <span key={place} className={piece.className}>
-        {piece.text}
-      </span>
-    );
-  });
+  return <Coloured line={line} />;
 }

@@ -1,127 +1,56 @@
 /** Experiments, of all projects or of one: as many as there are, sorted and narrowed by the master. */
 
-import { useSuspenseQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useCallback, useEffect, useMemo } from "react";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { rememberList } from "../actions/beside";
 import { SelectionBar } from "../actions/SelectionBar";
 import { useSelection } from "../actions/selection";
 import { count } from "../format";
 import type { ListSearch } from "../router";
+import { written } from "../services/columns";
 import { type Experiment, type ExperimentSearch, experimentsQuery, WINDOW } from "../services/experiments";
-import { useLive } from "../services/live";
-import { projectQuery } from "../services/projects";
+import { checkFilter } from "../services/filter";
 import { meQuery } from "../services/session";
 import { STATE_FILTERS } from "../services/states";
-import { FIELD } from "../ui/Button";
-import { type Column, Grid } from "../ui/Grid";
+import { Button, FIELD } from "../ui/Button";
+import { FilterField } from "../ui/FilterField";
+import { Grid } from "../ui/Grid";
 import { Empty, Loading, Problem } from "../ui/notices";
+import { say } from "../ui/overlays";
 import { Page } from "../ui/Page";
-import { SearchField } from "../ui/SearchField";
-import { StateMark } from "../ui/State";
-import { Elapsed, Moment, Progress, Value } from "../ui/values";
 import { useWindows } from "../ui/windows";
 import { submitCommand } from "./home";
+import { csvOf, save } from "./table/csv";
+import { chooseColumns, useColumns } from "./table/useColumns";
+import { Views } from "./table/Views";
 
 const DEFAULT_SORT = "-id";
 
-const COLUMNS: Column<Experiment>[] = [
-  { id: "id", title: "ID", width: "64px", align: "right", sort: "id", cell: (row) => row.id },
-  {
-    id: "name",
-    title: "Name",
-    width: "minmax(160px, 2fr)",
-    sort: "name",
-    cell: (row) => (
-      <Link
-        to="/experiments/$experimentId"
-        params={{ experimentId: row.id }}
-        tabIndex={-1}
-        className="hover:underline"
-        title={row.name}
-      >
-        {row.name}
-        {row.archived && <span className="text-dim"> · archived</span>}
-      </Link>
-    ),
-  },
-  {
-    id: "state",
-    title: "State",
-    width: "130px",
-    sort: "state",
-    cell: (row) => <StateMark state={row.state} reason={row.reason} />,
-  },
-  {
-    id: "progress",
-    title: "Progress",
-    width: "130px",
-    sort: "progress",
-    cell: (row) => <Progress share={row.progress ?? 0} label={`Progress of experiment ${row.id}`} />,
-  },
-  {
-    id: "best",
-    title: "Best metric",
-    width: "100px",
-    align: "right",
-    sort: "searcherMetricsVal",
-    cell: (row) => <Value value={row.bestTrialSearcherMetric} />,
-  },
-  {
-    id: "metric",
-    title: "Metric",
-    width: "minmax(80px, 1fr)",
-    sort: "searcherMetric",
-    cell: (row) => (
-      <span className="text-dim" title={row.searcherMetric}>
-        {row.searcherMetric || "–"}
-      </span>
-    ),
-  },
-  {
-    id: "trials",
-    title: "Trials",
-    width: "70px",
-    align: "right",
-    sort: "numTrials",
-    cell: (row) => count(row.numTrials ?? 0),
-  },
-  { id: "owner", title: "Owner", width: "minmax(80px, 1fr)", sort: "user", cell: (row) => row.username },
-  { id: "started", title: "Started", width: "100px", sort: "startTime", cell: (row) => <Moment at={row.startTime} /> },
-  {
-    id: "took",
-    title: "Took",
-    width: "100px",
-    align: "right",
-    sort: "duration",
-    cell: (row) => (
-      <span title="from its submission to its end, or until now">
-        <Elapsed seconds={row.duration} asOf={row.asOf} runs={!row.endTime} />
-      </span>
-    ),
-  },
-];
-
 const all = getRouteApi("/shell/experiments");
-const ofProject = getRouteApi("/shell/projects/$projectId");
 
 export function AllExperiments() {
   return <Experiments title="Experiments" name="Experiments" search={all.useSearch()} />;
 }
 
-export function ProjectExperiments() {
-  const { projectId } = ofProject.useParams();
-  const search = ofProject.useSearch();
-  const project = useLive(projectQuery(projectId));
-  if (project.error && !project.data) {
-    return (
-      <Page title={`Project ${projectId}`} name={`Project ${projectId}`}>
-        <Problem error={project.error} retry={() => void project.refetch()} />
-      </Page>
-    );
-  }
-  const name = project.data ? `${project.data.workspaceName} / ${project.data.name}` : `Project ${projectId}`;
-  return <Experiments title={name} name={name} search={search} projectId={projectId} />;
+/** All that the filter finds, as a file. */
+function Csv({ search, columns, name }: { search: ExperimentSearch; columns: string[]; name: string }) {
+  const client = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const download = async () => {
+    setBusy(true);
+    try {
+      save(await csvOf(client, search, columns), `${name.replaceAll(/[^\w-]+/g, "-")}.csv`);
+    } catch (error) {
+      say({ text: `No file was made: ${error instanceof Error ? error.message : error}` });
+    }
+    setBusy(false);
+  };
+  return (
+    <Button onClick={() => void download()} disabled={busy} title="All rows that the filter finds, with these columns">
+      {busy ? "Loading rows…" : "CSV"}
+    </Button>
+  );
 }
 
 interface ListProps {
@@ -129,16 +58,19 @@ interface ListProps {
   name: string;
   search: ListSearch;
   projectId?: number;
+  /** Above the table. */
+  tabs?: ReactNode;
 }
 
-function Experiments({ title, name, search, projectId }: ListProps) {
+/** A table of experiments, as long as there are any. */
+export function Experiments({ title, name, search, projectId, tabs }: ListProps) {
   const me = useSuspenseQuery(meQuery).data;
   const navigate = useNavigate();
   const sort = search.sort ?? DEFAULT_SORT;
   const asked = useMemo(
     (): ExperimentSearch => ({
       projectId,
-      name: search.q,
+      query: search.q,
       states: search.state ? STATE_FILTERS[search.state]?.states : undefined,
       userId: search.owner === "me" ? me.id : undefined,
       archived: search.archived,
@@ -149,9 +81,10 @@ function Experiments({ title, name, search, projectId }: ListProps) {
   // What is opened from here has these beside it.
   useEffect(() => rememberList(asked), [asked]);
   const windowOf = useCallback((offset: number) => experimentsQuery(asked, offset, WINDOW), [asked]);
-  const found = useWindows<Experiment>(windowOf, WINDOW);
   const change = (changed: Partial<ListSearch>, replace = false) =>
     void navigate({ to: ".", search: (former: ListSearch) => ({ ...former, ...changed }), replace } as never);
+  const columns = useColumns(projectId, search.cols, (cols) => change({ cols }, true));
+  const found = useWindows<Experiment>(windowOf, WINDOW);
   const total = found.total ?? 0;
   const { selecting, size, chosen } = useSelection(asked, total, found);
   const narrowed = search.q || search.state || search.owner;
@@ -167,11 +100,13 @@ function Experiments({ title, name, search, projectId }: ListProps) {
         </p>
       }
     >
+      {tabs}
       <div className="-mb-2 flex flex-wrap items-center gap-2">
-        <SearchField
+        <FilterField
           value={search.q ?? ""}
-          label="Part of a name"
-          onChange={(q) => change({ q: q || undefined }, true)}
+          label="Filter"
+          check={(text, at) => checkFilter(text, at, projectId)}
+          onChange={(q, continued) => change({ q: q || undefined }, continued)}
         />
         <select
           aria-label="State"
@@ -204,11 +139,19 @@ function Experiments({ title, name, search, projectId }: ListProps) {
           />
           Archived, too
         </label>
+        <Views
+          views={columns.views}
+          projectId={projectId}
+          shown={{ ...search, cols: columns.placed.map(written) }}
+          onOpen={(to) => void navigate({ to: ".", search: to } as never)}
+        />
+        <Button onClick={() => chooseColumns(columns)}>Columns</Button>
+        <Csv search={asked} columns={columns.placed.map((each) => each.id)} name={name} />
       </div>
       {size > 0 && <SelectionBar chosen={chosen} size={size} total={total} selecting={selecting} />}
       {found.error !== undefined && found.error !== null && found.total === undefined ? (
         <Problem error={found.error} retry={found.retry} />
-      ) : found.total === undefined ? (
+      ) : found.total === undefined || !columns.ready ? (
         <Loading what="experiments" />
       ) : found.total === 0 && narrowed ? (
         <Empty title="No experiment is like this">
@@ -227,8 +170,9 @@ function Experiments({ title, name, search, projectId }: ListProps) {
       ) : (
         <Grid
           label={name}
-          columns={COLUMNS}
-          minWidth={960}
+          columns={columns.drawn}
+          minWidth={columns.placed.reduce((sum, each) => sum + each.width, 36)}
+          arranging={columns.arranging}
           total={found.total}
           rowAt={found.rowAt}
           keyOf={(row) => row.id}

@@ -8,8 +8,6 @@ import { Dialog, DialogBody } from "../ui/Dialog";
 
 export default function Help({ onClose }: { onClose: () => void }) {
   const done = useRef<HTMLButtonElement>(null);
-  const keys: Key[] = Object.values(KEYS);
-  const groups = [...new Set<Group>(keys.map((key) => key.group))];
   return (
     <Dialog title="Keys" onClose={onClose} first={done} className="!w-[min(860px,calc(100vw-24px))]">
       <DialogBody
@@ -19,28 +17,36 @@ export default function Help({ onClose }: { onClose: () => void }) {
           </Button>
         }
       >
-        <section
-          aria-label="All keys"
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard.
-          tabIndex={0}
-          className="grid gap-x-8 gap-y-4 md:grid-cols-2"
-        >
-          {groups.map((group) => (
-            <div key={group} className="min-w-0">
-              <h3 className="pb-1 font-semibold">{group}</h3>
-              <dl className="grid grid-cols-[minmax(0,1fr)_auto]">
-                {keys
-                  .filter((key) => key.group === group)
-                  .map((key) => (
-                    <KeyLine key={key.title} of={key} />
-                  ))}
-              </dl>
-            </div>
-          ))}
-        </section>
+        <AllKeys />
         <p className="text-dim">No key does anything while you type into a field.</p>
       </DialogBody>
     </Dialog>
+  );
+}
+
+export function AllKeys() {
+  const keys: Key[] = Object.values(KEYS);
+  const groups = [...new Set<Group>(keys.map((key) => key.group))];
+  return (
+    <section
+      aria-label="All keys"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard.
+      tabIndex={0}
+      className="grid gap-x-8 gap-y-4 md:grid-cols-2"
+    >
+      {groups.map((group) => (
+        <div key={group} className="min-w-0">
+          <h3 className="pb-1 font-semibold">{group}</h3>
+          <dl className="grid grid-cols-[minmax(0,1fr)_auto]">
+            {keys
+              .filter((key) => key.group === group)
+              .map((key) => (
+                <KeyLine key={key.title} of={key} />
+              ))}
+          </dl>
+        </div>
+      ))}
+    </section>
   );
 }
 

@@ -1,13 +1,16 @@
-/** The queue of a pool: in the order of turns, and why each waits. */
+/** The queue of a pool: in the order of turns, why each waits, and what would help. */
 
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { JobActions, useJobCommands } from "../actions/jobs";
 import { count } from "../format";
+import { useCommands } from "../keys/commands";
+import { Why } from "../queue/Why";
 import { type Pool, poolsQuery } from "../services/cluster";
 import { useLive } from "../services/live";
-import { JOBS, type Job, queueQuery } from "../services/queue";
-import { FIELD } from "../ui/Button";
+import { type Holder, JOBS, type Job, queueQuery } from "../services/queue";
+import { meQuery } from "../services/session";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
@@ -31,11 +34,12 @@ export function QueuePage() {
 }
 
 function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
-  const navigate = useNavigate();
+  const { job: current } = route.useSearch();
+  const me = useSuspenseQuery(meQuery).data;
   const queue = useLive(queueQuery(chosen));
-  const pool = pools.find((each) => each.name === chosen);
   const jobs = queue.data?.jobs ?? [];
-  useJobCommands(jobs, pools);
+  useJobCommands(jobs, pools, current);
+  useSteps(jobs, chosen, current);
   const columns = useMemo(
     () => [
       ...COLUMNS,
@@ -47,32 +51,16 @@ function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
     ],
     [jobs, pools],
   );
+  const rows = (queue.data?.jobs ?? []).map((job, place) => ({
+    job,
+    place: place + 1,
+    mine: job.userId === me.id,
+    holders: queue.data?.holders ?? [],
+    holding: queue.data?.holding ?? 0,
+  }));
   return (
-    <Page
-      title="Queue"
-      name={`Queue of ${chosen}`}
-      aside={
-        <>
-          <select
-            aria-label="Pool"
-            className={FIELD}
-            value={chosen}
-            onChange={(event) => void navigate({ to: "/queue", search: { pool: event.target.value } })}
-          >
-            {!pool && <option value={chosen}>{chosen}</option>}
-            {pools.map((each) => (
-              <option key={each.name}>{each.name}</option>
-            ))}
-          </select>
-          {pool && (
-            <p className="text-dim">
-              {count(pool.slotsUsed)} of {count(pool.slotsAvailable)} slots in use,{" "}
-              {count(pool.stats.scheduledCount ?? 0)} running, {count(pool.stats.queuedCount ?? 0)} waiting
-            </p>
-          )}
-        </>
-      }
-    >
+    <Page title="Queue" name={`Queue of ${chosen}`}>
+      <Pools pools={pools} chosen={chosen} />
       {queue.error && !queue.data ? (
         <Problem error={queue.error} retry={() => void queue.refetch()} />
       ) : !queue.data ? (
@@ -86,8 +74,9 @@ function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
           <Table
             label={`Queue of ${chosen}`}
             columns={columns}
-            rows={queue.data.jobs.map((job, place) => ({ job, place: place + 1 }))}
+            rows={rows}
             keyOf={(row) => row.job.jobId}
+            current={current}
           />
           {queue.data.total > JOBS && (
             <p className="text-dim">
@@ -97,6 +86,54 @@ function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
         </>
       )}
     </Page>
+  );
+}
+
+/** Keys choose the job that other keys act on; which one stands in the address. */
+function useSteps(jobs: Job[], pool: string, current?: string): void {
+  const navigate = useNavigate();
+  const at = jobs.findIndex((job) => job.jobId === current);
+  const step = (to: number) => () => {
+    const job = jobs[Math.max(0, Math.min(jobs.length - 1, to))];
+    if (job) void navigate({ to: "/queue", search: { pool, job: job.jobId }, replace: true });
+  };
+  useCommands([
+    { name: "rowDown", silent: true, run: step(at + 1) },
+    { name: "rowUp", silent: true, run: step(at < 0 ? 0 : at - 1) },
+  ]);
+  useEffect(() => {
+    if (at >= 0) document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+}
+
+/** What each pool has, and how much waits there; a click shows its queue. */
+function Pools({ pools, chosen }: { pools: Pool[]; chosen: string }) {
+  return (
+    <ul aria-label="Pools" className="flex flex-wrap gap-2">
+      {pools.map((pool) => {
+        const here = pool.name === chosen;
+        const free = Math.max(0, pool.slotsAvailable - pool.slotsUsed);
+        return (
+          <li key={pool.name} className="min-w-0 max-w-full">
+            <Link
+              to="/queue"
+              search={{ pool: pool.name }}
+              activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
+              aria-current={here ? "page" : undefined}
+              className={`flex flex-col rounded-md border px-3 py-1.5 hover:bg-hover ${here ? "border-accent" : "border-line"}`}
+            >
+              <span className="truncate font-medium" title={pool.name}>
+                {pool.name}
+              </span>
+              <span className="text-dim">
+                {count(pool.stats.scheduledCount ?? 0)} running, {count(pool.stats.queuedCount ?? 0)} queued,{" "}
+                {count(free)} of {count(pool.slotsTotal ?? pool.slotsAvailable)} slots free
+              </span>
+            </Link>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -128,25 +165,50 @@ function What({ job }: { job: Job }) {
 interface Row {
   job: Job;
   place: number;
+  mine: boolean;
+  holders: Holder[];
+  holding: number;
+}
+
+/** What it waits for, else what it holds of what it asks for. */
+function needs(job: Job): string {
+  const { waitingSlots, allocatedSlots, requestedSlots } = job;
+  if (waitingSlots === null || waitingSlots === undefined) return `${allocatedSlots} / ${requestedSlots}`;
+  return allocatedSlots > 0 || requestedSlots > waitingSlots
+    ? `${waitingSlots} (${allocatedSlots} / ${requestedSlots})`
+    : String(waitingSlots);
 }
 
 const COLUMNS = [
   { id: "place", title: "Turn", align: "right" as const, cell: ({ place }: Row) => place },
   { id: "what", title: "Job", wide: true, cell: ({ job }: Row) => <What job={job} /> },
   { id: "state", title: "State", cell: ({ job }: Row) => <Standing job={job} /> },
-  {
-    id: "slots",
-    title: "Slots",
-    align: "right" as const,
-    cell: ({ job }: Row) => `${job.allocatedSlots} / ${job.requestedSlots}`,
-  },
+  { id: "needs", title: "Needs", align: "right" as const, cell: ({ job }: Row) => <Needs job={job} /> },
   { id: "priority", title: "Priority", align: "right" as const, cell: ({ job }: Row) => job.priority },
-  { id: "owner", title: "Owner", cell: ({ job }: Row) => job.username },
-  { id: "since", title: "Submitted", cell: ({ job }: Row) => <Moment at={job.submissionTime} /> },
+  { id: "owner", title: "Owner", cell: ({ job, mine }: Row) => <Owner job={job} mine={mine} /> },
+  {
+    id: "since",
+    title: "Waits since",
+    cell: ({ job }: Row) => <Moment at={job.waitingSince ?? undefined} />,
+  },
   {
     id: "why",
     title: "Why it waits",
-    wide: true,
-    cell: ({ job }: Row) => <span title={job.reason ?? ""}>{job.reason || "–"}</span>,
+    wraps: true,
+    cell: ({ job, holders, holding }: Row) => <Why job={job} holders={holders} holding={holding} />,
   },
 ];
+
+function Needs({ job }: { job: Job }) {
+  const title = `${job.allocatedSlots} of the ${job.requestedSlots} slots that it asks for are its own`;
+  return <span title={title}>{needs(job)}</span>;
+}
+
+function Owner({ job, mine }: { job: Job; mine: boolean }) {
+  if (!mine) return job.username;
+  return (
+    <span className="font-semibold text-accent" title={job.username}>
+      ● you
+    </span>
+  );
+}

@@ -1,8 +1,8 @@
 /** What surrounds every page: where one can go, who one is, and how it looks. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Link, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useState, useSyncExternalStore } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
 import { logout, masterQuery, meQuery } from "../services/session";
@@ -15,12 +15,16 @@ import { AccountMark } from "./mark";
 const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
+const Kept = lazy(() => import("./kept"));
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
   { to: "/experiments", name: "Experiments", shape: "▤", exact: false, command: "experiments" },
+  { to: "/experiments/new", name: "New", shape: "+", exact: true, command: "create" },
   { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
   { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
+  { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
+  { to: "/workspaces", name: "Workspaces", shape: "▣", exact: false, command: "workspaces" },
 ] as const;
 
 function openPalette(): void {
@@ -33,11 +37,20 @@ function useEverywhere(): void {
   useKeys();
   useCommands([
     ...PLACES.map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
+    { name: "settings", run: () => void navigate({ to: "/settings" }) },
     { name: "palette", run: openPalette },
     { name: "help", run: () => openDialog((close) => <Help onClose={close} />) },
     { name: "filter", run: () => document.querySelector<HTMLElement>("#main input[type=search]")?.focus() },
     { name: "undo", run: undoNewest },
   ]);
+}
+
+/** Room for more than the places that everyone has. */
+const WIDE = matchMedia("(min-width: 48rem)");
+
+function watchWidth(listener: () => void): () => void {
+  WIDE.addEventListener("change", listener);
+  return () => WIDE.removeEventListener("change", listener);
 }
 
 export function Shell() {
@@ -46,6 +59,9 @@ export function Shell() {
   const [problem, setProblem] = useState("");
   const navigate = useNavigate();
   const client = useQueryClient();
+  // One place is shown as where one is: a new experiment is none of those that there are.
+  const creates = useMatch({ from: "/shell/experiments/new", shouldThrow: false }) !== undefined;
+  const wide = useSyncExternalStore(watchWidth, () => WIDE.matches);
   useEverywhere();
 
   async function leave() {
@@ -75,12 +91,12 @@ export function Shell() {
             T
           </span>
         </p>
-        <nav aria-label="Places" className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto md:flex-col">
+        <nav aria-label="Places" className="flex min-h-0 min-w-0 gap-0.5 overflow-auto max-md:flex-1 md:flex-col">
           {PLACES.map((place) => (
             <Link
               key={place.to}
               to={place.to}
-              activeOptions={{ exact: place.exact, includeSearch: false }}
+              activeOptions={{ exact: place.exact || creates, includeSearch: false }}
               className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text max-md:px-1.5"
               activeProps={{ className: "bg-hover !text-text font-medium" }}
             >
@@ -91,6 +107,11 @@ export function Shell() {
             </Link>
           ))}
         </nav>
+        {wide && (
+          <Suspense fallback={<div className="flex-1" />}>
+            <Kept />
+          </Suspense>
+        )}
         <button
           type="button"
           onClick={openPalette}

@@ -1,30 +1,35 @@
 /** One trial: how it stands, its metrics as charts, and the end of its output. */
 
-import { getRouteApi, Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
-import { count } from "../format";
+import { count, duration, number } from "../format";
 import { Output as OutputView } from "../output/Output";
 import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
+import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
-import { logTailQuery, type Summaries, seriesQuery, summariesQuery, TAIL, trialQuery } from "../services/trials";
-import { Button } from "../ui/Button";
-import { Chart } from "../ui/Chart";
+import { type Health, trialQuery } from "../services/trials";
 import { Facts } from "../ui/Facts";
 import { Log } from "../ui/Log";
 import { Empty, Loading, Problem } from "../ui/notices";
+import { useNowIf } from "../ui/now";
 import { Page, Section } from "../ui/Page";
-import { SearchField } from "../ui/SearchField";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
-import { Attempts, Checkpoints, Configuration } from "./trial/tabs";
-import { Verdict } from "./trial/verdict";
+import { Charts } from "./trial/charts";
+import { Configuration } from "./trial/configuration";
+import { LastLine } from "./trial/lastline";
+import { useHealth, Verdict } from "./trial/verdict";
+
+/** Each comes where it is shown. */
+const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
+const Code = lazy(() => import("./trial/code").then(({ Code }) => ({ default: Code })));
+const Events = lazy(() => import("./trial/events").then(({ Events }) => ({ default: Events })));
+const System = lazy(() => import("./trial/system").then(({ System }) => ({ default: System })));
 
 const route = getRouteApi("/shell/trials/$trialId");
-/** Charts that are there at first; more come when asked for. */
-const CHARTS = 12;
 /** In these it has slots. */
 const HOLDING: ReadonlySet<Trial["state"]> = new Set(["STATE_PULLING", "STATE_STARTING", "STATE_RUNNING"]);
 
@@ -34,7 +39,7 @@ function useTrial(id: number) {
 
 export function TrialPage() {
   const { trialId } = route.useParams();
-  const { tab } = route.useSearch();
+  const { tab, file, checkpoint } = route.useSearch();
   const shown = useTrial(trialId);
   const name = `Trial ${trialId}`;
   const trial = shown.data?.id === trialId ? shown.data : undefined;
@@ -52,18 +57,24 @@ export function TrialPage() {
   return (
     <Page title={name} name={name} full={tab === "logs"} aside={<About trial={trial} />}>
       <Tabs tab={tab} trialId={trialId} />
-      <Verdict trial={trial} />
+      <Verdict trialId={trialId} />
       {tab === "logs" && <OutputView key={trialId} trialId={trialId} ended={hasEnded(trial.state)} />}
       {tab === "metrics" && <Charts trial={trial} />}
-      {tab === "checkpoints" && <Checkpoints trialId={trialId} />}
       {tab === "config" && <Configuration trial={trial} />}
-      {tab === "attempts" && <Attempts trial={trial} />}
+      <Suspense fallback={<Loading what="this part" />}>
+        {tab === "system" && <System trial={trial} />}
+        {tab === "checkpoints" && <Checkpoints trial={trial} chosen={checkpoint} />}
+        {tab === "code" && <Code trial={trial} file={file} />}
+        {tab === "events" && <Events trial={trial} />}
+      </Suspense>
       {tab === undefined && (
         <>
-          <TrialFacts trial={trial} />
-          <TrialOverview trialId={trialId} />
+          <Vitals trial={trial} />
+          <Charts trial={trial} />
+          <Hyperparameters trial={trial} />
         </>
       )}
+      {tab !== "logs" && <LastLine trial={trial} />}
     </Page>
   );
 }
@@ -96,9 +107,11 @@ function About({ trial }: { trial: Trial }) {
 const TAB_WORDS: Record<TrialTab, string> = {
   metrics: "Metrics",
   logs: "Output",
+  system: "System",
   checkpoints: "Checkpoints",
+  code: "Code",
   config: "Configuration",
-  attempts: "Attempts",
+  events: "Events",
 };
 
 function Tabs({ tab, trialId }: { tab?: TrialTab; trialId: number }) {
@@ -121,26 +134,86 @@ function Tabs({ tab, trialId }: { tab?: TrialTab; trialId: number }) {
   );
 }
 
-function TrialFacts({ trial }: { trial: Trial }) {
+/** What one looks at first. */
+function Vitals({ trial }: { trial: Trial }) {
+  const health = useHealth(trial.id).data;
+  const metric = health?.metric ? `Best ${health.metric}` : "Best metric";
+  const running = trial.state === "STATE_RUNNING";
   return (
     <Facts
       facts={[
         [
           "Progress",
           trial.progress === null || trial.progress === undefined ? (
-            "–"
+            <span key="p">step {count(trial.totalBatchesProcessed ?? 0)}</span>
           ) : (
             <Progress key="p" share={trial.progress} label="Progress" />
           ),
         ],
-        ["Best of the search's metric", <Value key="b" value={trial.searcherMetricValue} />],
+        hasEnded(trial.state)
+          ? ["Ran for", <Ran key="t" of={trial} />]
+          : ["Time left", <Left key="t" seconds={health?.secondsLeft} asOf={health?.asOf} />],
+        [metric, <Value key="b" value={trial.searcherMetricValue ?? health?.best} />],
+        ["Slots", <Slots key="s" health={health} />],
+        ["Utilisation", <Utilisation key="u" health={health} />],
+        ["Time for a step", health?.stepSeconds ? stepTime(health.stepSeconds) : "–"],
+        [
+          "Restarts",
+          health?.maxRestarts
+            ? `${count(trial.restarts)} of at most ${count(health.maxRestarts)}`
+            : count(trial.restarts),
+        ],
+        ["Last log line", <Age key="l" seconds={health?.lineSeconds} asOf={health?.asOf} goes={running} />],
+      ]}
+    />
+  );
+}
+
+function Slots({ health }: { health?: Health }) {
+  if (!health?.slots) return <>–</>;
+  const machines = (health.agents ?? []).join(", ");
+  return (
+    <span title={machines}>
+      {count(health.slots)}
+      {machines && ` on ${machines}`}
+    </span>
+  );
+}
+
+function Utilisation({ health }: { health?: Health }) {
+  const [gpu, cpu] = [health?.gpuPercent ?? undefined, health?.cpuPercent ?? undefined];
+  if (gpu === undefined && cpu === undefined) return <span title="The profiler is off: profiling.enabled">–</span>;
+  return <>{gpu === undefined ? `CPU ${Math.round(cpu ?? 0)} %` : `GPU ${Math.round(gpu)} %`}</>;
+}
+
+/** Goes down by itself while nothing new is known. */
+function Left({ seconds, asOf }: { seconds?: number | null; asOf?: number }) {
+  const known = seconds !== null && seconds !== undefined && asOf !== undefined;
+  const now = useNowIf(known, 1000);
+  return <>{known ? `about ${duration(Math.max(0, seconds - Math.max(0, now - asOf) / 1000))}` : "–"}</>;
+}
+
+function Age({ seconds, asOf, goes }: { seconds?: number | null; asOf?: number; goes: boolean }) {
+  const now = useNowIf(goes && asOf !== undefined, 1000);
+  if (seconds === null || seconds === undefined) return <>–</>;
+  return <>{duration(seconds + (goes && asOf !== undefined ? Math.max(0, now - asOf) / 1000 : 0))} ago</>;
+}
+
+/** `12.5 ms`, `1.2 s`, `5 m 12 s`. */
+function stepTime(seconds: number): string {
+  return seconds < 1 ? `${number(seconds * 1000)} ms` : seconds < 60 ? `${number(seconds)} s` : duration(seconds);
+}
+
+/** What is looked at less often; hyperparameters as they were drawn. */
+function Hyperparameters({ trial }: { trial: Trial }) {
+  return (
+    <Facts
+      facts={[
         ["Steps", count(trial.totalBatchesProcessed ?? 0)],
-        ["Ran for", <Ran key="r" of={trial} />],
         [
           "Held its slots for",
           <Elapsed key="h" seconds={trial.wallClockTime} asOf={trial.asOf} runs={HOLDING.has(trial.state)} />,
         ],
-        ["Restarts", count(trial.restarts)],
         ["Checkpoints", count(trial.checkpointCount ?? 0)],
         ["Attempt", count(trial.runId ?? 0)],
         ...Object.entries(trial.hparams)
@@ -157,6 +230,7 @@ export function TrialOverview({ trialId }: { trialId: number }) {
   if (!trial || trial.id !== trialId) return <Loading what="the trial" />;
   return (
     <>
+      <Verdict trialId={trialId} />
       <Charts trial={trial} />
       <Section
         title="Output"
@@ -166,108 +240,24 @@ export function TrialOverview({ trialId }: { trialId: number }) {
           </Link>
         }
       >
-        <Output trial={trial} lines={TAIL} className="h-60" />
+        <Tail trial={trial} />
       </Section>
     </>
   );
 }
 
-function Output({ trial, lines, className }: { trial: Trial; lines: number; className: string }) {
+function Tail({ trial }: { trial: Trial }) {
   const settled = () => hasEnded(trial.state);
-  const tail = useLive(logTailQuery(trial.id, lines), settled);
+  const tail = useLive(tailQuery(trial.id), settled);
+  const lines = useMemo(() => [...(tail.data?.lines ?? []), ...(tail.data?.unfinished ?? [])], [tail.data]);
   if (tail.error && !tail.data) return <Problem error={tail.error} retry={() => void tail.refetch()} />;
   if (!tail.data) return <Loading what="output" />;
-  if (tail.data.length === 0) {
+  if (lines.length === 0) {
     return (
       <Empty title="It has written nothing yet" command={`tenax trial logs -f ${trial.id}`}>
         What it writes appears here, and at the command line:
       </Empty>
     );
   }
-  return <Log lines={tail.data} label={`Output of trial ${trial.id}`} className={className} />;
-}
-
-interface Metric {
-  name: string;
-  groups: string[];
-}
-
-/** Metrics by name; those of validation and training that have one name share a chart. */
-export function metricsOf(summaries: Summaries, part: string): Metric[] {
-  const groups = new Map<string, string[]>();
-  const order = (group: string) => ["validation", "training"].indexOf(group) + 1 || 9;
-  for (const group of Object.keys(summaries).sort((a, b) => order(a) - order(b) || a.localeCompare(b))) {
-    for (const [name, summary] of Object.entries(summaries[group] ?? {})) {
-      if (summary.count === undefined || !name.toLowerCase().includes(part.toLowerCase())) continue;
-      groups.set(name, [...(groups.get(name) ?? []), group]);
-    }
-  }
-  return [...groups].map(([name, of]) => ({ name, groups: of }));
-}
-
-function Charts({ trial }: { trial: Trial }) {
-  // An experiment of one trial shows its charts as well: the address may be that of either.
-  const metric = useSearch({ strict: false });
-  const navigate = useNavigate();
-  const [shown, show] = useState(CHARTS);
-  const settled = () => hasEnded(trial.state);
-  const summaries = useLive(summariesQuery(trial.id), settled);
-  const part = metric.metric ?? "";
-  const every = useMemo(() => metricsOf(summaries.data ?? {}, ""), [summaries.data]);
-  const metrics = useMemo(() => metricsOf(summaries.data ?? {}, part), [summaries.data, part]);
-  return (
-    <Section
-      title="Metrics"
-      aside={
-        every.length > 3 && (
-          <SearchField
-            value={part}
-            label="Part of a metric's name"
-            onChange={(to) =>
-              void navigate({
-                to: ".",
-                search: (s: object) => ({ ...s, metric: to || undefined }),
-                replace: true,
-              } as never)
-            }
-          />
-        )
-      }
-    >
-      {summaries.error && !summaries.data ? (
-        <Problem error={summaries.error} retry={() => void summaries.refetch()} />
-      ) : !summaries.data ? (
-        <Loading what="metrics" />
-      ) : metrics.length === 0 ? (
-        <p className="rounded-md border border-line border-dashed p-3 text-dim">
-          {part ? "No metric is called so." : "It has reported no metrics yet."}
-        </p>
-      ) : (
-        <div className="grid grid-cols-[repeat(auto-fill,minmax(min(360px,100%),1fr))] gap-3">
-          {metrics.slice(0, shown).map((each) => (
-            <MetricChart key={each.name} trial={trial} metric={each} />
-          ))}
-        </div>
-      )}
-      {metrics.length > shown && (
-        <Button className="self-start" onClick={() => show(shown + CHARTS)}>
-          Show more of the {count(metrics.length)} metrics
-        </Button>
-      )}
-    </Section>
-  );
-}
-
-function MetricChart({ trial, metric }: { trial: Trial; metric: Metric }) {
-  const settled = () => hasEnded(trial.state);
-  const [first = "", second] = metric.groups;
-  const one = useLive(seriesQuery(trial.id, first, metric.name), settled);
-  const two = useLive({ ...seriesQuery(trial.id, second ?? "", metric.name), enabled: second !== undefined }, settled);
-  const lines = useMemo(() => {
-    const made = one.data ? [{ name: first, ...one.data }] : [];
-    return second !== undefined && two.data ? [...made, { name: second, ...two.data }] : made;
-  }, [one.data, two.data, first, second]);
-  const error = one.error ?? two.error;
-  if (error && lines.length === 0) return <Problem error={error} retry={() => void one.refetch()} />;
-  return <Chart title={metric.name} lines={lines} />;
+  return <Log lines={lines} label={`Output of trial ${trial.id}`} className="h-60" />;
 }

@@ -34,6 +34,7 @@ function chosen(target: Target): { experimentIds: number[]; filters?: Filters } 
   const { search, without } = target;
   const filters: Filters = {
     name: search.name ?? null,
+    query: search.query ?? null,
     states: search.states ?? [],
     userIds: search.userId === undefined ? [] : [search.userId],
     archived: search.archived ? null : false,
@@ -101,4 +102,9 @@ export async function switchSlot(agentId: string, slotId: number, to: Switch): P
     const body = { drain: to === "drain" };
     await answered(api.POST("/api/v1/agents/{agentId}/slots/{slotId}/disable", { params, body }));
   }
+}
+
+/** Its files go; what is known of it stays. */
+export async function deleteCheckpoint(uuid: string): Promise<void> {
+  await answered(api.DELETE("/api/v1/checkpoints", { body: { checkpointUuids: [uuid] } }));
 }

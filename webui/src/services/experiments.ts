@@ -6,7 +6,11 @@ import type { components } from "./schema";
 import { newsOfExperiment, newsOfExperiments, newsOfTrials, waitingPools } from "./stream/news";
 
 /** `asOf`: when the times that run on were true, on this machine's clock. */
-export type Experiment = components["schemas"]["Experiment"] & { asOf?: number };
+export type Experiment = components["schemas"]["Experiment"] & {
+  asOf?: number;
+  /** The trial whose metrics stand for it, in lists. */
+  best?: components["schemas"]["Trial"];
+};
 export type State = components["schemas"]["State"];
 export type Trial = components["schemas"]["Trial"] & { asOf?: number };
 
@@ -18,6 +22,8 @@ export interface ExperimentSearch {
   projectId?: number;
   /** Part of the name. */
   name?: string;
+  /** A filter as people type it. */
+  query?: string;
   /** Beside those of that name, the one of this number. */
   orId?: number;
   /** Only those of a greater, or of a smaller number. */
@@ -92,10 +98,13 @@ export function experimentsQuery(search: ExperimentSearch, offset = 0, limit = W
         limit,
         sort: sortText(search.sort),
         filter: filterText(search),
+        query: search.query ?? null,
       };
       const reply = await answered(api.POST("/api/v1/experiments-search", { body, signal }));
       const asOf = Date.now();
-      const rows = reply.experiments.map(({ experiment }): Experiment => ({ ...experiment, asOf }));
+      const rows = reply.experiments.map(
+        ({ experiment, bestTrial }): Experiment => ({ ...experiment, asOf, best: bestTrial ?? undefined }),
+      );
       return { rows, total: reply.pagination.total ?? 0 };
     },
     // Why something waits changes with its queue alone.

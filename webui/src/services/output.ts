@@ -10,6 +10,7 @@ export type Histogram = components["schemas"]["LogHistogramResponse"];
 
 /** Lines that are asked for at once. */
 export const WINDOW = 200;
+const LAST_LINE_MS = 1000;
 
 /** One line. Numbers are the master's, from 0; people see them from 1. */
 export interface OutputLine {
@@ -79,6 +80,20 @@ export function tailQuery(id: number) {
   });
 }
 
+/** The newest line; null: there is none. */
+export function lastLineQuery(id: number) {
+  return query({
+    queryKey: ["log", id, "last"],
+    queryFn: async ({ signal }): Promise<OutputLine | null> => {
+      const { lines, unfinished } = await part(id, {}, 1, signal);
+      return unfinished.at(-1) ?? lines.at(-1) ?? null;
+    },
+    topics: [`trials/${id}`],
+    news: (change) => (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
+    everyMs: LAST_LINE_MS,
+  });
+}
+
 export interface Hits {
   first: number[];
   last: number[];
@@ -127,16 +142,6 @@ export function histogramQuery(id: number, lines: number) {
       answered(api.GET("/api/v1/trials/{trialId}/logs/histogram", { params: { path: { trialId: id } }, signal })),
     enabled: lines > 0,
     staleTime: Number.POSITIVE_INFINITY,
-  });
-}
-
-/** Why a trial failed, and the line that shows it. */
-export function failureQuery(id: number) {
-  return queryOptions({
-    queryKey: ["failure", id],
-    queryFn: async ({ signal }) =>
-      answered(api.GET("/api/v1/trials/{trialId}/logs/failure", { params: { path: { trialId: id } }, signal })),
-    staleTime: 60_000,
   });
 }
 

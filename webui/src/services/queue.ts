@@ -6,6 +6,8 @@ import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
 export type Job = components["schemas"]["Job"];
+export type Holder = components["schemas"]["JobHolder"];
+export type WaitClass = NonNullable<Job["waitClass"]>;
 
 /** Jobs that are asked for at once. */
 export const JOBS = 500;
@@ -16,7 +18,12 @@ export function queueQuery(pool: string) {
     queryFn: async ({ signal }) => {
       const asked = { resourcePool: pool, limit: JOBS };
       const reply = await answered(api.GET("/api/v1/job-queues-v2", { params: { query: asked }, signal }));
-      return { jobs: reply.jobs.map((job) => job.full), total: reply.pagination.total ?? 0 };
+      return {
+        jobs: reply.jobs.map((job) => job.full),
+        total: reply.pagination.total ?? 0,
+        holders: reply.holders ?? [],
+        holding: reply.holding ?? 0,
+      };
     },
     topics: [`job-queues/${pool}`],
     news: (change) => newsOf(["job_queue"], change, pool),

@@ -2,7 +2,10 @@
 
 import { answered, api } from "./client";
 import { query } from "./live";
+import type { components } from "./schema";
 import { newsOf } from "./stream/news";
+
+export type Checkpoint = components["schemas"]["Checkpoint"];
 
 /** Rows of such a list: more no table shows. */
 const ROWS = 200;

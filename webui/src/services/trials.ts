@@ -1,16 +1,20 @@
-/** Trials: one of them, what it has reported, and what it has written. */
+/** Trials: one of them, and what it has reported. */
 
-import { answered, api, MASTER, request } from "./client";
+import { answered, api } from "./client";
 import type { Trial } from "./experiments";
 import { query } from "./live";
-import { newsOf, newsOfSeries, newsOfTrial } from "./stream/news";
+import type { components } from "./schema";
+import { isOfMachines, newsOf, newsOfSeries, newsOfTrial } from "./stream/news";
 
 /** Points of a chart: more than that no screen shows. */
 const POINTS = 1200;
-/** Lines of a tail. */
-export const TAIL = 400;
 /** Curves of one trial are a dozen requests. */
 const METRICS_MS = 2000;
+/** A sentence that changes more often is not read; ages go on by themselves. */
+const HEALTH_MS = 5000;
+const MACHINES_MS = 10_000;
+const MACHINE_POINTS = 400;
+const EVENTS = 500;
 
 export function trialQuery(id: number) {
   return query({
@@ -21,6 +25,65 @@ export function trialQuery(id: number) {
     },
     topics: [`trials/${id}`],
     news: newsOfTrial,
+  });
+}
+
+/** `asOf`: when its ages were true, on this machine's clock. */
+export type Health = components["schemas"]["GetTrialHealthResponse"] & { asOf: number };
+export type Finding = components["schemas"]["HealthFinding"];
+
+/** Whether a trial is well, in a sentence, with what shows it. */
+export function healthQuery(id: number) {
+  return query({
+    queryKey: ["health", id],
+    queryFn: async ({ signal }): Promise<Health> => {
+      const asked = { params: { path: { trialId: id } }, signal };
+      return { ...(await answered(api.GET("/api/v1/trials/{trialId}/health", asked))), asOf: Date.now() };
+    },
+    topics: [`trials/${id}`],
+    news: (change) =>
+      newsOf(["trial", "metrics"], change, id) ??
+      (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
+    everyMs: HEALTH_MS,
+  });
+}
+
+/** What happened to a trial, the newest first. */
+export function eventsQuery(id: number) {
+  return query({
+    queryKey: ["trial-events", id],
+    queryFn: async ({ signal }) => {
+      const params = { path: { trialId: id }, query: { limit: EVENTS } };
+      return (await answered(api.GET("/api/v1/trials/{trialId}/events", { params, signal }))).events;
+    },
+    topics: [`trials/${id}`],
+    news: (change) => newsOf(["trial", "metrics"], change, id),
+    everyMs: HEALTH_MS,
+  });
+}
+
+/** A metric of a machine, or of one of its devices. */
+export interface MachineSeries {
+  name: string;
+  agentId: string;
+  device: string;
+  /** Microseconds since 1970. */
+  times: number[];
+  values: (number | string | null)[];
+}
+
+/** All that the profiler measured. */
+export function machineQuery(id: number) {
+  return query({
+    queryKey: ["machines", id],
+    queryFn: async ({ signal }) => {
+      const params = { path: { trialId: id }, query: { maxPoints: MACHINE_POINTS } };
+      const sent = await answered(api.GET("/api/v1/trials/{trialId}/profiler/series", { params, signal }));
+      return (sent as unknown as { series: MachineSeries[] }).series;
+    },
+    topics: [`trials/${id}`],
+    news: (change) => (isOfMachines(change, id) ? { refetch: true } : undefined),
+    everyMs: MACHINES_MS,
   });
 }
 
@@ -54,84 +117,46 @@ export function summariesQuery(id: number) {
 export interface Series {
   total: number;
   steps: number[];
+  /** Microseconds since 1970. */
+  times: number[];
   values: (number | null)[];
 }
 
 interface SentSeries {
   total: number;
   steps: number[];
+  times: number[];
   values: (number | string | null)[];
 }
 
-export function seriesQuery(id: number, group: string, metric: string) {
+/** Steps, both inside; undefined: no limit. */
+export interface Steps {
+  from?: number;
+  to?: number;
+}
+
+export function seriesQuery(id: number, group: string, metric: string, { from, to }: Steps = {}) {
   return query({
-    queryKey: ["series", id, group, metric],
+    queryKey: ["series", id, group, metric, from, to],
     queryFn: async ({ signal }): Promise<Series> => {
-      const params = { path: { trialId: id }, query: { metric, group, maxPoints: POINTS } };
+      const params = {
+        path: { trialId: id },
+        query: { metric, group, maxPoints: POINTS, fromStep: from, toStep: to },
+      };
       const sent = (await answered(
         api.GET("/api/v1/trials/{trialId}/series", { params, signal }),
       )) as unknown as SentSeries;
       return {
         total: sent.total,
         steps: sent.steps,
+        times: sent.times,
         values: sent.values.map((value) => (typeof value === "number" ? value : null)),
       };
     },
     topics: [`trials/${id}`],
-    news: (change, series) => newsOfSeries([id], group, series.steps.at(-1) ?? -1, change),
+    news: (change, series) => newsOfSeries([id], group, series.steps.at(-1) ?? -1, change, to),
     everyMs: METRICS_MS,
   });
-}
-
-/** One line of output. */
-export interface LogLine {
-  id: string;
-  timestamp: string;
-  text: string;
-  level: string;
-  rank: number | null;
-}
-
-interface SentLine {
-  id: string;
-  timestamp: string;
-  log: string;
-  level: string;
-  rankId?: number;
-}
-
-/** The newest lines, oldest first. */
-export function logTailQuery(id: number, limit = TAIL) {
-  return query({
-    queryKey: ["log", id, limit],
-    queryFn: async ({ signal }): Promise<LogLine[]> => {
-      // A stream of lines, one JSON each: outside of what OpenAPI describes.
-      const url = new URL(`api/v1/trials/${id}/logs`, MASTER);
-      url.search = new URLSearchParams({ limit: String(limit), orderBy: "ORDER_BY_DESC" }).toString();
-      const text = await (await request(url, { signal })).text();
-      return linesOf(text).reverse();
-    },
-    topics: [`trials/${id}`],
-    news: (change) => (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
-  });
-}
-
-/** The lines of an answer. Raises an error for one that broke off. */
-export function linesOf(text: string): LogLine[] {
-  return text
-    .split("\n")
-    .filter((part) => part !== "")
-    .map((part) => {
-      const { result: sent, error } = JSON.parse(part) as { result: SentLine; error?: { message: string } };
-      if (error) throw new Error(error.message);
-      return {
-        id: sent.id,
-        timestamp: sent.timestamp,
-        text: sent.log,
-        level: sent.level.replace("LOG_LEVEL_", "").toLowerCase(),
-        rank: sent.rankId ?? null,
-      };
-    });
 }
 
 /** A metric of several trials, for one chart. */

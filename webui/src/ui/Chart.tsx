@@ -4,34 +4,113 @@
  * A chart is drawn once it comes into view, and says in words what it shows.
  */
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
+import { Figure } from "../charts/Figure";
+import { type Marking, withMarks } from "../charts/marks";
+import { faint, PALETTE } from "../charts/palette";
+import { scaleOf } from "../charts/scales";
 import { number } from "../format";
 import { useShownTheme } from "../theme";
 
-const PALETTE = {
-  light: ["#0067a3", "#b45f00", "#00785a", "#b0407f", "#c43c00", "#3d7fc4", "#6a4fd8", "#6b6f00", "#8a4b2f", "#4a5a6a"],
-  dark: ["#5bb0f0", "#f0a53a", "#35c79a", "#e78cc0", "#ff8a5c", "#8ecbff", "#a99cff", "#c8cc4a", "#d2a08a", "#aab6c4"],
-};
 const HEIGHT = 170;
 
 export interface Line {
   name: string;
+  /** Rising: steps, or what else the axis shows. */
   steps: number[];
   values: (number | null)[];
+  /** Behind a smoothed one of the same name. */
+  faint?: boolean;
 }
 
-export function Chart({ title, lines, x = "step" }: { title: string; lines: Line[]; x?: string }) {
-  const frame = useRef<HTMLDivElement>(null);
+/** Called with the steps between which somebody dragged; without any for all of them. */
+export type Zoom = (from?: number, to?: number) => void;
+
+/** Something that happened at a place of the axis. */
+export interface Mark {
+  at: number;
+  /** Drawn whole, the others as outlines. */
+  best: boolean;
+}
+
+interface ChartProps {
+  title: string;
+  lines: Line[];
+  x?: string;
+  onZoom?: Zoom;
+  /** How places on the axis are written. */
+  across?: (value: number | null | undefined) => string;
+  log?: boolean;
+  marks?: Mark[];
+  /** A mark was clicked. */
+  onMark?: () => void;
+  aside?: ReactNode;
+}
+
+export function Chart(props: ChartProps) {
+  const { title, lines, x = "step" } = props;
   const readout = useRef<HTMLSpanElement>(null);
+  const theme = useShownTheme();
+  const clear = lines.filter((line) => !line.faint);
+  // What was reported, not what it was smoothed to.
+  const reported = lines.some((line) => line.faint) ? lines.filter((line) => line.faint) : lines;
+  const summary = reported.map((line) => `${line.name}: ${said(line)}`).join("; ");
+  return (
+    <Figure
+      title={title}
+      summary={summary}
+      aside={
+        <>
+          {clear.length > 1 &&
+            clear.map((line, place) => (
+              <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
+                <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
+                {line.name}
+              </span>
+            ))}
+          {props.aside}
+          <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
+        </>
+      }
+      table={() => ({
+        head: ["", "Points", "Last", "Least", "Greatest"],
+        rows: reported.map((line) => {
+          const known = rangeOf(line);
+          const shown = known ? [known.last, known.least, known.greatest].map(number) : ["–", "–", "–"];
+          return { key: line.name, cells: [line.name, number(line.values.length), ...shown] };
+        }),
+      })}
+    >
+      <Plot {...props} readout={readout} />
+      <p className="px-1 text-center text-dim text-sm">{x}</p>
+    </Figure>
+  );
+}
+
+interface PlotProps extends ChartProps {
+  readout: RefObject<HTMLSpanElement | null>;
+}
+
+function Plot({ lines, onZoom, readout, across = number, log = false, marks, onMark }: PlotProps) {
+  const frame = useRef<HTMLDivElement>(null);
   const theme = useShownTheme();
   const seen = useSeen(frame);
   const data = useMemo(() => aligned(lines), [lines]);
-  const names = lines.map((line) => line.name).join("\u0000");
+  const names = lines.map((line) => (line.faint ? FAINT : "") + line.name).join("\u0000");
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
+  const zooms = onZoom !== undefined;
+  const marking = useRef<Marking>({ marks, onMark });
+  marking.current = { marks, onMark };
+  const marked = marks?.map((mark) => `${mark.at}${mark.best ? "!" : ""}`).join();
+  const scale = useMemo(() => scaleOf(lines, log), [lines, log]);
   useEffect(() => {
     const place = frame.current;
     if (!place || !seen) return;
-    const plot = new uPlot(options(names.split("\u0000"), theme, place.clientWidth, readout.current), data, place);
+    const manner = { theme, width: place.clientWidth, readout: readout.current, across, scale };
+    const made = withMarks(options(names.split("\u0000"), manner), marking);
+    const plot = new uPlot(zooms ? zooming(made, (from, to) => zoom.current?.(from, to)) : made, data, place);
     drawn.set(place, plot);
     const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
     resized.observe(place);
@@ -40,34 +119,15 @@ export function Chart({ title, lines, x = "step" }: { title: string; lines: Line
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names]);
+  }, [seen, theme, names, zooms, across, scale, marked]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
   }, [data]);
-
-  const summary = lines.map((line) => `${line.name}: ${said(line)}`).join("; ");
-  return (
-    <figure className="min-w-0 rounded-md border border-line p-2" aria-label={`${title}. ${summary}`}>
-      <figcaption className="flex min-w-0 items-baseline gap-3 px-1 pb-1">
-        <span className="truncate font-medium" title={title}>
-          {title}
-        </span>
-        <span className="flex min-w-0 flex-1 flex-wrap gap-x-3 text-sm">
-          {lines.length > 1 &&
-            lines.map((line, place) => (
-              <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim">
-                <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
-                {line.name}
-              </span>
-            ))}
-        </span>
-        <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
-      </figcaption>
-      <div ref={frame} style={{ height: HEIGHT }} className="min-w-0 overflow-hidden" />
-      <p className="px-1 text-center text-dim text-sm">{x}</p>
-    </figure>
-  );
+  return <div ref={frame} style={{ height: HEIGHT }} className="min-w-0 overflow-hidden" />;
 }
+
+/** Before the name of a line that is faint. */
+const FAINT = "~";
 
 const drawn = new WeakMap<HTMLElement, uPlot>();
 
@@ -75,15 +135,28 @@ function colour(theme: "light" | "dark", place: number): string {
   return PALETTE[theme][place % 10] as string;
 }
 
-function said(line: Line): string {
+interface Range {
+  least: number;
+  greatest: number;
+  last: number;
+}
+
+function rangeOf(line: Line): Range | undefined {
   const known = line.values.filter((value): value is number => value !== null);
-  if (known.length === 0) return "no numbers";
-  let [least, greatest] = [known[0] as number, known[0] as number];
+  const last = known.at(-1);
+  if (last === undefined) return undefined;
+  let [least, greatest] = [last, last];
   for (const value of known) {
     least = Math.min(least, value);
     greatest = Math.max(greatest, value);
   }
-  return `from ${number(least)} to ${number(greatest)}, last ${number(known[known.length - 1])}`;
+  return { least, greatest, last };
+}
+
+function said(line: Line): string {
+  const known = rangeOf(line);
+  if (!known) return "no numbers";
+  return `from ${number(known.least)} to ${number(known.greatest)}, last ${number(known.last)}`;
 }
 
 /** One axis of steps for all lines. */
@@ -98,48 +171,88 @@ export function aligned(lines: Line[]): uPlot.AlignedData {
   );
 }
 
-function options(names: string[], theme: "light" | "dark", width: number, readout: HTMLElement | null): uPlot.Options {
+interface Manner {
+  theme: "light" | "dark";
+  width: number;
+  readout: HTMLElement | null;
+  across: (value: number | null | undefined) => string;
+  scale: uPlot.Scale;
+}
+
+function options(names: string[], { theme, width, readout, across, scale }: Manner): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
   const fine = names.length > 8;
+  const known = [...new Set(names.map((name) => name.replace(/^~/, "")))];
   const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
   return {
     width,
     height: HEIGHT,
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: scale },
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { size: 6 } },
     axes: [
-      { ...axis, size: 26, values: (_, splits) => splits.map(number) },
-      { ...axis, size: widest, values: (_, splits) => splits.map(number) },
+      { ...axis, size: 26, values: (_, splits) => splits.map(across) },
+      // On a logarithmic axis some of its places stay empty.
+      { ...axis, size: widest, values: (_, splits) => splits.map((value) => (value === null ? "" : number(value))) },
     ],
     series: [
       {},
-      ...names.map((name, place) => ({
-        label: name,
-        stroke: colour(theme, place),
-        width: fine ? 1 / devicePixelRatio : 1.5,
-        dash: place >= 10 ? [4, 3] : undefined,
-        points: { show: (_: uPlot, __: number, first: number, last: number) => last - first < 40, size: 4 },
-      })),
+      ...names.map((written) => {
+        const behind = written.startsWith(FAINT);
+        const name = behind ? written.slice(1) : written;
+        const place = known.indexOf(name);
+        return {
+          label: name,
+          stroke: behind ? faint(colour(theme, place)) : colour(theme, place),
+          width: fine ? 1 / devicePixelRatio : 1.5,
+          dash: place >= 10 ? [4, 3] : undefined,
+          points: {
+            show: (_: uPlot, __: number, first: number, last: number) => !behind && last - first < 40,
+            size: 4,
+          },
+        };
+      }),
     ],
     hooks: {
       setCursor: [
         (plot) => {
           if (!readout) return;
           const at = plot.cursor.idx;
-          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at);
+          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, across);
         },
       ],
     },
   };
 }
 
-function cursorText(plot: uPlot, at: number): string {
+/** A range that is dragged is told, and drawn once its points are there; a double click leads back to all. */
+function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
+  const drag = { x: true, y: false, setScale: false };
+  const dblclick = () => () => {
+    zoom();
+    return null;
+  };
+  const setSelect = (plot: uPlot) => {
+    const { left, width } = plot.select;
+    if (width < 2) return;
+    const from = Math.ceil(plot.posToVal(left, "x"));
+    const to = Math.floor(plot.posToVal(left + width, "x"));
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (from < to) zoom(from, to);
+  };
+  return {
+    ...made,
+    cursor: { ...made.cursor, drag, bind: { dblclick } },
+    hooks: { ...made.hooks, setSelect: [setSelect] },
+  };
+}
+
+function cursorText(plot: uPlot, at: number, across: Manner["across"]): string {
   const values = plot.series.slice(1, 5).map((_, place) => plot.data[place + 1]?.[at]);
   const known = values.filter((value) => value !== null && value !== undefined);
-  return `${number(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
+  return `${across(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
 }
 
 /** The axis is as wide as its longest label, or it would be cut. */

@@ -13,7 +13,8 @@ export async function copy(text: string): Promise<boolean> {
     field.value = text;
     field.style.position = "fixed";
     field.style.opacity = "0";
-    document.body.append(field);
+    // What lies under a dialog can neither be selected nor copied.
+    (document.querySelector("dialog[open]") ?? document.body).append(field);
     field.select();
     const done = document.execCommand("copy");
     field.remove();

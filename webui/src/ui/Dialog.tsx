@@ -1,7 +1,7 @@
 /**
  * A dialog over the page: the browser's own, which keeps the focus inside and the rest out of reach.
  *
- * Esc and a click beside it close it.
+ * Esc and a click beside it close it; one that is `steady` only Esc and its buttons.
  */
 
 import { type ReactNode, type RefObject, useId, useLayoutEffect, useRef } from "react";
@@ -13,6 +13,7 @@ export function Dialog(props: {
   first?: RefObject<HTMLElement | null>;
   /** Its title is for those who do not see it. */
   bare?: boolean;
+  steady?: boolean;
   className?: string;
   children: ReactNode;
 }) {
@@ -34,7 +35,7 @@ export function Dialog(props: {
         event.preventDefault();
         props.onClose();
       }}
-      onClick={(event) => event.target === dialog.current && props.onClose()}
+      onClick={(event) => event.target === dialog.current && !props.steady && props.onClose()}
       className={`m-auto mt-[12vh] w-[min(560px,calc(100vw-24px))] rounded-md border border-line bg-surface p-0 text-text backdrop:bg-black/50 ${props.className ?? ""}`}
     >
       <div className="flex max-h-[76vh] flex-col">

@@ -1,51 +1,45 @@
 /** A dialog with fields: it stays until what was typed is accepted, and says why it was not. */
 
-import { type FormEvent, type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { Button } from "./Button";
+import type { Blame } from "./blame";
 import { Dialog, DialogBody } from "./Dialog";
+import { type At, Form } from "./Form";
 
 export function FormDialog(props: {
   title: string;
   yes: string;
+  /** What it does is for good. */
+  danger?: boolean;
   onClose: () => void;
+  blame?: Blame;
   /** Raises whatever it was refused with. */
   onSubmit: () => Promise<void>;
-  children: ReactNode;
+  /** Other things to do, beside the buttons. */
+  also?: ReactNode;
+  children: ReactNode | ((at: At) => ReactNode);
 }) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState("");
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setProblem("");
-    try {
-      await props.onSubmit();
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-      setBusy(false);
-    }
-  };
+  const { children } = props;
   return (
     <Dialog title={props.title} onClose={props.onClose}>
-      <form onSubmit={(event) => void submit(event)} className="flex min-h-0 flex-1 flex-col">
-        <DialogBody
-          buttons={
-            <>
-              <Button onClick={props.onClose}>Cancel</Button>
-              <Button type="submit" look="primary" disabled={busy}>
-                {props.yes}
-              </Button>
-            </>
-          }
-        >
-          {props.children}
-          {problem && (
-            <p role="alert" className="break-words text-bad">
-              {problem}
-            </p>
-          )}
-        </DialogBody>
-      </form>
+      <Form blame={props.blame} onSubmit={props.onSubmit} className="flex min-h-0 flex-1 flex-col">
+        {(at, busy, problem) => (
+          <DialogBody
+            buttons={
+              <>
+                {props.also}
+                <Button onClick={props.onClose}>Cancel</Button>
+                <Button type="submit" look={props.danger ? "danger" : "primary"} disabled={busy}>
+                  {props.yes}
+                </Button>
+              </>
+            }
+          >
+            {typeof children === "function" ? children(at) : children}
+            {problem}
+          </DialogBody>
+        )}
+      </Form>
     </Dialog>
   );
 }

@@ -6,13 +6,26 @@
  */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, memo, type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
+import { useRowPx } from "../density";
 import { count } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, meaning, spelled } from "../keys/table";
+import { returned, rowToReturnTo, stand } from "./returning";
 
-const ROW_PX = 32;
 const HEADER_PX = 30;
+/** Of the boxes that select. */
+const BOX_PX = 36;
 /** Beyond that browsers draw no element: whoever looks for something narrows the list. */
 const MAX_ROWS = 900_000;
 
@@ -22,6 +35,10 @@ export interface Column<R> {
   /** CSS width; `1fr` columns share what is left. */
   width: string;
   align?: "right";
+  /** The same in pixels, where it can be changed or is pinned. */
+  px?: number;
+  /** It stays at the left while the table scrolls sideways; pinned ones come first. */
+  pinned?: boolean;
   /** Name for sorting, where the server can. */
   sort?: string;
   cell: (row: R) => ReactNode;
@@ -38,6 +55,14 @@ export interface Selecting<R> {
   range: (from: number, to: number) => void;
   all: () => void;
   none: () => void;
+}
+
+/** How columns are arranged by hand. */
+export interface Arranging {
+  /** In pixels; `done`: the hand has let go. */
+  resize: (id: string, width: number, done: boolean) => void;
+  /** One in the place of another. */
+  move: (id: string, to: string) => void;
 }
 
 interface GridProps<R> {
@@ -59,26 +84,38 @@ interface GridProps<R> {
   stale?: boolean;
   className?: string;
   selecting?: Selecting<R>;
+  arranging?: Arranging;
 }
 
 export function Grid<R>(props: GridProps<R>) {
   const { columns, onView, rowAt, onOpen, selecting } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState(0);
+  const [active, setActive] = useState(() => rowToReturnTo() ?? 0);
   const id = useId();
+  const rowPx = useRowPx();
   const total = Math.min(props.total, MAX_ROWS);
   const rows = useVirtualizer({
     count: total,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     scrollMargin: HEADER_PX,
     scrollPaddingStart: HEADER_PX,
     overscan: 8,
   });
+  // What was measured is of rows of another height.
+  useEffect(() => rows.measure(), [rows, rowPx]);
   const items = rows.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? 0;
   useEffect(() => onView(first, last), [onView, first, last]);
+  useEffect(() => stand(active), [active]);
+  useEffect(() => {
+    const row = rowToReturnTo();
+    if (row === undefined) return;
+    returned();
+    rows.scrollToIndex(row, { align: "auto" });
+    scroller.current?.focus();
+  }, [rows]);
 
   const move = useCallback(
     (to: number) => {
@@ -93,7 +130,7 @@ export function Grid<R>(props: GridProps<R>) {
     anchor.current = to;
     move(to);
   };
-  const pageRows = () => Math.max(1, Math.floor(((scroller.current?.clientHeight ?? 0) - HEADER_PX) / ROW_PX) - 1);
+  const pageRows = () => Math.max(1, Math.floor(((scroller.current?.clientHeight ?? 0) - HEADER_PX) / rowPx) - 1);
   const extend = (to: number) => {
     const place = Math.max(0, Math.min(total - 1, to));
     move(place);
@@ -140,7 +177,7 @@ export function Grid<R>(props: GridProps<R>) {
   });
   useCommands(fromAfar);
   const widths = columns.map((column) => column.width);
-  const template = (selecting ? ["36px", ...widths] : widths).join(" ");
+  const template = (selecting ? [`${BOX_PX}px`, ...widths] : widths).join(" ");
   const toggled = useRef(toggle);
   toggled.current = toggle;
   const onToggle = useCallback((index: number, ranging: boolean) => toggled.current(index, ranging), []);
@@ -214,7 +251,7 @@ function enter(table: HTMLElement | null, stands: boolean, step: () => void): vo
 function All<R>({ selecting, total }: { selecting: Selecting<R>; total: number }) {
   const { state, all, none } = selecting;
   return (
-    <div role="columnheader" className="flex items-center">
+    <div role="columnheader" className="sticky left-0 z-1 flex items-center bg-inherit">
       <label className="flex size-full items-center justify-center">
         <input
           type="checkbox"
@@ -231,7 +268,20 @@ function All<R>({ selecting, total }: { selecting: Selecting<R>; total: number }
   );
 }
 
-function Header<R>({ columns, sort, onSort, template, selecting, total }: GridProps<R> & { template: string }) {
+/** Where a pinned cell stays, from the left; of others nothing. The first is `place` 0. */
+function pinnedAt(columns: readonly Column<never>[], place: number, selectable: boolean): CSSProperties | undefined {
+  if (!columns[place]?.pinned) return undefined;
+  return {
+    position: "sticky",
+    left: columns.slice(0, place).reduce((sum, each) => sum + (each.px ?? 0), selectable ? BOX_PX : 0),
+  };
+}
+
+const ACTIVE = "group-focus-visible:shadow-[inset_3px_0_0_var(--accent)]";
+const PINNED = "sticky z-1 bg-inherit";
+
+function Header<R>(props: GridProps<R> & { template: string }) {
+  const { columns, sort, onSort, template, selecting, total, arranging } = props;
   return (
     <div
       role="row"
@@ -240,29 +290,93 @@ function Header<R>({ columns, sort, onSort, template, selecting, total }: GridPr
       style={{ gridTemplateColumns: template, height: HEADER_PX }}
     >
       {selecting && <All selecting={selecting} total={total} />}
-      {columns.map((column) => {
+      {columns.map((column, place) => {
         const ascending = column.sort !== undefined && sort === column.sort;
         const descending = column.sort !== undefined && sort === `-${column.sort}`;
         const order = ascending ? "ascending" : descending ? "descending" : column.sort ? "none" : undefined;
         const side = column.align === "right" ? "justify-end text-right" : "";
         return (
-          <div key={column.id} role="columnheader" aria-sort={order} className={`flex items-center ${side}`}>
+          <div
+            key={column.id}
+            role="columnheader"
+            aria-label={column.title}
+            aria-sort={order}
+            draggable={arranging !== undefined}
+            onDragStart={(event) => event.dataTransfer.setData(DRAGGED, column.id)}
+            onDragOver={(event) => event.dataTransfer.types.includes(DRAGGED) && event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              arranging?.move(event.dataTransfer.getData(DRAGGED), column.id);
+            }}
+            style={pinnedAt(columns as Column<never>[], place, selecting !== undefined)}
+            className={`relative flex min-w-0 items-center ${column.pinned ? PINNED : ""} ${side}`}
+          >
             {column.sort ? (
               <button
                 type="button"
                 className={`flex h-full w-full items-center gap-1 truncate px-2 hover:text-text ${side}`}
                 onClick={() => onSort(descending ? (column.sort as string) : `-${column.sort}`)}
               >
-                {column.title}
+                <span className="truncate" title={column.title}>
+                  {column.title}
+                </span>
                 <span aria-hidden="true">{ascending ? "↑" : descending ? "↓" : ""}</span>
               </button>
             ) : (
               <span className="truncate px-2">{column.title}</span>
             )}
+            {arranging && column.px !== undefined && (
+              <Edge
+                title={column.title}
+                width={column.px}
+                onWidth={(to, done) => arranging.resize(column.id, to, done)}
+              />
+            )}
           </div>
         );
       })}
     </div>
+  );
+}
+
+const DRAGGED = "application/x-tenax-column";
+const STEP_PX = 16;
+
+/** The edge of a column: dragged, or moved by arrows, it changes the width. */
+function Edge(props: { title: string; width: number; onWidth: (width: number, done: boolean) => void }) {
+  const from = useRef<{ x: number; width: number } | null>(null);
+  const widthAt = (x: number) => (from.current ? from.current.width + x - from.current.x : props.width);
+  return (
+    <div
+      role="separator"
+      aria-orientation="vertical"
+      aria-label={`Width of ${props.title}`}
+      aria-valuenow={props.width}
+      aria-valuemin={0}
+      tabIndex={0}
+      draggable
+      onDragStart={(event) => {
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+      onKeyDown={(event) => {
+        const step = event.key === "ArrowRight" ? STEP_PX : event.key === "ArrowLeft" ? -STEP_PX : 0;
+        if (step === 0) return;
+        event.preventDefault();
+        props.onWidth(props.width + step, true);
+      }}
+      onPointerDown={(event) => {
+        event.preventDefault();
+        event.currentTarget.setPointerCapture(event.pointerId);
+        from.current = { x: event.clientX, width: props.width };
+      }}
+      onPointerMove={(event) => from.current && props.onWidth(widthAt(event.clientX), false)}
+      onPointerUp={(event) => {
+        if (from.current) props.onWidth(widthAt(event.clientX), true);
+        from.current = null;
+      }}
+      className="absolute top-0 right-0 h-full w-2 cursor-col-resize touch-none border-line border-r hover:border-accent focus-visible:border-accent"
+    />
   );
 }
 
@@ -291,11 +405,14 @@ const Row = memo(function Row(props: RowProps) {
       aria-rowindex={index + 2}
       aria-selected={name === undefined ? active : selected}
       onClick={() => onActivate(index)}
-      className={`absolute inset-x-0 grid border-line border-b hover:bg-hover ${selected ? "bg-hover" : ""} ${active ? "group-focus-visible:bg-hover group-focus-visible:shadow-[inset_3px_0_0_var(--accent)]" : ""}`}
-      style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${top}px)` }}
+      className={`absolute inset-x-0 grid border-line border-b hover:bg-hover ${selected ? "bg-hover" : "bg-surface"} ${active ? `group-focus-visible:bg-hover ${ACTIVE}` : ""}`}
+      style={{ gridTemplateColumns: template, height: "var(--row)", transform: `translateY(${top}px)` }}
     >
       {name !== undefined && (
-        <div role="gridcell" className="flex items-center">
+        <div
+          role="gridcell"
+          className={`flex items-center ${columns[0]?.pinned ? `${PINNED} left-0` : ""} ${active ? ACTIVE : ""}`}
+        >
           <label className="flex size-full items-center justify-center">
             <input
               type="checkbox"
@@ -308,11 +425,12 @@ const Row = memo(function Row(props: RowProps) {
           </label>
         </div>
       )}
-      {columns.map((column) => (
+      {columns.map((column, place) => (
         <div
           key={column.id}
           role="gridcell"
-          className={`flex min-w-0 items-center px-2 ${column.align === "right" ? "justify-end" : ""}`}
+          style={pinnedAt(columns as Column<never>[], place, name !== undefined)}
+          className={`flex min-w-0 items-center px-2 ${column.pinned ? PINNED : ""} ${column.align === "right" ? "justify-end" : ""}`}
         >
           <span className="min-w-0 truncate">{row === undefined ? "–" : column.cell(row)}</span>
         </div>

@@ -2,8 +2,9 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
-import { absolute, clock, written } from "../format";
-import type { LogLine } from "../services/trials";
+import { absolute, clock } from "../format";
+import { Coloured } from "../output/Coloured";
+import type { OutputLine } from "../services/output";
 import { Button } from "./Button";
 
 const LINE_PX = 18;
@@ -14,7 +15,7 @@ const LEVELS: Record<string, string> = {
   debug: "text-dim",
 };
 
-export function Log({ lines, label, className = "" }: { lines: LogLine[]; label: string; className?: string }) {
+export function Log({ lines, label, className = "" }: { lines: OutputLine[]; label: string; className?: string }) {
   const scroller = useRef<HTMLElement>(null);
   const [follows, setFollows] = useState(true);
   const rows = useVirtualizer({
@@ -22,9 +23,8 @@ export function Log({ lines, label, className = "" }: { lines: LogLine[]; label:
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE_PX,
     overscan: 20,
-    getItemKey: (index) => lines[index]?.id ?? index,
   });
-  const newest = lines[lines.length - 1]?.id;
+  const newest = lines[lines.length - 1];
   useEffect(() => {
     if (follows && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: "end" });
   }, [newest, follows, lines.length]);
@@ -56,7 +56,10 @@ export function Log({ lines, label, className = "" }: { lines: LogLine[]; label:
                   {clock(line.timestamp)}
                 </time>
                 {line.rank !== null && <span className="shrink-0 text-dim">[{line.rank}]</span>}
-                <span className={LEVELS[line.level] ?? ""}>{written(line.text)}</span>
+                <span className={LEVELS[line.level] ?? ""}>
+                  <Coloured line={line.text} />
+                  {line.leftOut > 0 && <span className="text-dim"> … {line.leftOut} characters more</span>}
+                </span>
               </div>
             );
           })}

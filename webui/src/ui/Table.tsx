@@ -1,4 +1,6 @@
 import type { ReactNode } from "react";
+// The height of its rows.
+import "../density";
 
 interface TableColumn<R> {
   id: string;
@@ -6,8 +8,12 @@ interface TableColumn<R> {
   align?: "right";
   /** Takes what is left, and is cut there. */
   wide?: boolean;
+  /** Takes what is left, and wraps. */
+  wraps?: boolean;
   cell: (row: R) => ReactNode;
 }
+
+const WIDTHS = { fit: "whitespace-nowrap", wide: "min-w-40 max-w-0 truncate", wraps: "min-w-72 py-1.5 break-words" };
 
 /** A short table, all of it in the document. */
 export function Table<R>(props: {
@@ -15,6 +21,8 @@ export function Table<R>(props: {
   columns: TableColumn<R>[];
   rows: R[];
   keyOf: (row: R) => string | number;
+  /** The key of the row that keys act on. */
+  current?: string | number;
 }) {
   return (
     <section
@@ -39,11 +47,15 @@ export function Table<R>(props: {
         </thead>
         <tbody>
           {props.rows.map((row) => (
-            <tr key={props.keyOf(row)} className="border-line border-b last:border-b-0 hover:bg-hover">
+            <tr
+              key={props.keyOf(row)}
+              aria-current={props.current !== undefined && props.current === props.keyOf(row) ? true : undefined}
+              className="border-line border-b last:border-b-0 hover:bg-hover aria-[current]:bg-hover aria-[current]:shadow-[inset_3px_0_0_var(--accent)]"
+            >
               {props.columns.map((column) => (
                 <td
                   key={column.id}
-                  className={`h-8 px-2 ${column.align === "right" ? "text-right" : ""} ${column.wide ? "min-w-40 max-w-0 truncate" : "whitespace-nowrap"}`}
+                  className={`h-(--row) px-2 ${column.align === "right" ? "text-right" : ""} ${WIDTHS[column.wraps ? "wraps" : column.wide ? "wide" : "fit"]}`}
                 >
                   {column.cell(row)}
                 </td>

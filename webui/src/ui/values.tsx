@@ -1,6 +1,6 @@
 /** Values as they stand in tables and facts. */
 
-import { absolute, ago, duration, number, percent } from "../format";
+import { absolute, ago, duration, number, percent, until } from "../format";
 import type { State } from "../services/experiments";
 import { useNow, useNowIf } from "./now";
 
@@ -11,6 +11,17 @@ export function Moment({ at }: { at: string | null | undefined }) {
   return (
     <time dateTime={at} title={absolute(at)} className="whitespace-nowrap">
       {ago(at, new Date(now))}
+    </time>
+  );
+}
+
+/** A moment to come: in how much time; the absolute where one looks closer. */
+export function Until({ at }: { at: string | null | undefined }) {
+  const now = useNow(5000);
+  if (!at) return <span className="text-dim">–</span>;
+  return (
+    <time dateTime={at} title={absolute(at)} className="whitespace-nowrap">
+      {until(at, new Date(now))}
     </time>
   );
 }

@@ -52,6 +52,9 @@ _ENTRIES = {
         "tenax.cli.experiment.files:download_model_def", "Download the code it was created with."
     ),
     "plot": LazyCommand("tenax.cli.experiment.curves:plot", "Draw learning curves, here or into a .png or .svg file."),
+    "schema": LazyCommand(
+        "tenax.cli.experiment.files:schema", "Print the schema of configurations, for editors that complete them."
+    ),
     "list-trials": LazyCommand("tenax.cli.trial:list_", "List its trials.", ("lt",)),
     "list-checkpoints": LazyCommand("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
     "delete-tb-files": LazyCommand("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),

@@ -96,3 +96,16 @@ def delete_tb_files(access: Access, number: int, yes: bool) -> None:
         output.confirm(f"Delete the TensorBoard files of experiment {number}?")
     experiment_of(access, number).delete_tensorboard_files()
     output.say(f"The TensorBoard files of experiment {number} are deleted.")
+
+
+@click.command("schema", cls=StrictCommand)
+@pass_access
+def schema(access: Access) -> None:
+    """Print what a configuration may hold, as JSON Schema: editors complete by it and mark what is wrong.
+
+    For the YAML extension of an editor: write it into a file, and begin a configuration with
+    "# yaml-language-server: $schema=PATH".
+    """
+    from tenax.client.reading import record
+
+    output.document(record(access.session().get("/api/v1/config-schemas/experiment"), "jsonSchema"))

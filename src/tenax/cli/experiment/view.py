@@ -83,9 +83,17 @@ def progress_hint(experiment: Experiment, trials: Sequence[Trial]) -> str:
     if experiment.progress or experiment.has_ended:
         return ""
     reported = any(trial.steps for trial in trials)
-    silent = not reported and any((trial.ran_s or 0.0) >= _SILENT_S for trial in trials)
+    long_enough = any((trial.ran_s or 0.0) >= _SILENT_S for trial in trials)
+    silent = not reported and long_enough
     if experiment.needs_progress and (reported or silent):
         return "the script can say how far it is with train.report_progress(0.5), or max_length"
+    unit = experiment.length_metric
+    validated = [trial.validation_metrics for trial in trials if trial.validation_metrics]
+    if unit and reported and (validated or long_enough) and not any(unit in metrics for metrics in validated):
+        return (
+            f"no validation reports {unit!r}, which searcher.max_length counts; "
+            "train.report_progress(0.5) says how far it is, too"
+        )
     if silent:
         return "no step was reported yet; train.report_training_metrics(step, metrics) says how far it is"
     return ""

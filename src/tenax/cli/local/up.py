@@ -34,7 +34,7 @@ _ANSWER_S = 15.0
 _POLL_S = 0.1
 #: How long it waits for the scheduler to say why jobs wait, and by which words it says that they will wait for good.
 _EXPLAINED_S = 3.0
-_CANNOT = ("cannot start", "cannot run as things are")
+_CANNOT = ("cannot start", "can never start")
 #: Of users, in one sentence.
 _NAMES = 5
 

@@ -191,8 +191,12 @@ def _continued(run: LocalRun, card: JsonObject, story: RunStory, hparams: Tuple[
 @click.argument("names", metavar="RUN...", nargs=-1, required=True)
 @click.option("--keep-checkpoints", is_flag=True, help="Leave the files of its checkpoints.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def rm(names: Tuple[str, ...], keep_checkpoints: bool, yes: bool) -> None:
-    """Remove local runs, with their checkpoints. What a cluster has of them stays there, but for those files."""
+@pass_access
+def rm(access: Access, names: Tuple[str, ...], keep_checkpoints: bool, yes: bool) -> None:
+    """Remove local runs, with their checkpoints. What a cluster has of them stays there, but for those files.
+
+    The cluster is told that they are gone, and lists them no longer.
+    """
     from tenax.core.local_runs.reading import RunStory
     from tenax.core.local_runs.sending import is_sent
 
@@ -210,10 +214,28 @@ def rm(names: Tuple[str, ...], keep_checkpoints: bool, yes: bool) -> None:
         also = f", with {count} checkpoint{'s' if count > 1 else ''}" if count else ""
         output.confirm(f"Remove {what}{also}?")
     for run in runs:
+        sent = run.sent
         for directory in saved[run]:
             shutil.rmtree(directory)
         shutil.rmtree(run.path)
         print(f"Removed local run {short_id(run)}")
+        if sent.get("runId") and saved[run]:
+            _tell_cluster(access, sent, [os.path.basename(directory) for directory in saved[run]])
+
+
+def _tell_cluster(access: Access, sent: JsonObject, uuids: List[str]) -> None:
+    """Let the cluster that has a run know that the files of these checkpoints are gone; say what it was not told."""
+    from tenax.client.checkpoints import files_are_gone
+    from tenax.errors import TenaxError
+
+    try:
+        session = access.session()
+        if session.get_anonymously("/info").get("cluster_id") != sent.get("clusterId"):
+            raise NotNow(f"{session.url} is another one")
+        files_are_gone(session, uuids)
+    except TenaxError as error:
+        what = "its checkpoint" if len(uuids) == 1 else f"its {len(uuids)} checkpoints"
+        output.warn(f"The cluster at {sent.get('master')} still lists {what}, since it could not be told: {error}")
 
 
 def _runs(names: Tuple[str, ...]) -> List[LocalRun]:

@@ -80,7 +80,7 @@ def ending_of(code: int, received: Sequence[int], run: LocalRun) -> ScriptEnding
         state = "CANCELED" if -code in (signal.SIGINT, signal.SIGTERM) else "ERROR"
         return ScriptEnding(state, f"ended by {name}", shown)
     if code:
-        last = _last_line(run.output_path("stderr"))
+        last = last_line(run.output_path("stderr"))
         return ScriptEnding("ERROR", f"exit code {code}{f': {last}' if last else ''}", shown)
     return ScriptEnding("COMPLETED", "", 0)
 
@@ -181,7 +181,8 @@ def _signals(received: List[int]) -> Iterator[List[subprocess.Popen[bytes]]]:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
 
-def _last_line(path: str) -> str:
+def last_line(path: str) -> str:
+    """The last line of an output that holds anything, up to 300 characters; empty where there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - 4096))

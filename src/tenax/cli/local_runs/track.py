@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FIRST_WAIT_S = 5.0
 #: Of metrics, in one sentence.
 _NAMES = 10
+_NO_TENAX = "ModuleNotFoundError: No module named 'tenax'"
 
 
 @click.command(cls=StrictCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -94,6 +95,8 @@ def track_run(access: Access, run: LocalRun, card: JsonObject, *, offline: bool,
         result = ScriptEnding("ERROR", str(error), 127)
         output.fail(str(error))
     _note_end(run, card, ending(result.state, result.reason))
+    if result.code:
+        _say_without_tenax(run)
     _say_unreported(run, card)
     if lock is not None:
         os.close(lock)
@@ -124,6 +127,19 @@ def _note_end(run: LocalRun, card: JsonObject, end: JsonObject) -> None:
         run.write_card({**card, **end})
     except TenaxError as error:
         output.warn(str(error))
+
+
+def _say_without_tenax(run: LocalRun) -> None:
+    """What to do where the script's Python is another one than this and has no tenax."""
+    from tenax.cli.local_runs.script import last_line
+    from tenax.core.local_runs.files import OUTPUTS
+
+    # On a terminal both outputs are one.
+    if any(last_line(run.output_path(name)) == _NO_TENAX for name in OUTPUTS):
+        output.warn(
+            f"The Python that ran it has no tenax: run the script with {sys.executable}, or install Tenax for that "
+            "Python, too (its own `python -m pip install .` in a checkout of Tenax)."
+        )
 
 
 def _say_unreported(run: LocalRun, card: JsonObject) -> None:

@@ -71,8 +71,9 @@ def per_device(value: Json, at: Path, report: ProblemReport) -> Json:
 _IMAGES = of_each(TextShape(filled=True), {DeviceKind.ROCM: ROCM_IMAGE}, IMAGE)
 #: ``NAME=value``, in the order in which they are set: a later one overrides.
 _VARIABLES = of_each(_LIST, {}, [])
-IMAGES = Respelled(_IMAGES, per_device)
-VARIABLES = Respelled(_VARIABLES, per_device)
+_OLDER: JsonObject = {"anyOf": [{"type": ["string", "array"]}, {"type": "object", "required": ["gpu"]}]}
+IMAGES = Respelled(_IMAGES, per_device, older=_OLDER)
+VARIABLES = Respelled(_VARIABLES, per_device, older=_OLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

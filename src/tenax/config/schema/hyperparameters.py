@@ -138,6 +138,21 @@ class HyperparameterConfig(Shape):
             return search.Map({name: self.build(item) for name, item in value.items()})
         return _BUILDERS[str(value["type"])](value)
 
+    def json_schema(self) -> JsonObject:
+        """A kind, or whatever else: a level of names, or a constant."""
+        return {"anyOf": [*(_kind_schema(name, struct) for name, struct in _KINDS.items()), {}]}
+
+
+def _kind_schema(name: str, struct: Struct[object]) -> JsonObject:
+    schema = struct.json_schema()
+    properties, required = schema["properties"], schema.get("required")
+    assert isinstance(properties, dict)
+    return {
+        **schema,
+        "properties": {"type": {"const": name}, **properties},
+        "required": ["type", *(required if isinstance(required, list) else [])],
+    }
+
 
 class HyperparametersConfig(HyperparameterConfig):
     """The outermost level: always a map of names."""
@@ -160,6 +175,9 @@ class HyperparametersConfig(HyperparameterConfig):
         """The space that the search samples from."""
         assert isinstance(value, dict)
         return search.Map({name: HYPERPARAMETER.build(item) for name, item in value.items()})
+
+    def json_schema(self) -> JsonObject:
+        return {"type": "object", "additionalProperties": HYPERPARAMETER.json_schema()}
 
 
 HYPERPARAMETER = HyperparameterConfig()

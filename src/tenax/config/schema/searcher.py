@@ -235,4 +235,5 @@ SEARCHER = Tagged(
     "name",
     {**SCHEMAS, **_OF_THE_PAST},
     gone=_GONE,
+    past=END_OF_LIFE,
 )

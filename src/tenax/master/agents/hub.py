@@ -10,10 +10,11 @@ Rules:
   name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
 - An agent that has obeyed what the database does not hold yet, before this connection or over it, proves that this is
   a restored copy: the generation is raised, all agents are welcomed anew, and obey the copy from then on. The master
-  ends for it: what it remembers may be of the database before.
+  ends for it: what it remembers may be of the database before. So an agent is believed only what it was sent.
+- Whoever runs an agent may say anything with its credential: `tenax.master.agents.bounds`.
 - A report that cannot be applied is tried again with every sign of life of its agent.
 - What an agent says is taken off its connection at once, and waits, by container, while what came before is applied;
-  its signs of life are noted by themselves, and never wait for what its reports have to wait for.
+  its signs of life are noted by themselves (`tenax.master.agents.life`), and never wait for what its reports wait for.
 - Reports are applied many at a time; where that fails, each by itself, so that one that cannot be applied costs itself.
 """
 
@@ -37,7 +38,9 @@ from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.agents import specs
+from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
+from tenax.master.agents.life import SignsOfLife
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
 from tenax.master.store.agents import join_tokens
@@ -145,6 +148,7 @@ class Hub:
         self._pools = pools
         self._defaults = dict(defaults or {})
         self._kill_timeout_s = kill_timeout_s
+        self._life = SignsOfLife(database)
         self._reporting = asyncio.Semaphore(_REPORTING)
         #: Where each agent that is connected here is, and by which connection.
         self._places: dict[str, tuple[str, Channel]] = {}
@@ -189,6 +193,12 @@ class Hub:
         hello = await _receive_hello(channel)
         if hello is None:
             return
+        try:
+            check_hello(hello)
+        except InvalidInput as error:
+            log.error("the hello of an agent is refused", agent=agent_id, reason=error.message)
+            await _send(channel, SessionRefused(error.message, retry=False))
+            return
         place = self._places.get(agent_id, ("", channel))[0]
         if place and hello.place and place != hello.place:
             log.error("two machines use the credential of one agent", agent=agent_id, refused=address)
@@ -206,6 +216,8 @@ class Hub:
         self, channel: Channel, agent_id: str, address: str, hello: Hello, shutdown: asyncio.Event
     ) -> None:
         session = await self._open(channel, agent_id, address, hello)
+        if session is None:
+            return
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
         tasks = [
             asyncio.ensure_future(work)
@@ -223,7 +235,7 @@ class Hub:
             for task in done:
                 try:
                     task.result()
-                except (ConnectionError, Replaced, TryAgain, TimeoutError, msgspec.DecodeError) as error:
+                except (ConnectionError, Replaced, TryAgain, InvalidInput, TimeoutError, msgspec.DecodeError) as error:
                     reason, silent = str(error) or type(error).__name__, isinstance(error, TimeoutError)
         finally:
             for task in tasks:
@@ -234,9 +246,17 @@ class Hub:
                     await agents.disconnected(conn, agent_id, session.number, silent=silent)
             log.info("agent disconnected", agent=agent_id, session=session.number, reason=reason)
 
-    async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
+    async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session | None:
         async with self._db.transaction() as conn:
-            generation, is_older = await self._generation_after(conn, agent_id, hello)
+            standing = await agents.standing(conn, agent_id)
+            generation, is_older = standing.generation, _has_obeyed_more(hello, standing)
+            if is_older and not has_obeyed(self._secret, agent_id, hello):
+                log.error("an agent says that it has obeyed what it was never sent", agent=agent_id, address=address)
+                text = "this agent says that it has obeyed what it was never sent: end it, and start it again"
+                await _send(channel, SessionRefused(text, retry=True))
+                return None
+            if is_older:
+                generation = await self._older_copy(conn, agent_id, standing, hello.revision)
             ours = [report for report in hello.containers if report.cluster_id == self._cluster_id]
             known = await agents.known_containers(conn, agent_id, [report.container_id for report in ours])
             kept = {report.container_id for report in ours if report.generation == generation} | known
@@ -250,15 +270,8 @@ class Hub:
             self._db.replaced.set()
         session = _Session(agent_id, number, generation, channel)
         await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
-        await self._apply_reports(session, hello.containers)
+        await self._apply_reports(session, [bounded(report) for report in hello.containers])
         return session
-
-    async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> tuple[int, bool]:
-        """The cluster's generation, raised if this agent has obeyed what the database does not have (yet)."""
-        standing = await agents.standing(conn, agent_id)
-        if hello.generation != standing.generation or hello.revision <= standing.revision:
-            return standing.generation, False
-        return await self._older_copy(conn, agent_id, standing, hello.revision), True
 
     async def _older_copy(self, conn: Connection, agent_id: str, standing: agents.AgentStanding, obeyed: int) -> int:
         log.error(
@@ -274,8 +287,8 @@ class Hub:
         while True:
             await session.alive.wait()
             session.alive.clear()
-            async with self._heartbeat(session):
-                pass
+            if not await self._life.note(session.agent_id, session.number):
+                raise Replaced
 
     async def _apply(self, session: _Session) -> None:
         """Apply what waits, in the order of its coming: reports, and then what is gone."""
@@ -328,7 +341,9 @@ class Hub:
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("the desired state of a container cannot be sent", container=row["container_id"])
-        await _send(session.channel, DesiredStates(self._cluster_id, session.generation, standing.revision, wants))
+        proof = proof_of(self._secret, session.agent_id, session.generation, standing.revision)
+        states = DesiredStates(self._cluster_id, session.generation, standing.revision, wants, proof)
+        await _send(session.channel, states)
         session.revision = session.sent = standing.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
@@ -398,13 +413,18 @@ class Hub:
             await containers.gone(conn, container_ids, session.agent_id)
 
 
+def _has_obeyed_more(hello: Hello, standing: agents.AgentStanding) -> bool:
+    return hello.generation == standing.generation and hello.revision > standing.revision
+
+
 async def _receive(session: _Session) -> None:
     while True:
         async with asyncio.timeout(_SILENCE_S):
             message = _decode(await session.channel.receive())
         session.alive.set()
         if isinstance(message, AgentReport):
-            for report in message.containers:
+            check_report(message, len(session.waiting) + len(session.held) + len(session.unknown))
+            for report in map(bounded, message.containers):
                 session.waiting[report.container_id] = report
             session.gone.update(dict.fromkeys(message.gone))
         if session.failed or isinstance(message, AgentReport):

@@ -155,7 +155,14 @@ async def _tasks_ended(
             continue
         ending = with_exit_reason(each.ending, lines.get(allocation.allocation_id, ()))
         verdict = decide_task_exit(
-            TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
+            TaskAttempt(
+                task.state,
+                ending,
+                allocation.preemption,
+                task.pausable,
+                leave_reason=allocation.preemption_reason,
+                ran=allocation.ready,
+            )
         )
         verdicts.append((task, verdict))
         level = "ERROR" if verdict.state is TaskState.ERROR else "INFO"

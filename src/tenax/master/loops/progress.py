@@ -1,7 +1,9 @@
 """The progress loop: what trials tell of themselves, added to what their searches have done.
 
 Rules: scripts tell their progress often, and nobody waits for it: experiments are looked at together, once a second at
-most. A search that nobody has told about (of an older release, or continued) is folded from its journal once.
+most. What follows from metrics by ``searcher.max_length`` names nobody: it is looked at again while it runs, the rarer
+the more there are. A search that nobody has told about (of an older release, or continued) is folded from its journal
+once.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from tenax.search.view import Standing
 PAUSE_S = 1.0
 #: Experiments of one transaction.
 _TOGETHER = 100
+#: Seconds between two looks at what metrics tell, for each transaction that a look takes.
+_COUNTED_S = 2.0
 
 
 class Progress:
@@ -36,7 +40,9 @@ class Progress:
         self._pause_s = pause_s
         self._named: set[int] = set()
         self._full = True
-        self._last = self._last_full = -math.inf
+        #: Running experiments of which metrics tell how far they are.
+        self._counted: set[int] = set()
+        self._last = self._last_full = self._last_counted = -math.inf
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Look at the experiments that were named, or at all; or wait until it is time to."""
@@ -45,17 +51,26 @@ class Progress:
         self._named |= {int(name) for name in woken.ids}
         if now - self._last < self._pause_s:
             return self._last + self._pause_s - now
+        if now - self._last_counted >= self._counted_pause_s():
+            self._last_counted = now
+            self._named |= self._counted
         named, full = sorted(self._named), self._full
         self._named, self._full, self._last = set(), False, now
         if full:
             self._last_full = now
         if full or named:
             await self._refresh(context, None if full else named)
-        return None
+        return self._counted_pause_s() if self._counted else None
+
+    def _counted_pause_s(self) -> float:
+        return _COUNTED_S * math.ceil(len(self._counted) / _TOGETHER)
 
     async def _refresh(self, context: PassContext, named: list[int] | None) -> None:
         async with context.reading() as conn:
             due = await progress.due(conn, named)
+        self._counted = (self._counted.difference(named) if named is not None else set()).union(
+            row.experiment_id for row in due if row.counted
+        )
         unknown = {str(row.experiment_id): row.unmanaged for row in due if row.unknown}
         await each(list(unknown), lambda name: _learn(context, int(name), unknown[name]), loop=self.name)
         known = [row.experiment_id for row in due if not row.unknown]

@@ -27,19 +27,6 @@ _MIN_MAX = MinMaxDownsampler()  # type: ignore[no-untyped-call]
 _FEW = 8
 
 
-def chart(series: Series, most: int) -> JsonObject:
-    """``{"total", "steps", "times", "values"}`` with at most ``most`` points (0: all of them)."""
-    kept = keep(series.values, most) if 0 < most < len(series) else np.arange(len(series))
-    values = series.values[kept].tolist()
-    numbers: list[Json] = values if np.isfinite(series.values[kept]).all() else [to_json(value) for value in values]
-    return {
-        "total": len(series),
-        "steps": series.steps[kept].tolist(),
-        "times": series.times[kept].tolist(),
-        "values": numbers,
-    }
-
-
 def keep(values: npt.NDArray[np.float64], most: int) -> Places:
     """Places of at most ``most`` of the values, rising; the same ones each time.
 
@@ -97,6 +84,21 @@ class Bounds:
         if self.without:
             inside &= ~np.isin(values, list(self.without))
         return inside
+
+
+def chart(series: Series, most: int, steps: Bounds | None = None) -> JsonObject:
+    """``{"total", "steps", "times", "values"}`` with at most ``most`` points (0: all of them) of those at ``steps``."""
+    if steps is not None:
+        series = _only(series, steps.inside(series.steps.astype(np.float64)))
+    kept = keep(series.values, most) if 0 < most < len(series) else np.arange(len(series))
+    values = series.values[kept].tolist()
+    numbers: list[Json] = values if np.isfinite(series.values[kept]).all() else [to_json(value) for value in values]
+    return {
+        "total": len(series),
+        "steps": series.steps[kept].tolist(),
+        "times": series.times[kept].tolist(),
+        "values": numbers,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import random
 import secrets
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from tenax.config.text import read_object
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
+from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
 from tenax.master.store.queue import pools
 from tenax.master.store.tasks import contexts
@@ -64,6 +64,7 @@ class Source:
 async def examine_command(
     db: Database,
     settings: MasterSettings,
+    threads: Threads,
     owner_id: int,
     request: LaunchCommandRequest,
     body: SpooledBody | None = None,
@@ -73,7 +74,7 @@ async def examine_command(
     code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes, settings.uploads, body)
     config: JsonObject = request.config
     workspace_id = request.workspace_id or DEFAULT_WORKSPACE_ID
-    launch = await _examine(db, settings, owner_id, config, template, workspace_id, generic=False)
+    launch = await _examine(db, settings, threads, owner_id, config, template, workspace_id, generic=False)
     files = (PlacedFile(DATA_FILE, _decoded(request.data)),) if request.data else ()
     return replace(launch, new=_with_code(replace(launch.new, files=files), code))
 
@@ -81,6 +82,7 @@ async def examine_command(
 async def examine_generic(
     db: Database,
     settings: MasterSettings,
+    threads: Threads,
     owner_id: int,
     request: CreateGenericTaskRequest,
     source: Source,
@@ -98,8 +100,11 @@ async def examine_generic(
     code = await anyio.to_thread.run_sync(
         pack, request.context_directory, settings.context_limit_bytes, settings.uploads, body
     )
-    project = await _project(db, config, request.project_id or source.project_id)
-    launch = await _examine(db, settings, owner_id, config, None, project.workspace_id, generic=True)
+    project = await _project(db, threads, config, request.project_id or source.project_id)
+    launch = await _examine(db, settings, threads, owner_id, config, None, project.workspace_id, generic=True)
+    submitted = source.submitted
+    if request.config.strip():
+        submitted, _ = await threads.run(read_object, request.config)
     new = replace(
         launch.new,
         project_id=project.id,
@@ -108,7 +113,7 @@ async def examine_generic(
         forked_from=request.forked_from or None,
         context_hash=source.context_hash,
         own=launch.new.own if request.config.strip() else source.own,
-        submitted=read_object(request.config)[0] if request.config.strip() else source.submitted,
+        submitted=submitted,
     )
     return replace(launch, new=_with_code(new, code))
 
@@ -124,6 +129,7 @@ async def source_of(db: Database, request: CreateGenericTaskRequest) -> Source:
 async def _examine(
     db: Database,
     settings: MasterSettings,
+    threads: Threads,
     owner_id: int,
     config: str | JsonObject,
     template: JsonObject | None,
@@ -131,12 +137,12 @@ async def _examine(
     *,
     generic: bool,
 ) -> Launch:
-    wished = await anyio.to_thread.run_sync(functools.partial(_wishes, config, template, settings, generic=generic))
+    wished = await threads.run(_wishes, config, template, settings, generic=generic)
     async with db.transaction() as conn:
         await workspaces.hold(conn, workspace_id)
         defaults = await workspaces.defaults_of(conn, workspace_id)
     pool = pool_of(settings, wished.resource_pool, wished.slots, defaults)
-    resolved = await anyio.to_thread.run_sync(functools.partial(_resolve, config, template, settings, pool, generic))
+    resolved = await threads.run(_resolve, config, template, settings, pool, generic)
     if resolved.weight <= 0:
         raise InvalidInput("resources.weight is 0: such a task would never get a slot; give a positive weight")
     async with db.transaction() as conn:
@@ -181,8 +187,8 @@ def _resolve(
     return parse_command(config, rng=rng, title=title, layers=layers(settings, pool, template), generic=generic)
 
 
-async def _project(db: Database, config: str | JsonObject, project_id: int | None) -> ProjectRow:
-    wished = await anyio.to_thread.run_sync(functools.partial(command_wishes, config, generic=True))
+async def _project(db: Database, threads: Threads, config: str | JsonObject, project_id: int | None) -> ProjectRow:
+    wished = await threads.run(command_wishes, config, generic=True)
     async with db.connection() as conn:
         if project_id:
             project = await projects.get(conn, project_id)

@@ -12,6 +12,7 @@ import secrets
 from dataclasses import dataclass, field
 
 import anyio.to_thread
+import msgspec
 from asyncpg import Connection
 
 from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
@@ -19,6 +20,7 @@ from tenax.config.master import MasterSettings, PoolSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
+from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments.creation import NewExperiment
 from tenax.master.store.queue import placements, pools
@@ -34,9 +36,15 @@ from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.master.submission.uploads import SpooledBody
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
+from tenax.search.space import sample
+from tenax.search.stream import RandomStream
 
 #: Characters of a configuration: every list of experiments has it.
 MAX_CONFIG = 256 * 1024
+#: Values that the hyperparameters of all trials have which a search begins with, each trial counted as at least
+#: `_LEAST_VALUES`; and their bytes. All are written before the submission is answered.
+MAX_FIRST_VALUES, MAX_FIRST_BYTES = 400_000, 32 << 20
+_LEAST_VALUES = 20
 #: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 #: Of a workspace that sets nothing.
@@ -69,14 +77,15 @@ class _Ground:
 async def examine(
     db: Database,
     settings: MasterSettings,
+    threads: Threads,
     owner_id: int,
     request: CreateExperimentRequest,
     body: SpooledBody | None = None,
 ) -> Submission:
     """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow.
 
-    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours. ``body``: where the content of its
-    files stands.
+    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours. ``threads``: where its configuration
+    is read; ``body``: where the content of its files stands.
     """
     if len(request.config) > MAX_CONFIG:
         raise InvalidInput(
@@ -87,11 +96,11 @@ async def examine(
     code = await anyio.to_thread.run_sync(
         pack, request.model_definition, settings.context_limit_bytes, settings.uploads, body
     )
-    wished = await anyio.to_thread.run_sync(_wishes, request, settings, template)
+    wished = await threads.run(_wishes, request, settings, template)
     async with db.transaction() as conn:
         ground = await _ground(conn, request, wished)
     pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
-    resolved = await anyio.to_thread.run_sync(_resolve, request, settings, pool, template, ground.defaults)
+    resolved = await threads.run(_resolve, request, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
     if resources.weight <= 0:
         raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
@@ -193,7 +202,24 @@ def _resolve(
     # Draws a name and a seed where none is given; both are stored.
     rng = random.Random(secrets.randbits(64))
     below = layers(settings, pool, template, workspace_storage=defaults.checkpoint_storage)
-    return parse_experiment(request.config, rng=rng, layers=below, managed=not request.unmanaged)
+    resolved = parse_experiment(request.config, rng=rng, layers=below, managed=not request.unmanaged)
+    if not request.unmanaged:
+        _check_first_trials(resolved)
+    return resolved
+
+
+def _check_first_trials(resolved: ResolvedExperiment) -> None:
+    """Raises InvalidInput for a search that begins with more than can be written at once."""
+    trials = sum(bracket.initial_trials for bracket in resolved.search.brackets())
+    drawn = msgspec.json.encode(sample(resolved.search.hyperparameters, RandomStream(0)))
+    values = max(_LEAST_VALUES, drawn.count(b",") + 1)
+    most = min(MAX_FIRST_VALUES // values, MAX_FIRST_BYTES // len(drawn))
+    if trials > max(1, most):
+        raise InvalidInput(
+            f"searcher: it begins with {trials} trials of {drawn.count(b',') + 1} hyperparameters, {len(drawn)} bytes "
+            f"each, and with so many of them at most {max(1, most)} trials are made at once: set "
+            "searcher.max_concurrent_trials, or put what is constant into the code or into data"
+        )
 
 
 async def _ground(conn: Connection, request: CreateExperimentRequest, wished: Wishes) -> _Ground:

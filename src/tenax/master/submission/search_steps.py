@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
+import msgspec
 from asyncpg import Connection
 
 from tenax.config.resolve import stored_experiment
@@ -26,8 +27,8 @@ from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop
 from tenax.search.state import State
 
-#: Entries in one statement: what they are as JSON is made in the event loop.
-_AT_ONCE = 1000
+#: Entries, and bytes of hyperparameters, in one statement: what they are as JSON is made in the event loop.
+_AT_ONCE, _BYTES_AT_ONCE = 1000, 256 * 1024
 
 
 @dataclass(slots=True)
@@ -68,9 +69,10 @@ async def configuration(conn: Connection, experiment_id: int) -> tuple[SearchCon
 
 async def write(conn: Connection, experiment: ExperimentRow, search: Search, entries: Sequence[SearchEntry]) -> None:
     """Append the entries that brought ``search`` where it is, and do what they decided."""
-    for begin in range(0, len(entries), _AT_ONCE):
-        some = entries[begin : begin + _AT_ONCE]
-        standing = view.standing(search.state) if begin + _AT_ONCE >= len(entries) else None
+    at_once = _at_once(entries)
+    for begin in range(0, len(entries), at_once):
+        some = entries[begin : begin + at_once]
+        standing = view.standing(search.state) if begin + at_once >= len(entries) else None
         await searches.append(conn, experiment.id, search.seq + 1, some, standing)
         made = {place: entry for place, entry in enumerate(some, search.seq + 1) if isinstance(entry, Create)}
         await trials.create(conn, experiment.id, made, search.warm_start)
@@ -82,6 +84,13 @@ async def write(conn: Connection, experiment: ExperimentRow, search: Search, ent
             after = await experiments.happen(conn, experiment, _event(entry), entry.reason)
             if after in (ExperimentState.ACTIVE, ExperimentState.PAUSED):
                 raise Impossible(f"experiment {experiment.id} goes on after its search has ended")
+
+
+def _at_once(entries: Sequence[SearchEntry]) -> int:
+    # The hyperparameters of one trial have about as many bytes as those of another.
+    first = next((entry for entry in entries if isinstance(entry, Create)), None)
+    size = 0 if first is None else len(msgspec.json.encode(first.hparams))
+    return max(1, min(_AT_ONCE, _BYTES_AT_ONCE // (size + 1)))
 
 
 def _event(shutdown: Shutdown) -> ExperimentEvent:

@@ -1,29 +1,119 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { count } from "../../format";
-import type { Trial } from "../../services/experiments";
-import { failureQuery } from "../../services/output";
+/** Whether a trial is well: a sentence of the master's, with links to what shows it, and what else holds. */
 
-/** Why a trial failed, in a sentence, with the line of its output that shows it; of others why they wait. */
-export function Verdict({ trial }: { trial: Trial }) {
-  const failed = trial.state === "STATE_ERROR";
-  const failure = useQuery({ ...failureQuery(trial.id), enabled: failed }).data;
-  if (!failed) return trial.reason ? <p className="break-words">{trial.reason}</p> : null;
-  const line = failure?.line;
+import { Link } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { count } from "../../format";
+import { useLive } from "../../services/live";
+import type { Tone } from "../../services/states";
+import { type Finding, type Health, healthQuery } from "../../services/trials";
+import { TONES } from "../../ui/State";
+
+const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string }> = {
+  FAILED: { shape: "✕", tone: "bad", border: "border-bad" },
+  STALLED: { shape: "!", tone: "wait", border: "border-wait" },
+  NOT_FINITE: { shape: "!", tone: "bad", border: "border-bad" },
+  DIVERGING: { shape: "!", tone: "bad", border: "border-bad" },
+  IDLE_GPUS: { shape: "!", tone: "wait", border: "border-wait" },
+  WAITING: { shape: "◷", tone: "wait", border: "border-line" },
+  PAUSED: { shape: "‖", tone: "off", border: "border-line" },
+  CANCELED: { shape: "⊘", tone: "off", border: "border-line" },
+  COMPLETED: { shape: "✓", tone: "ok", border: "border-line" },
+  RESTARTED: { shape: "↻", tone: "wait", border: "border-line" },
+  HEALTHY: { shape: "✓", tone: "ok", border: "border-line" },
+};
+/** A timer takes no more; beyond it nobody waits. */
+const MAX_WAIT_MS = 86_400_000;
+
+/** Asked for again when the master said that silence would begin to mean something: no change tells of it. */
+export function useHealth(trialId: number) {
+  const asked = useLive(healthQuery(trialId));
+  const health = asked.data;
+  const { refetch } = asked;
+  useEffect(() => {
+    if (health?.silentIn === null || health?.silentIn === undefined || health.silentIn <= 0) return;
+    const timer = setTimeout(() => void refetch(), Math.min(MAX_WAIT_MS, health.silentIn * 1000 + 1000));
+    return () => clearTimeout(timer);
+  }, [health, refetch]);
+  return asked;
+}
+
+export function Verdict({ trialId }: { trialId: number }) {
+  const health = useHealth(trialId).data;
+  if (!health) return <div className="min-h-9" />;
+  const [first, ...others] = health.findings;
+  if (!first) return null;
+  const look = LOOKS[first.kind];
   return (
-    <p className="break-words rounded-md border border-bad px-3 py-2">
-      <span className="font-semibold text-bad">✕ Failed</span>
-      {trial.reason && `: ${trial.reason}`}{" "}
-      {line && (
-        <Link
-          to="/trials/$trialId"
-          params={{ trialId: trial.id }}
-          search={{ tab: "logs", line: line.number + 1 }}
-          className="text-accent underline"
-        >
-          line {count(line.number + 1)}
-        </Link>
-      )}
+    <section aria-label="Verdict" className={`flex flex-col gap-1 rounded-md border px-3 py-2 ${look.border}`}>
+      <Sentence trialId={trialId} finding={first} health={health} strong />
+      {others.map((finding) => (
+        <Sentence key={finding.kind} trialId={trialId} finding={finding} health={health} />
+      ))}
+    </section>
+  );
+}
+
+interface SentenceProps {
+  trialId: number;
+  finding: Finding;
+  health: Health;
+  strong?: boolean;
+}
+
+function Sentence({ trialId, finding, health, strong = false }: SentenceProps) {
+  const { shape, tone } = LOOKS[finding.kind];
+  const [what, ...rest] = strong ? finding.sentence.split(/(?=[:,])/) : ["", finding.sentence];
+  return (
+    <p className="break-words">
+      <span className={strong ? `font-semibold ${TONES[tone]}` : TONES[tone]}>
+        <span aria-hidden="true">{shape} </span>
+        {what}
+      </span>
+      {rest.join("")} <Shown trialId={trialId} finding={finding} health={health} />
     </p>
   );
+}
+
+/** Leads to what shows it. */
+function Shown({ trialId, finding, health }: Omit<SentenceProps, "strong">) {
+  const look = "text-accent underline";
+  const to = "/trials/$trialId" as const;
+  const params = { trialId };
+  if (finding.evidence === "LINE") {
+    if (finding.line === null || finding.line === undefined) {
+      if (!health.lines) return null;
+      return (
+        <Link to={to} params={params} search={{ tab: "logs" }} className={look}>
+          output
+        </Link>
+      );
+    }
+    return (
+      <Link to={to} params={params} search={{ tab: "logs", line: finding.line + 1 }} className={look}>
+        line {count(finding.line + 1)}
+      </Link>
+    );
+  }
+  if (finding.evidence === "METRIC" && finding.metric) {
+    return (
+      <Link to={to} params={params} search={{ tab: "metrics", metric: finding.metric }} className={look}>
+        chart
+      </Link>
+    );
+  }
+  if (finding.evidence === "SYSTEM") {
+    return (
+      <Link to={to} params={params} search={{ tab: "system" }} className={look}>
+        system
+      </Link>
+    );
+  }
+  if (finding.evidence === "ATTEMPTS") {
+    return (
+      <Link to={to} params={params} search={{ tab: "events" }} className={look}>
+        events
+      </Link>
+    );
+  }
+  return null;
 }

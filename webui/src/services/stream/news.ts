@@ -70,7 +70,9 @@ export function newsOfExperiments(search: ExperimentSearch, offset: number, chan
   const patched = patchedExperiment(row, change);
   if (patched === row) return undefined;
   const by = SORTED_BY[sort];
-  const moved = by !== undefined && row[by] !== patched[by];
+  // What was typed is read by the master alone, and so are metrics.
+  const read = !!search.query || sort.includes(".");
+  const moved = read || (by !== undefined && row[by] !== patched[by]);
   return { data: { ...found, rows: found.rows.with(at, patched) }, refetch: !belonging || moved };
 }
 
@@ -84,11 +86,11 @@ function maybeElsewhere(
 ): boolean {
   if (change.deleted) return true;
   // It may have left, or come, by what it was changed to.
-  const narrowed = (search.states?.length ?? 0) > 0 || !!search.name;
+  const narrowed = (search.states?.length ?? 0) > 0 || !!search.name || !!search.query;
   if (!belonging) return narrowed || change.archived === true || search.projectId !== undefined;
   if (narrowed) return true;
   const sort = search.sort.replace(/^-/, "");
-  if (SORTED_BY[sort] !== undefined) return true;
+  if (SORTED_BY[sort] !== undefined || sort.includes(".")) return true;
   // In an order that never changes only a new one matters: its number is above all that are known.
   const newest = found.rows.reduce((most, row) => Math.max(most, row.id), 0);
   if (search.sort === "-id") return offset === 0 && Number(change.id) > newest;
@@ -136,13 +138,20 @@ export function newsOfTrial(change: Change, trial: Trial): News<Trial> {
 /** Reports about the machine, whose steps are no steps of the training. */
 const SYSTEM_GROUPS = new Set(["gpu", "cpu", "memory", "disk", "network"]);
 
+/** Whether machines of a trial reported. */
+export function isOfMachines(change: Change, trialId: number): boolean {
+  if (change.kind !== "metrics" || change.id !== trialId) return false;
+  return Object.keys(change.steps as Record<string, number>).some((group) => SYSTEM_GROUPS.has(group));
+}
+
 /** For a curve: whether its group has a report that it does not show yet. */
-export function newsOfSeries(trials: readonly number[], group: string, newest: number, change: Change) {
+export function newsOfSeries(trials: readonly number[], group: string, newest: number, change: Change, until?: number) {
   if (change.kind !== "metrics" || !trials.includes(Number(change.id))) return undefined;
   const steps = change.steps as Record<string, number>;
   const step = steps[group];
   // A run that goes on from an earlier step takes some back.
-  return step === undefined || step === newest ? undefined : { refetch: true };
+  if (step === undefined || step === newest) return undefined;
+  return until !== undefined && step > until ? undefined : { refetch: true };
 }
 
 /** For machines: how each stands is written, its slots are fetched again. */

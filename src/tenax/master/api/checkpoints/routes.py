@@ -88,7 +88,7 @@ async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: 
     async with master.db.snapshot() as conn:
         uuid = await checkpoint_lists.whole_uuid(conn, checkpoint_uuid)
         (whole,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, uuid)])
-    return messages.GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
+    return messages.GetCheckpointResponse(checkpoint=await master.readers.run(checkpoint_message, whole, caller))
 
 
 @routes.post("/api/v1/checkpoints/{checkpoint_uuid}/metadata", "PostCheckpointMetadata", allow=Allow.USER)
@@ -106,7 +106,9 @@ async def post_metadata(
             raise InvalidInput(f"steps_completed is {view.steps_completed}, and cannot become anything else")
         await checkpoints.set_metadata(conn, checkpoint_uuid, metadata)
         (after,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
-    return messages.PostCheckpointMetadataResponse(checkpoint=checkpoint_message(after, caller))
+    return messages.PostCheckpointMetadataResponse(
+        checkpoint=await master.readers.run(checkpoint_message, after, caller)
+    )
 
 
 @routes.get("/api/v1/checkpoints/{checkpoint_uuid}/metrics", "GetTrialMetricsByCheckpoint", allow=Allow.USER)

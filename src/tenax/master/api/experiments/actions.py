@@ -7,6 +7,7 @@ with what to do instead; of many, each is changed by itself, and one that is ref
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from asyncpg import Connection
 
@@ -24,11 +25,14 @@ from tenax.master.api.experiments.messages import (
     MoveExperimentRequest,
     RetainLogsRequest,
 )
+from tenax.master.api.experiments.queries import narrowed
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.requests import check_labels
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
+from tenax.master.store.database.filter_text import Filter
 from tenax.master.store.database.paging import Page
+from tenax.master.store.experiments import columns as experiment_columns
 from tenax.master.store.experiments import edits as experiment_edits
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
@@ -196,7 +200,7 @@ async def _act_on_each(
     """Do it to each by itself, in the order of the numbers."""
     results = []
     project_id = _project(project_id) or _project(request.project_id) or 0
-    for number in await _chosen(master, project_id, request):
+    for number in await _chosen(master, caller, project_id, request):
         if master.shutdown.is_set():
             results.append(BulkResult(id=number, error="the master is shutting down: ask again in a moment"))
             continue
@@ -222,7 +226,7 @@ def _missing(number: int, project_id: int) -> str:
     return f"experiment {number} not found" + (f" in project {project_id}" if project_id else "")
 
 
-async def _chosen(master: Master, project_id: int | None, request: BulkRequest) -> list[int]:
+async def _chosen(master: Master, caller: Caller, project_id: int | None, request: BulkRequest) -> list[int]:
     """Numbers of the experiments that are meant and are there."""
     if request.filters is None:
         filters = ExperimentFilter(ids=tuple(request.experiment_ids), project_id=project_id or None)
@@ -231,8 +235,17 @@ async def _chosen(master: Master, project_id: int | None, request: BulkRequest) 
     async with master.db.snapshot() as conn:
         if project_id:
             await projects.get(conn, project_id)
+        if request.filters is not None and request.filters.query:
+            filters = await _queried(conn, caller, filters, request.filters.query)
         total = await experiment_lists.count(conn, filters)
         return await experiment_lists.ids(conn, filters, Page(), total)
+
+
+async def _queried(conn: Connection, caller: Caller, filters: ExperimentFilter, query: str) -> ExperimentFilter:
+    """Only those that a typed filter finds, too. Raises InvalidInput."""
+    matching = await narrowed(conn, caller, filters.project_id, Filter(), query)
+    numbers = await experiment_columns.search(conn, filters.project_id, matching, (), Page())
+    return replace(filters, ids=tuple(numbers))
 
 
 def _filter(filters: BulkFilters, project_id: int | None) -> ExperimentFilter:

@@ -232,6 +232,12 @@ class PreviewResponse(Message):
     summary: SearchSummary
 
 
+class GetConfigSchemaResponse(Message):
+    """What the configuration of an experiment may hold, as JSON Schema of draft 2020-12, for editors."""
+
+    json_schema: Document
+
+
 def experiment_orders() -> list[str]:
     """What a list of experiments may be ordered by: its columns say so."""
     return ["SORT_BY_UNSPECIFIED", *(f"SORT_BY_{name.upper()}" for name in EXPERIMENTS.orders)]
@@ -286,6 +292,8 @@ class BulkFilters(Message):
     user_ids: list[int] = []
     project_id: int | None = None
     excluded_experiment_ids: list[int] = []
+    #: A filter as people type it.
+    query: str | None = None
 
 
 class BulkRequest(Message):

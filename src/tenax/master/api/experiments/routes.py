@@ -22,6 +22,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.actions import check_owner
+from tenax.master.api.experiments.queries import narrowed
 from tenax.master.api.experiments.rendering import experiment_message, outlined
 from tenax.master.api.experiments.search_messages import (
     FoundExperiment,
@@ -139,7 +140,7 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
             summary = messages.JobSummary(
                 state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED, jobs_ahead=ahead
             )
-    message = experiment_message(view, caller, trials)
+    message = await master.readers.run(experiment_message, view, caller, trials)
     return messages.GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)
 
 
@@ -160,7 +161,7 @@ async def patch_experiment(
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
         await experiment_edits.edit(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
-    return messages.PatchExperimentResponse(experiment=experiment_message(view, caller))
+    return messages.PatchExperimentResponse(experiment=await master.readers.run(experiment_message, view, caller))
 
 
 def _edit(body: messages.PatchExperiment) -> ExperimentEdit:
@@ -310,6 +311,7 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
     async with master.db.snapshot() as conn:
         if project_id is not None:
             await projects.get(conn, project_id)
+        filters = await narrowed(conn, caller, project_id, filters, body.query)
         total = await experiment_columns.count(conn, project_id, filters)
         page, pagination = search_page(total, body.offset, body.limit)
         numbers: list[int] = []

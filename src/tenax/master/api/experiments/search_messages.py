@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tenax.master.api.experiments.messages import Experiment
+from pydantic import Field
+
+from tenax.master.api.experiments.messages import Experiment, State
 from tenax.master.api.trials.messages import Trial
 from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
 
@@ -24,6 +26,12 @@ class Rung(Message):
     units: Int64
     #: Trials that have entered it.
     count: int
+    #: Of those whose last rung it is: stopped there by the search, ended (there, or at the top), training on from it.
+    stopped: int
+    ended: int
+    running: int
+    #: Trials that this bracket is to have.
+    max_trials: int
     best_request_id: str | None = None
     best_metric: float | None = None
 
@@ -53,14 +61,81 @@ class GetSearchResponse(Message):
     pagination: Pagination
 
 
+class SearchedTrial(Message):
+    """What a trial tried, and what came of it."""
+
+    id: int
+    state: State
+    #: By their paths with dots, as lists of runs filter by them.
+    hparams: Document
+    #: The best validation; null: none yet, or none that is a finite number.
+    metric: float | None = None
+
+
+class GetSearchTrialsResponse(Message):
+    """The trials of a search, the best first; those without a metric come last."""
+
+    metric: str
+    smaller_is_better: bool
+    #: How many trials there are; as many as ``limit`` are here.
+    total: int
+    trials: list[SearchedTrial]
+
+
+class HyperparameterImportance(Message):
+    """How much a hyperparameter decides."""
+
+    name: str
+    #: Its share of all: 0 to 1.
+    importance: float
+    #: Rank correlation with the metric, -1 to 1; null where its values are no numbers.
+    correlation: float | None = None
+
+
+class GetImportanceResponse(Message):
+    """What decided, the most important first; the shares sum to 1. Empty: it cannot be said."""
+
+    metric: str
+    #: From how many trials it was computed, and from how many at least it is.
+    trials: int
+    min_trials: int
+    hyperparameters: list[HyperparameterImportance]
+
+
 class SearchExperimentsRequest(Message):
-    """What is looked for: JSON of a filter, and ``column=asc,other=desc``."""
+    """What is looked for: JSON of a filter, a filter as people type it (`docs/web.md`), of which both must hold, and
+    ``column=asc,other=desc``."""
 
     project_id: int | None = None
     offset: int = 0
     limit: int = 0
     sort: str | None = None
     filter: str | None = None
+    query: str | None = None
+
+
+class QueryProblem(Message):
+    """What is wrong with a filter, and where: from ``start`` to before ``end``, in characters."""
+
+    message: str
+    start: int
+    end: int
+
+
+class Completion(Message):
+    """What may stand from ``start`` to before ``end`` instead; ``kind``: column, state, person, label, keyword."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+
+
+class CheckQueryResponse(Message):
+    """Whether a filter can be read: without a problem it can."""
+
+    problem: QueryProblem | None = None
+    completions: list[Completion] = Field(default_factory=list)
 
 
 class FoundExperiment(Message):

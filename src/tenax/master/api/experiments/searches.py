@@ -1,24 +1,41 @@
-"""The search of an experiment: counts, rungs, and its journal."""
+"""The search of an experiment: counts, rungs, its journal, what its trials tried and what of that decided."""
 
 from __future__ import annotations
 
-import anyio.to_thread
+from typing import Annotated
+
+from fastapi import Query
 
 from tenax.config import stored_experiment
 from tenax.master.access.authorization import Allow
-from tenax.master.api.experiments.search_messages import GetSearchResponse, JournalEntry, Rung
+from tenax.master.api.experiments.messages import State as ShownState
+from tenax.master.api.experiments.search_messages import (
+    GetImportanceResponse,
+    GetSearchResponse,
+    GetSearchTrialsResponse,
+    HyperparameterImportance,
+    JournalEntry,
+    Rung,
+    SearchedTrial,
+)
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
+from tenax.master.reading import importance
+from tenax.master.reading.importance import Sample
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import searches
 from tenax.master.store.experiments.lists import ExperimentView
+from tenax.master.store.trials import lists as trial_lists
 from tenax.search import view
 from tenax.search.journal import SearchEntry
 from tenax.search.state import State, fold
 from tenax.wire.message import Pagination
 
 routes = Routes("Searches")
+
+#: Trials that a page draws at most: beyond that no line is told from another.
+_MAX_TRIALS = 5000
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/search", "GetSearch", allow=Allow.USER)
@@ -30,7 +47,60 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
         page, pagination = window.of(len(entries))
         shown = await experiment_lists.journal(conn, experiment_id, page)
     journal = [JournalEntry(seq=seq, at=at, entry=entry) for seq, at, entry in shown]
-    return await anyio.to_thread.run_sync(_summed, experiment, entries, journal, pagination)
+    return await master.readers.run(_summed, experiment, entries, journal, pagination)
+
+
+@routes.get("/api/v1/experiments/{experiment_id}/search/trials", "GetSearchTrials", allow=Allow.USER)
+async def get_trials(
+    master: MasterDep, experiment_id: int, limit: Annotated[int, Query(ge=1, le=_MAX_TRIALS)] = 1000
+) -> GetSearchTrialsResponse:
+    """What its trials tried and what came of it: the best ``limit`` of them."""
+    async with master.db.snapshot() as conn:
+        experiment = await experiment_lists.get(conn, experiment_id)
+        total = await trial_lists.count(conn, experiment_id, None)
+        outcomes = await trial_lists.outcomes(conn, experiment_id, limit)
+    metric, smaller_is_better = _objective(experiment)
+    trials = [
+        SearchedTrial(
+            id=outcome.id,
+            state=ShownState(f"STATE_{outcome.shown_state}"),
+            hparams=outcome.hparams,
+            metric=outcome.metric,
+        )
+        for outcome in outcomes
+    ]
+    return GetSearchTrialsResponse(metric=metric, smaller_is_better=smaller_is_better, total=total, trials=trials)
+
+
+@routes.get("/api/v1/experiments/{experiment_id}/search/importance", "GetHyperparameterImportance", allow=Allow.USER)
+async def get_importance(master: MasterDep, experiment_id: int) -> GetImportanceResponse:
+    """Which hyperparameters decided about the metric: shares that sum to 1. Empty where too few trials tell."""
+    async with master.db.snapshot() as conn:
+        experiment = await experiment_lists.get(conn, experiment_id)
+        outcomes = await trial_lists.outcomes(conn, experiment_id, _MAX_TRIALS)
+    samples = tuple(
+        Sample(tuple(sorted(outcome.hparams.items())), outcome.metric)
+        for outcome in outcomes
+        if outcome.metric is not None
+    )
+    shares = await master.readers.run(importance.of, samples, experiment_id)
+    return GetImportanceResponse(
+        metric=_objective(experiment)[0],
+        trials=len(samples),
+        min_trials=importance.MIN_TRIALS,
+        hyperparameters=[
+            HyperparameterImportance(name=share.name, importance=share.importance, correlation=share.correlation)
+            for share in shares
+        ],
+    )
+
+
+def _objective(experiment: ExperimentView) -> tuple[str, bool]:
+    """The metric that it is about, and whether less of it is better."""
+    searcher = experiment.config.get("searcher")
+    if not isinstance(searcher, dict):
+        return "", True
+    return str(searcher.get("metric") or ""), searcher.get("smaller_is_better") is not False
 
 
 def _summed(
@@ -61,6 +131,10 @@ def _summed(
                 rung=rung.rung,
                 units=rung.units,
                 count=rung.count,
+                stopped=rung.stopped,
+                ended=rung.ended,
+                running=rung.running,
+                max_trials=state.brackets[rung.bracket].plan.max_trials,
                 best_request_id=rung.best,
                 best_metric=rung.best_metric,
             )

@@ -6,9 +6,7 @@ import random
 from datetime import datetime, timezone
 from typing import cast
 
-import anyio.to_thread
-
-from tenax.config import ResolvedExperiment, parse_experiment, wishes_of, without_secrets
+from tenax.config import ResolvedExperiment, experiment_schema, parse_experiment, wishes_of, without_secrets
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
@@ -41,7 +39,7 @@ async def create_experiment(
     """Submit an experiment; with ``validateOnly`` only say what it would be."""
     if not body.config.strip():
         raise InvalidInput("no configuration was given: submit the YAML text of one")
-    submission = await examine(master.db, master.settings, caller.person.id, body, upload)
+    submission = await examine(master.db, master.settings, master.examiners, caller.person.id, body, upload)
     if body.validate_only:
         return _reply(submission, imagined(submission, caller))
     async with master.db.transaction() as conn:
@@ -54,14 +52,20 @@ async def create_experiment(
             # Scripts list the trials, act on them and continue them at once.
             await search_steps.start(conn, experiment_id)
         made = await experiment_lists.get(conn, experiment_id)
-    return _reply(submission, experiment_message(made, caller))
+    return _reply(submission, await master.readers.run(experiment_message, made, caller))
+
+
+@routes.get("/api/v1/config-schemas/experiment", "GetConfigSchema", allow=Allow.USER)
+async def get_config_schema() -> messages.GetConfigSchemaResponse:
+    """What a configuration may hold, for editors that complete it and mark what is wrong."""
+    return messages.GetConfigSchemaResponse(json_schema=experiment_schema())
 
 
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
 async def preview_search(master: MasterDep, body: messages.PreviewRequest) -> messages.PreviewResponse:
     """How many trials would train how long, if none failed."""
     config = body.config
-    resolved = await anyio.to_thread.run_sync(_resolve_preview, config, master, body.seed)
+    resolved = await master.examiners.run(_resolve_preview, config, master, body.seed)
     unit = view.time_metric(resolved.search) or ""
     rows = [
         messages.TrialSummary(
@@ -130,20 +134,21 @@ async def continue_experiment(
         view = await experiment_lists.get(conn, body.id)
     caller.may_change(view.owner_id, f"experiment {body.id}")
     _check_continuable(view)
-    pool, resolved = await anyio.to_thread.run_sync(_overlaid, master, view, body.override_config)
+    pool, resolved = await master.examiners.run(_overlaid, master, view, body.override_config)
     async with master.db.transaction() as conn:
         await projects.hold(conn, view.project_id)
-        experiment = await experiments.lock(conn, body.id)
+        held = await experiments.lock(conn, body.id)
         stored = (await experiments.plan(conn, body.id)).config
         if stored != view.config:
             raise TryAgain("the experiment was changed meanwhile: continue it again")
         unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, view.owner_id, resolved)
         new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
-        await continuing.go_on(conn, experiment, new)
+        await continuing.go_on(conn, held, new)
         made = await experiment_lists.get(conn, body.id)
     notices = [*resolved.notices, f"it will wait: {unfit}"] if unfit else list(resolved.notices)
+    experiment = await master.readers.run(experiment_message, made, caller)
     return messages.ContinueExperimentResponse(
-        experiment=experiment_message(made, caller), warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices
+        experiment=experiment, warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices
     )
 
 

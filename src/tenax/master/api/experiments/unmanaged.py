@@ -64,7 +64,7 @@ async def put_experiment(
     async with master.db.transaction() as conn:
         known = await unmanaged.find_experiment(conn, external_experiment_id)
     if known is None:
-        submission = await examine(master.db, master.settings, caller.person.id, body, upload)
+        submission = await examine(master.db, master.settings, master.examiners, caller.person.id, body, upload)
         if body.validate_only:
             experiment = imagined(submission, caller)
             return PutExperimentResponse(experiment=experiment, config=experiment.config)
@@ -78,7 +78,7 @@ async def put_experiment(
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, known)
     caller.may_change(view.owner_id, f"experiment {known}, which has the name {external_experiment_id!r},")
-    message = experiment_message(view, caller)
+    message = await master.readers.run(experiment_message, view, caller)
     return PutExperimentResponse(experiment=message, config=message.config)
 
 

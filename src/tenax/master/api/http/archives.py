@@ -47,7 +47,7 @@ async def archive_document(master: Master, hash: str | None, name: str) -> Strea
 async def inside(master: Master, hash: str | None, look: Callable[[IO[bytes]], T]) -> T:
     """What ``look`` makes, in a thread, of a copy of an archive; an empty file for none."""
     size = await archive_size(master, hash)
-    async with master.packing:
+    async with master.packing.turn():
         with await anyio.to_thread.run_sync(temporary_file, master.settings.uploads) as copy:
             async for piece in pieces(master, hash or "", size):
                 await anyio.to_thread.run_sync(copy.write, piece)

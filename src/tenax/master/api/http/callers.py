@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from tenax.errors import Forbidden, NotAuthenticated
 from tenax.master.access.authorization import NOBODY, Allow, Caller, check, check_origin, credential_of
 from tenax.master.api.http.routing import allowed
+from tenax.master.concurrency.turns import owner
 from tenax.master.context import Master
 from tenax.master.store.experiments import unmanaged
 from tenax.master.store.users.sessions import TaskOf
@@ -50,7 +51,8 @@ async def authorize(connection: HTTPConnection, master: MasterDep) -> None:
         check(caller, allow)
         return caller
 
-    connection.state.caller = await identified()
+    caller = connection.state.caller = await identified()
+    owner.set(caller.agent_id or (caller.user.id if caller.user else None))
     # What is answered for a long time asks it again: `tenax.master.api.http.streaming`.
     connection.state.identified = identified
 

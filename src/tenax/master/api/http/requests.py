@@ -181,7 +181,7 @@ async def _uploaded(request: Request, handle: Callable[[Request], Awaitable[Resp
             upload.close()
             raise
     try:
-        async with master.packing:
+        async with master.packing.turn():
             condensed = await anyio.to_thread.run_sync(upload.condensed)
             request.state.upload = upload
             return await handle(_WireRequest(request.scope, request.receive, condensed))

@@ -137,7 +137,7 @@ async def trial_failure(master: MasterDep, trial_id: int) -> Response:
     """Why a trial failed, with the line of its output that shows it, where there is one."""
     async with master.db.connection() as conn:
         trial = await trial_lists.get(conn, trial_id)
-    number = await _shown_at(master, trial.task_id) if trial.shown_state == "ERROR" else None
+    number = await failure_line(master, trial.task_id) if trial.shown_state == "ERROR" else None
     message: JsonObject = {"reason": trial.reason if trial.shown_state == "ERROR" else "", "runId": trial.run_id}
     if number is not None:
         query = WindowQuery(1, numbers=(number,))
@@ -146,7 +146,8 @@ async def trial_failure(master: MasterDep, trial_id: int) -> Response:
     return Response(msgspec.json.encode(message), media_type=JSON)
 
 
-async def _shown_at(master: Master, task_id: str) -> int | None:
+async def failure_line(master: Master, task_id: str) -> int | None:
+    """The number of the line that shows why the newest attempt of a task failed, where one does."""
     async with master.db.snapshot() as conn:
         members = await windows.last_members(conn, task_id)
         spans = await logs.spans(conn, await logs.place_of(conn, task_id), descending=True, limit=CHUNKS)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Query
+import msgspec
+from fastapi import Depends, Query, Response
 from starlette.requests import Request
 
 from tenax.errors import InvalidInput, NotFound
+from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
@@ -17,7 +19,7 @@ from tenax.master.api.metrics.messages import ComparableTrial, CompareTrialsResp
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.api.trials.routes import whole_trials
 from tenax.master.context import Master
-from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
+from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, chart, points
 from tenax.master.store.metrics import series
 from tenax.master.store.metrics.series import PackedSeries
 from tenax.master.store.trials import lists as trial_lists
@@ -104,6 +106,39 @@ async def compare(
         numbers = [trial.id for trial in trials[start : start + READ_AT_ONCE]]
         metrics |= await _metrics(master, numbers, lines, selection)
     return CompareTrialsResponse(trials=[ComparableTrial(trial=trial, metrics=metrics[trial.id]) for trial in trials])
+
+
+@routes.get("/api/v1/trials/series", "GetSeriesOfTrials", allow=Allow.USER, response_class=Response)
+async def series_of_trials(
+    master: MasterDep,
+    trial_ids: Annotated[list[int], Query(max_length=READ_AT_ONCE)],
+    metric: str,
+    group: str = "training",
+    max_points: Annotated[int, Query(ge=0)] = 1000,
+) -> Response:
+    """One metric of several trials for one chart: ``{"series": [{"trialId", "total", "steps", "times", "values"}]}``.
+
+    Each is as ``GetTrialSeries`` has it; trials that have not reported the metric are left out.
+    """
+    ids = list(dict.fromkeys(trial_ids))
+    async with master.db.snapshot() as conn:
+        missing = await series.unknown_trials(conn, ids)
+        if missing:
+            raise NotFound(f"trial {missing[0]} not found")
+        groups = [stored for stored in await series.groups_of(conn, ids) if stored.name == group]
+        packed = await series.series_of(conn, groups, [metric])
+    body = await master.readers.run(_lines_of_chart, ids, packed, max_points)
+    return Response(body, media_type="application/json")
+
+
+def _lines_of_chart(trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], most: int) -> bytes:
+    drawn: list[JsonObject] = []
+    for trial_id in trial_ids:
+        for line in packed.get(trial_id, ()):
+            unpacked = line.unpack()
+            if len(unpacked):
+                drawn.append({"trialId": trial_id, **chart(unpacked, most)})
+    return msgspec.json.encode({"series": drawn})
 
 
 async def _metrics(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import Query
+import msgspec
+from asyncpg import Connection
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
-from tenax.jsonvalue import Json, JsonObject, to_json, to_number
+from tenax.jsonvalue import JsonObject, to_json
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
@@ -18,8 +19,10 @@ from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.metrics.messages import ProfilerMetricType
 from tenax.master.context import Master
 from tenax.master.reading.log_search import timestamp
+from tenax.master.reading.system import Label, SystemPoint, by_label, charts, order
+from tenax.master.reading.system import points as unpacked
 from tenax.master.store.metrics import series
-from tenax.master.store.metrics.series import PackedReports, StoredReport
+from tenax.master.store.metrics.series import MetricGroup, PackedReports
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.cuts import PROFILING
 
@@ -29,23 +32,6 @@ routes = Routes("Trials")
 _POINTS = 1000
 #: The profiler reports every ten seconds or so: nothing is missed, and nobody is told more often.
 _POLL_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One series: a metric of an agent, or of one of its devices."""
-
-    name: str
-    agent_id: str
-    #: Empty for what is not of one device.
-    gpu_uuid: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    label: Label
-    at_us: int
-    value: float
 
 
 @routes.stream(
@@ -61,7 +47,7 @@ async def available(master: MasterDep, trial_id: int, follow: bool = False) -> S
             labels = {point.label for point in points}
             if labels != sent:
                 sent = labels
-                yield line({"labels": [_label(trial_id, label) for label in sorted(labels, key=_order)]})
+                yield line({"labels": [_label(trial_id, label) for label in sorted(labels, key=order)]})
 
     return ndjson(parts())
 
@@ -88,7 +74,7 @@ async def profiler_metrics(
     async def parts() -> AsyncIterator[bytes]:
         shown: dict[Label, int] = {}
         async for points in _updates(master, trial_id, follow):
-            for label, own in _by_label(point for point in points if matches(point.label)).items():
+            for label, own in by_label(point for point in points if matches(point.label)).items():
                 fresh = own[shown.get(label, 0) :]
                 shown[label] = len(own)
                 for start in range(0, len(fresh), _POINTS):
@@ -97,12 +83,40 @@ async def profiler_metrics(
     return ndjson(parts())
 
 
+@routes.get(
+    "/api/v1/trials/{trial_id}/profiler/series", "GetTrialProfilerSeries", allow=Allow.USER, response_class=Response
+)
+async def profiler_series(
+    master: MasterDep, trial_id: int, max_points: Annotated[int, Query(ge=2, le=2000)] = 400
+) -> Response:
+    """All series for charts: ``{"series": [{"name", "agentId", "device", "total", "times", "values"}]}``.
+
+    Each is thinned to ``maxPoints``; its least and greatest value are kept. Times are microseconds since 1970.
+    """
+    await _check(master, trial_id)
+    async with master.db.snapshot() as conn:
+        groups = [group for group in await series.groups_of(conn, [trial_id]) if group.name in PROFILING]
+        packed = await _packed(conn, groups)
+    body = await master.readers.run(_charts, packed, max_points)
+    return Response(body, media_type="application/json")
+
+
+def _charts(packed: list[PackedReports], most: int) -> bytes:
+    return msgspec.json.encode({"series": charts(packed, most)})
+
+
+async def _packed(conn: Connection, groups: list[MetricGroup]) -> list[PackedReports]:
+    return [
+        await series.fetch(conn, group, cluster) for group in groups for cluster in await series.outline(conn, group)
+    ]
+
+
 async def _check(master: Master, trial_id: int) -> None:
     async with master.db.connection() as conn:
         await trial_lists.owner(conn, trial_id)
 
 
-async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator[list[_Point]]:
+async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator[list[SystemPoint]]:
     """All points, again whenever there are more while the trial goes on."""
     seen: dict[str, int] | None = None
     while True:
@@ -110,14 +124,10 @@ async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator
             over = not follow or await trial_lists.has_ended(conn, trial_id)
             groups = [group for group in await series.groups_of(conn, [trial_id]) if group.name in PROFILING]
             now = {group.name: group.next_ord for group in groups}
-            packed = [
-                await series.fetch(conn, group, cluster)
-                for group in (groups if now != seen else ())
-                for cluster in await series.outline(conn, group)
-            ]
+            packed = await _packed(conn, groups if now != seen else [])
         if now != seen:
             seen = now
-            yield await master.readers.run(_unpacked, packed)
+            yield await master.readers.run(unpacked, packed)
         if over or master.shutdown.is_set():
             return
         try:
@@ -126,39 +136,7 @@ async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator
             continue
 
 
-def _unpacked(packed: Iterable[PackedReports]) -> list[_Point]:
-    return [point for reports in packed for point in _points(reports.reports())]
-
-
-def _points(reports: Iterable[StoredReport]) -> Iterator[_Point]:
-    for report in sorted(reports, key=lambda report: report.at_us):
-        for agent_id, measured in report.metrics.items():
-            for label, value in _measured(agent_id, measured):
-                yield _Point(label, report.at_us, value)
-
-
-def _measured(agent_id: str, measured: Json) -> Iterator[tuple[Label, float]]:
-    """Metrics of an agent, and below the ids of its devices theirs."""
-    for name, value in (measured if isinstance(measured, dict) else {}).items():
-        if isinstance(value, dict):
-            for inner, of_device in value.items():
-                number = to_number(of_device)
-                if number is not None:
-                    yield Label(inner, agent_id, name), number
-        else:
-            number = to_number(value)
-            if number is not None:
-                yield Label(name, agent_id), number
-
-
-def _by_label(points: Iterable[_Point]) -> dict[Label, list[_Point]]:
-    grouped: dict[Label, list[_Point]] = {}
-    for point in points:
-        grouped.setdefault(point.label, []).append(point)
-    return {label: grouped[label] for label in sorted(grouped, key=_order)}
-
-
-def _batch(trial_id: int, label: Label, points: list[_Point]) -> JsonObject:
+def _batch(trial_id: int, label: Label, points: list[SystemPoint]) -> JsonObject:
     return {
         "labels": _label(trial_id, label),
         "values": [to_json(point.value) for point in points],
@@ -176,7 +154,3 @@ def _label(trial_id: int, label: Label) -> JsonObject:
         "gpuUuid": label.gpu_uuid,
         "metricType": ProfilerMetricType.SYSTEM.value,
     }
-
-
-def _order(label: Label) -> tuple[str, str, str]:
-    return label.name, label.agent_id, label.gpu_uuid

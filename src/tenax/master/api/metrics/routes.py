@@ -21,7 +21,7 @@ from tenax.master.api.http.requests import LARGE_BODY_BYTES, decode_body, decode
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.context import Master
-from tenax.master.reading.charts import chart
+from tenax.master.reading.charts import Bounds, chart
 from tenax.master.reading.log_search import timestamp
 from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.series import PackedReports, PackedSeries
@@ -89,14 +89,17 @@ async def get_series(
     metric: str,
     group: str = _TRAINING,
     max_points: Annotated[int, Query(ge=0)] = _POINTS,
+    from_step: int | None = None,
+    to_step: int | None = None,
 ) -> Response:
     """One metric for a chart: ``{"total", "steps", "times", "values"}``, thinned to ``max_points`` (0: all).
 
-    Its least and greatest value are kept. Times are microseconds since 1970; special values are the strings "NaN",
+    ``from_step`` and ``to_step`` narrow it, and are inside; ``total`` counts what is. Its least and greatest value are
+    kept. Times are microseconds since 1970; special values are the strings "NaN",
     "Infinity" and "-Infinity".
     """
     packed = await _series(master, trial_id, group, metric)
-    body = await master.readers.run(_chart, packed, max_points)
+    body = await master.readers.run(_chart, packed, max_points, Bounds(low=from_step, high=to_step))
     return Response(body, media_type="application/json")
 
 
@@ -217,8 +220,8 @@ def _message(number: int, report: series.StoredReport) -> JsonObject:
     }
 
 
-def _chart(packed: PackedSeries, max_points: int) -> bytes:
-    return msgspec.json.encode(chart(packed.unpack(), max_points))
+def _chart(packed: PackedSeries, max_points: int, steps: Bounds) -> bytes:
+    return msgspec.json.encode(chart(packed.unpack(), max_points, steps))
 
 
 def _parts(document: object) -> tuple[str, JsonObject]:

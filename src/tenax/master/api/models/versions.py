@@ -149,7 +149,8 @@ async def _response(
     model = await models.get(conn, model_id)
     view = await model_versions.get(conn, model_id, version)
     checkpoints = await _checkpoints(master, conn, [view])
-    return messages.ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
+    made = await master.readers.run(_message, caller, model, view, checkpoints[view.checkpoint_uuid])
+    return messages.ModelVersionResponse(model_version=made)
 
 
 async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:

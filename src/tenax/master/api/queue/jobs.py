@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -15,17 +16,20 @@ from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.queue import messages
 from tenax.master.context import Master
-from tenax.master.store.queue import jobs, usage
+from tenax.master.store.queue import jobs, pools, usage
 from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
-from tenax.scheduler.queueing import JobStanding, QueueLine, lines, with_held
-from tenax.wire.message import Empty, Pagination
+from tenax.scheduler.queueing import JobStanding, QueueLine, Rooms, holders, lines, with_held
+from tenax.scheduler.reasons import class_of
+from tenax.wire.message import Empty
 
 routes = Routes("Jobs")
 
 #: Days over which waiting is told.
 _DAYS = 30
 _MAX_UPDATES = 1000
+#: Of those who hold the slots of a pool, so many are named.
+_HOLDERS = 5
 
 Pool = Annotated[str, Query()]
 States = Annotated[list[messages.JobState] | None, Query()]
@@ -38,8 +42,11 @@ async def get_jobs_v2(
     """The queue of a pool (the default one for slots where none is named), in the order of turns."""
 
     async def make() -> messages.GetJobsV2Response:
-        shown, pagination = await _page(master, window, resource_pool, states)
-        return messages.GetJobsV2Response(jobs=[messages.RbacJob(full=job) for job in shown], pagination=pagination)
+        page = await _page(master, window, resource_pool, states)
+        jobs_shown = [messages.RbacJob(full=job) for job in page.jobs]
+        return messages.GetJobsV2Response(
+            jobs=jobs_shown, pagination=page.pagination, holders=page.holders, holding=page.holding
+        )
 
     return await shared_answer(master, ("GetJobsV2", window, resource_pool, frozenset(states or ())), make)
 
@@ -49,8 +56,7 @@ async def get_jobs(
     master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
 ) -> messages.GetJobsResponse:
     """As `get_jobs_v2`, in the older form."""
-    shown, pagination = await _page(master, window, resource_pool, states)
-    return messages.GetJobsResponse(jobs=shown, pagination=pagination)
+    return await _page(master, window, resource_pool, states)
 
 
 @routes.get("/api/v1/job-queues/stats", "GetJobQueueStats", allow=Allow.USER)
@@ -96,7 +102,7 @@ async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dic
     queues = await _queues(master)
     for pool in master.settings.pools:
         if not names or pool.name in names:
-            queue = queues[pool.name]
+            queue = queues[pool.name].lines
             waiting = sum(1 for line in queue if line.standing is JobStanding.QUEUED)
             stats[pool.name] = messages.QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
     return stats
@@ -104,35 +110,58 @@ async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dic
 
 async def _page(
     master: Master, window: Window, pool: str, states: list[messages.JobState] | None
-) -> tuple[list[messages.Job], Pagination]:
+) -> messages.GetJobsResponse:
     chosen = set(states or ()) - {messages.JobState.UNSPECIFIED}
     name = pool or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
         raise NotFound(f"resource pool {name!r} not found")
-    queue = [line for line in (await _queues(master))[name] if not chosen or _state(line) in chosen]
+    whole = (await _queues(master))[name]
+    queue = [line for line in whole.lines if not chosen or _state(line) in chosen]
     if window.descending:
         queue.reverse()
     page, pagination = window.of(len(queue))
     shown = queue[page.offset : page.offset + (page.limit or 0)]
+    holding = holders(whole.lines)
     async with master.db.snapshot() as conn:
-        views = await jobs.shown(conn, [line.job_id for line in shown])
-    return [_message(line, views[line.job_id]) for line in shown if line.job_id in views], pagination
+        views = await jobs.shown(conn, [line.job_id for line in (*shown, *holding[:_HOLDERS])])
+        bound = await pools.bindings(conn)
+    return messages.GetJobsResponse(
+        jobs=[_message(line, views[line.job_id], whole, bound) for line in shown if line.job_id in views],
+        pagination=pagination,
+        holders=[_holder(line, views[line.job_id]) for line in holding[:_HOLDERS] if line.job_id in views],
+        holding=len(holding),
+    )
 
 
-async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """That of one pool, at one instant."""
+
+    lines: tuple[QueueLine, ...]
+    #: Of all pools, this one among them.
+    rooms: Rooms
+
+
+async def _queues(master: Master) -> dict[str, _Queue]:
     """By pool."""
 
-    async def load() -> dict[str, tuple[QueueLine, ...]]:
+    async def load() -> dict[str, _Queue]:
         async with master.db.snapshot() as conn:
             hidden = await jobs.hidden(conn)
             snapshots = await queue_control.snapshots_of(conn, master.settings)
             held = await jobs.held(conn)
+        rooms = Rooms(snapshots)
         return {
-            pool: with_held(
-                lines(
-                    replace(snapshot, requests=tuple(each for each in snapshot.requests if each.job_id not in hidden))
+            pool: _Queue(
+                with_held(
+                    lines(
+                        replace(
+                            snapshot, requests=tuple(each for each in snapshot.requests if each.job_id not in hidden)
+                        )
+                    ),
+                    {job.job_id: job.slots for job in held if job.pool == pool},
                 ),
-                {job.job_id: job.slots for job in held if job.pool == pool},
+                rooms,
             )
             for pool, snapshot in snapshots.items()
         }
@@ -144,11 +173,31 @@ def _state(line: QueueLine) -> messages.JobState:
     return messages.JobState(f"STATE_{line.standing.value}")
 
 
-def _message(line: QueueLine, view: JobView) -> messages.Job:
-    kind = messages.JobType.EXPERIMENT if view.kind == "TRIAL" else messages.JobType(f"TYPE_{view.kind}")
+def _kind(view: JobView) -> messages.JobType:
+    return messages.JobType.EXPERIMENT if view.kind == "TRIAL" else messages.JobType(f"TYPE_{view.kind}")
+
+
+def _entity(view: JobView) -> str:
+    return view.task_id or "" if view.experiment_id is None else str(view.experiment_id)
+
+
+def _holder(line: QueueLine, view: JobView) -> messages.JobHolder:
+    return messages.JobHolder(
+        job_id=view.job_id,
+        type=_kind(view),
+        entity_id=_entity(view),
+        name=view.name,
+        username=view.username,
+        slots=line.allocated_slots,
+    )
+
+
+def _message(line: QueueLine, view: JobView, queue: _Queue, bound: Mapping[str, list[int]]) -> messages.Job:
+    waiting = line.waiting
+    elsewhere = queue.rooms.elsewhere(view.pool, waiting) if waiting is not None else ()
     return messages.Job(
         summary=messages.JobSummary(state=_state(line), jobs_ahead=line.ahead),
-        type=kind,
+        type=_kind(view),
         submission_time=view.submitted_at,
         username=view.username,
         user_id=view.owner_id,
@@ -156,7 +205,7 @@ def _message(line: QueueLine, view: JobView) -> messages.Job:
         is_preemptible=line.preemptible,
         priority=view.priority,
         weight=view.weight,
-        entity_id=view.task_id or "" if view.experiment_id is None else str(view.experiment_id),
+        entity_id=_entity(view),
         job_id=view.job_id,
         requested_slots=line.requested_slots,
         allocated_slots=line.allocated_slots,
@@ -164,4 +213,8 @@ def _message(line: QueueLine, view: JobView) -> messages.Job:
         progress=view.progress or 0.0,
         workspace_id=view.workspace_id,
         reason=view.reason or "",
+        wait_class=class_of(view.reason or ""),
+        waiting_slots=None if waiting is None else waiting.slots,
+        waiting_since=None if waiting is None else datetime.fromtimestamp(waiting.requested_at, timezone.utc),
+        room_in=[name for name in elsewhere if name not in bound or view.workspace_id in bound[name]],
     )

@@ -7,6 +7,7 @@ from enum import Enum
 from tenax.master.api.agents.messages import DeviceType
 from tenax.master.api.experiments.messages import JobState, JobSummary
 from tenax.master.submission.messages import QueueControl
+from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Message, Pagination, Timestamp
 
 
@@ -45,6 +46,24 @@ class Job(Message):
     workspace_id: int
     #: In words, why the first of its requests waits.
     reason: str = ""
+    #: What has to happen before it starts.
+    wait_class: WaitClass | None = None
+    #: What its first request that waits asks for, and since when it waits.
+    waiting_slots: int | None = None
+    waiting_since: Timestamp | None = None
+    #: Other pools, which its workspace may use, where that would start at once.
+    room_in: list[str] = []
+
+
+class JobHolder(Message):
+    """A job that holds slots of the pool."""
+
+    job_id: str
+    type: JobType
+    entity_id: str
+    name: str
+    username: str
+    slots: int
 
 
 class RbacJob(Message):
@@ -58,6 +77,9 @@ class GetJobsResponse(Message):
 
     jobs: list[Job]
     pagination: Pagination
+    #: Those that hold most, the first of ``holding``.
+    holders: list[JobHolder] = []
+    holding: int = 0
 
 
 class GetJobsV2Response(Message):
@@ -65,6 +87,9 @@ class GetJobsV2Response(Message):
 
     jobs: list[RbacJob]
     pagination: Pagination
+    #: Those that hold most, the first of ``holding``.
+    holders: list[JobHolder] = []
+    holding: int = 0
 
 
 class QueueStats(Message):
@@ -107,6 +132,7 @@ __all__ = [
     "GetJobsResponse",
     "GetJobsV2Response",
     "Job",
+    "JobHolder",
     "JobState",
     "JobSummary",
     "JobType",
@@ -170,6 +196,8 @@ class ResourcePool(Message):
     num_agents: int
     slots_available: int
     slots_used: int
+    #: Also those of agents that are disabled, draining or not connected: what is over ``slots_available`` is offline.
+    slots_total: int = 0
     slot_type: DeviceType
     #: -1 where agents differ, or there is none.
     slots_per_agent: int

@@ -140,6 +140,7 @@ def _message(
         num_agents=supply.agents,
         slots_available=supply.slots,
         slots_used=supply.used,
+        slots_total=supply.total,
         slot_type=DeviceType.of(supply.kinds[0]) if len(supply.kinds) == 1 else DeviceType.UNSPECIFIED,
         slots_per_agent=-1 if supply.slots_per_agent is None or not supply.agents else supply.slots_per_agent,
         accelerator=", ".join(supply.devices) if "cpu" not in supply.kinds else "",

@@ -47,7 +47,7 @@ async def launch_command(
     master: MasterDep, caller: CallerDep, body: LaunchCommandRequest, upload: UploadDep
 ) -> messages.LaunchCommandResponse:
     """Run a program once; with ``preview`` only say what it would be."""
-    launch = await examine_command(master.db, master.settings, caller.person.id, body, upload)
+    launch = await examine_command(master.db, master.settings, master.examiners, caller.person.id, body, upload)
     if body.preview:
         message = _imagined(launch.new, caller)
     else:

@@ -45,7 +45,7 @@ async def create_generic_task(
 ) -> CreateGenericTaskResponse:
     """Create a task, perhaps as the child or as the fork of another one."""
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
-    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source, upload)
+    launch = await examine_generic(master.db, master.settings, master.examiners, caller.person.id, body, source, upload)
     new = launch.new
     async with master.db.transaction() as conn:
         # Neither where it is filed nor what it comes from goes, or closes, before it is there.
@@ -107,7 +107,7 @@ _SETTLED = (*ENDED, TaskState.STOPPING_CANCELED)
 
 async def _family(conn: Connection, caller: Caller, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
     family = await tasks.lock_family(conn, task_id, from_root=from_root)
-    for view in await task_lists.launched_views(conn, [task.task_id for task in family]):
+    for view in await task_lists.launched_views(conn, [task.task_id for task in family], documents=False):
         caller.may_change(view.owner_id, f"task {view.task_id}")
     return family
 

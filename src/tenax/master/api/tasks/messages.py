@@ -368,11 +368,17 @@ class Template(Message):
 
 
 class PostTemplateRequest(Message):
-    """A template to make; the name stands in the path."""
+    """A template to make; the name stands in the path.
+
+    ``text``: YAML as typed, in the place of ``config``; what is wrong is said with its line.
+    """
 
     config: Document = {}
+    text: str | None = None
     #: 0: the default one.
     workspace_id: int = 0
+    #: Only say what it would be.
+    validate_only: bool = False
 
 
 class PatchTemplateNameRequest(Message):

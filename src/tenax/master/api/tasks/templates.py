@@ -6,19 +6,19 @@ only they see its secrets, which are used for all. A change does not reach what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-import anyio.to_thread
 from asyncpg import Connection
-from fastapi import Body, Query
+from fastapi import Body, Query, Response
 
-from tenax.config.templates import check_template
+from tenax.config.templates import check_template, parse_template
 from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
@@ -37,7 +37,7 @@ from tenax.wire.message import Document, Empty
 routes = Routes("Templates")
 
 
-@routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER)
+@routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER, response_model=GetTemplatesResponse)
 async def get_templates(
     master: MasterDep,
     caller: CallerDep,
@@ -45,13 +45,20 @@ async def get_templates(
     sort_by: Annotated[TemplateSortBy, Query()] = TemplateSortBy.UNSPECIFIED,
     name: Annotated[str | None, Query()] = None,
     workspace_ids: Annotated[list[int] | None, Query()] = None,
-) -> GetTemplatesResponse:
+) -> Response:
     """Templates by name; ``name`` is a part of it."""
     filters = templates.TemplateFilter(name, None if workspace_ids is None else tuple(workspace_ids))
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await templates.count(conn, filters))
-        rows = await templates.page(conn, filters, page, descending=window.descending)
-    return GetTemplatesResponse(templates=[_message(template, caller) for template in rows], pagination=pagination)
+        names = await templates.names(conn, filters, page, descending=window.descending)
+
+        async def load(part: Sequence[str]) -> list[templates.TemplateRow]:
+            return await templates.views(conn, part)
+
+        def render(template: templates.TemplateRow) -> bytes:
+            return as_json(_message(template, caller))
+
+        return await listed(master, names, Rendering("templates", load, render), pagination)
 
 
 @routes.get("/api/v1/templates/{template_name:path}", "GetTemplate", allow=Allow.USER)
@@ -66,9 +73,11 @@ async def get_template(master: MasterDep, caller: CallerDep, template_name: str)
 async def post_template(
     master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
 ) -> TemplateResponse:
-    """Make one."""
+    """Make one; with ``validateOnly`` only say what it would be."""
     _check_name(template_name)
-    config = await _checked(body.config)
+    config = await _written(master, body)
+    if body.validate_only:
+        return _imagined(template_name, body, config)
     async with master.db.transaction() as conn:
         await _create(conn, caller, template_name, body, config)
         made = await templates.get(conn, template_name)
@@ -81,7 +90,9 @@ async def put_template(
 ) -> TemplateResponse:
     """Make it, or replace the configuration of the one there is; that stays in its workspace."""
     _check_name(template_name)
-    config = await _checked(body.config)
+    config = await _written(master, body)
+    if body.validate_only:
+        return _imagined(template_name, body, config)
     async with master.db.transaction() as conn:
         existing = await templates.lock_if_there(conn, template_name)
         if existing is None:
@@ -114,7 +125,7 @@ async def patch_config(
     master: MasterDep, caller: CallerDep, template_name: str, body: Annotated[Document, Body()]
 ) -> TemplateResponse:
     """Replace its configuration with the body."""
-    config = await _checked(body)
+    config = await _checked(master, body)
     async with master.db.transaction() as conn:
         template = await templates.lock(conn, template_name)
         caller.may_change(template.owner_id, f"template {template_name!r}")
@@ -148,9 +159,26 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"the name of a template has at most {MAX_NAME} characters, and this has {len(name)}")
 
 
-async def _checked(config: JsonObject) -> JsonObject:
+async def _written(master: MasterDep, body: PostTemplateRequest) -> JsonObject:
+    """What a request says in one of its two ways. Raises InvalidInput."""
+    if body.text is None:
+        return await _checked(master, body.config)
+    if body.config:
+        raise InvalidInput("config and text are both given: give one of them")
+    config = await master.examiners.run(parse_template, body.text)
     check_sizes(config=config)
-    await anyio.to_thread.run_sync(check_template, config)
+    return config
+
+
+def _imagined(name: str, body: PostTemplateRequest, config: JsonObject) -> TemplateResponse:
+    return TemplateResponse(
+        template=Template(name=name, config=config, workspace_id=body.workspace_id or DEFAULT_WORKSPACE_ID)
+    )
+
+
+async def _checked(master: MasterDep, config: JsonObject) -> JsonObject:
+    check_sizes(config=config)
+    await master.examiners.run(check_template, config)
     return config
 
 

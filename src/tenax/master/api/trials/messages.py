@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tenax.lifecycle.health import Evidence, HealthKind
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments.messages import State
 from tenax.master.api.models.messages import TrialSourceInfo
@@ -233,3 +234,108 @@ class ReportTrialSourceInfoResponse(Message):
 
     trial_id: int
     checkpoint_uuid: str
+
+
+class HealthFinding(Message):
+    """One thing that holds of a trial."""
+
+    kind: HealthKind
+    sentence: str
+    #: Where it can be seen.
+    evidence: Evidence
+    #: Of its output, from 0.
+    line: int | None = None
+    #: The metric, where it is about one.
+    group: str = ""
+    metric: str = ""
+
+
+class GetTrialHealthResponse(Message):
+    """Whether a trial is well. Ages are in seconds, and null where there was nothing."""
+
+    #: The gravest of the findings, and what it says.
+    kind: HealthKind
+    sentence: str
+    findings: list[HealthFinding]
+    #: Seconds after which it counts as stalled if nothing comes from it; null: silence means nothing.
+    silent_in: float | None = None
+    #: The metric that counts; empty: nothing reports one.
+    metric: str = ""
+    metric_group: str = ""
+    smaller_is_better: bool = True
+    best: float | None = None
+    #: 0 to 1.
+    progress: float | None = None
+    #: By how long it took so far.
+    seconds_left: float | None = None
+    #: For a step, lately.
+    step_seconds: float | None = None
+    #: What its newest attempt has, or had.
+    slots: int = 0
+    agents: list[str] = []
+    #: GPUs whose use is reported; the mean of their newest samples, in percent, and that of the machines' processors.
+    gpus: int = 0
+    gpu_percent: float | None = None
+    cpu_percent: float | None = None
+    restarts: int = 0
+    max_restarts: int | None = None
+    #: Lines of its output.
+    lines: int = 0
+    line_seconds: float | None = None
+    report_seconds: float | None = None
+    checkpoint_seconds: float | None = None
+
+
+class StalledTrial(Message):
+    """A trial that was silent for longer than is usual for it."""
+
+    trial_id: int
+    experiment_id: int
+    #: Of the experiment.
+    name: str
+    sentence: str
+
+
+class GetStalledTrialsResponse(Message):
+    """Those that were silent for longest come first."""
+
+    trials: list[StalledTrial]
+
+
+class TrialEventKind(str, Enum):
+    """What happened to a trial."""
+
+    CREATED = "CREATED"
+    #: An attempt asked for slots, got them, began to run, went on from an earlier step, was asked to leave, ended.
+    REQUESTED = "REQUESTED"
+    ASSIGNED = "ASSIGNED"
+    STARTED = "STARTED"
+    RESTORED = "RESTORED"
+    PREEMPTED = "PREEMPTED"
+    ENDED = "ENDED"
+    CHECKPOINT = "CHECKPOINT"
+    #: A line of its output matched a policy of its configuration.
+    LOG_POLICY = "LOG_POLICY"
+    #: The trial itself has ended.
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+
+
+class TrialEvent(Message):
+    """Something that happened to a trial."""
+
+    time: Timestamp
+    kind: TrialEventKind
+    #: The attempt; 0: the trial itself.
+    run_id: int = 0
+    #: What happened, and why.
+    sentence: str
+    #: Of a checkpoint.
+    checkpoint_uuid: str = ""
+
+
+class GetTrialEventsResponse(Message):
+    """The newest first."""
+
+    events: list[TrialEvent]

@@ -175,6 +175,7 @@ def _info(token: AccessTokenRow) -> messages.TokenInfo:
     return messages.TokenInfo(
         id=token.id,
         user_id=token.user_id,
+        username=token.username,
         description=token.description,
         created_at=token.created_at,
         expiry=token.expires_at,

@@ -291,6 +291,7 @@ class TokenInfo(Message):
 
     id: int
     user_id: int
+    username: str = ""
     description: str = ""
     created_at: Timestamp
     expiry: Timestamp

@@ -184,6 +184,8 @@ class PutProjectNotesRequest(Message):
     """All notes of a project."""
 
     notes: list[Note] = []
+    #: What they replace: where others are there by now, nothing is changed. None: whatever is there.
+    expected: list[Note] | None = None
 
 
 class ProjectNotesResponse(Message):

@@ -7,15 +7,17 @@ administrators change it; the immutable one changes only in its notes; what is a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import JSON, as_json, in_parts
 from tenax.master.api.http.requests import check_sizes
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.workspaces import messages
@@ -26,6 +28,7 @@ from tenax.master.store.workspaces import lists as project_lists
 from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.store.workspaces.lists import ProjectView
 from tenax.master.store.workspaces.projects import HeldProject
 from tenax.master.store.workspaces.removal import Folder
 from tenax.wire.message import Empty
@@ -37,18 +40,25 @@ _RECENT, _MAX_RECENT = 5, 100
 _KEY = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
-@routes.get("/api/v1/user/projects/activity", "GetProjectsByUserActivity", allow=Allow.USER)
-async def get_recent(
-    master: MasterDep, caller: CallerDep, limit: Annotated[int, Query()] = 0
-) -> messages.GetProjectsByUserActivityResponse:
+@routes.get(
+    "/api/v1/user/projects/activity",
+    "GetProjectsByUserActivity",
+    allow=Allow.USER,
+    response_model=messages.GetProjectsByUserActivityResponse,
+)
+async def get_recent(master: MasterDep, caller: CallerDep, limit: Annotated[int, Query()] = 0) -> Response:
     """The projects that the caller viewed last, the newest first."""
     if limit < 0:
         raise InvalidInput(f"limit is {limit}: it must not be negative")
     most = min(limit or _RECENT, _MAX_RECENT)
     async with master.db.connection() as conn:
         ids = await user_settings.recent_projects(conn, caller.person.id, most)
-        views = await project_lists.views(conn, ids)
-    return messages.GetProjectsByUserActivityResponse(projects=[project_message(view) for view in views])
+
+        async def load(part: Sequence[int]) -> list[ProjectView]:
+            return await project_lists.views(conn, part)
+
+        entries, _ = await in_parts(master, ids, load, lambda view: as_json(project_message(view)), len)
+    return Response(b'{"projects":[' + b",".join(entries) + b"]}", media_type=JSON)
 
 
 @routes.get("/api/v1/projects/key/{key}", "GetProjectByKey", allow=Allow.USER)
@@ -160,9 +170,14 @@ async def add_note(
 async def put_notes(
     master: MasterDep, caller: CallerDep, project_id: int, body: messages.PutProjectNotesRequest
 ) -> messages.ProjectNotesResponse:
-    """Replace all notes."""
+    """Replace all notes; with ``expected`` only if these are still there, so that nobody's are lost to another's."""
     async with master.db.transaction() as conn:
-        await _notable(master, caller, await projects.lock(conn, project_id))
+        project = await projects.lock(conn, project_id)
+        await _notable(master, caller, project)
+        if body.expected is not None:
+            present = (await project_lists.get(conn, project_id)).notes
+            if present != [note.model_dump() for note in body.expected]:
+                raise NotNow(f"the notes of {project.called} were changed meanwhile: read them again, then save")
         stored = await projects.set_notes(conn, project_id, [_note(note) for note in body.notes])
         check_sizes(notes=stored)
     return _notes(stored)

@@ -6,17 +6,18 @@ say as whom its tasks run; the immutable one stays as it is; what is archived ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.config.workspace import shown_storage, workspace_storage
 from tenax.errors import Forbidden, InvalidInput, NotNow, Unsupported
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users.messages import AgentUserGroup, user_message
 from tenax.master.api.workspaces import messages
@@ -93,7 +94,12 @@ async def get_workspace(master: MasterDep, caller: CallerDep, workspace_id: int)
     return messages.GetWorkspaceResponse(workspace=workspace_message(view))
 
 
-@routes.get("/api/v1/workspaces/{workspace_id}/projects", "GetWorkspaceProjects", allow=Allow.USER)
+@routes.get(
+    "/api/v1/workspaces/{workspace_id}/projects",
+    "GetWorkspaceProjects",
+    allow=Allow.USER,
+    response_model=messages.GetProjectsResponse,
+)
 async def get_projects(
     master: MasterDep,
     caller: CallerDep,
@@ -104,7 +110,7 @@ async def get_projects(
     archived: Annotated[bool | None, Query()] = None,
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
-) -> messages.GetProjectsResponse:
+) -> Response:
     """The projects of a workspace, filtered and in order; 0 means all workspaces."""
     filters = ProjectFilter(
         workspace_id=workspace_id or None,
@@ -117,10 +123,17 @@ async def get_projects(
         if workspace_id:
             await workspaces.get(conn, workspace_id, caller.person.id)
         page, pagination = window.of(await project_lists.count(conn, filters))
-        views = await project_lists.page(
+        ids = await project_lists.page(
             conn, filters, page, order=_PROJECT_ORDERS[sort_by], descending=window.descending
         )
-    return messages.GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
+
+        async def load(part: Sequence[int]) -> list[ProjectView]:
+            return await project_lists.views(conn, part)
+
+        def render(view: ProjectView) -> bytes:
+            return as_json(project_message(view))
+
+        return await listed(master, ids, Rendering("projects", load, render), pagination)
 
 
 @routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER, creates=True)

@@ -79,6 +79,19 @@ noted as (
       and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
 select agent_id from current;
 
+-- name: heartbeats
+-- The same of many at once; of rows that somebody else holds nothing is noted, and nothing said.
+with heard as (select * from unnest($1::text[], $2::bigint[]) as h (agent_id, session)),
+held as (
+    select agent_id, session from agent_presence where agent_id = any($1::text[])
+    order by agent_id for no key update skip locked),
+noted as (
+    update agent_presence p set last_seen_at = clock_timestamp(), connected = true
+    from held join heard using (agent_id, session)
+    where p.agent_id = held.agent_id
+      and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
+select heard.agent_id, heard.session, heard.session = held.session as current from heard join held using (agent_id);
+
 -- name: disconnected
 -- Only the newest connection can say that the agent has left.
 update agent_presence set connected = false, last_seen_at = case when $3 then last_seen_at else clock_timestamp() end

@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -103,6 +103,15 @@ async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     It locks a row that nothing else does, and comes last: at the end of a transaction (`docs/internals.md`).
     """
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
+
+
+async def heartbeats(conn: Connection, connections: Collection[tuple[str, int]]) -> dict[tuple[str, int], bool]:
+    """The same of many agents and connections, in one statement that waits for nobody: whether each is the newest.
+
+    Of an agent whose row somebody else holds, or that is not there, nothing is noted or said.
+    """
+    rows = await conn.fetch(Q.heartbeats, [name for name, _ in connections], [session for _, session in connections])
+    return {(row["agent_id"], row["session"]): row["current"] for row in rows}
 
 
 async def disconnected(conn: Connection, agent_id: str, session: int, *, silent: bool = False) -> None:

@@ -80,6 +80,8 @@ class Column:
     order: Order | None = None
     #: What people call it; empty: its name, in words.
     label: str = ""
+    #: What it is called in a filter that is typed, beside its name.
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +150,9 @@ class Builder:
     def condition(self, node: Node) -> str:
         """A condition that is true or not, never a syntax error. Raises InvalidInput, naming column or operator."""
         if isinstance(node, FilterGroup):
-            if not node.children:
-                return "true"
             joint = " or " if node.any_of else " and "
-            return "(" + joint.join(self.condition(child) for child in node.children) + ")"
+            joined = joint.join(self.condition(child) for child in node.children) or "true"
+            return f"not coalesce(({joined}), false)" if node.negated else f"({joined})"
         if node.location not in self._table.locations:
             raise InvalidInput(f"filter: this list has no columns of {node.location.value} ({node.column})")
         if node.location in _OWN:

@@ -95,10 +95,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterGroup:
-    """All of the children hold, or with ``any_of`` one of them; without children it always holds."""
+    """All of the children hold, or with ``any_of`` one of them; without children it always holds. With ``negated`` it
+    is the rest: whatever it does not hold of, also where there is no value."""
 
     children: tuple[Node, ...] = ()
     any_of: bool = False
+    negated: bool = False
 
 
 Node: TypeAlias = "Condition | FilterGroup"

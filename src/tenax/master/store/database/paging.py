@@ -17,5 +17,9 @@ def like(part: str | None) -> str | None:
     """The pattern for what contains ``part`` literally; None for no part."""
     if not part:
         return None
-    escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
+    return f"%{escaped(part)}%"
+
+
+def escaped(text: str) -> str:
+    """``text`` as it stands in a pattern, where it means itself."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

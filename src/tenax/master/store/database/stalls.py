@@ -56,7 +56,7 @@ async def cut_stalled(connections: Iterable[Waiting], probed: Connection) -> int
         return 0
     pids = [each.backend_pid for each, _ in suspects]
     working = {row["pid"] for row in await probed.fetch(Q.at_work, pids, _IDLE_S)}
-    # What was answered while we asked waits no more, or for an answer to the next statement, which we did not ask about.
+    # What was answered while we asked waits no more, or for the next answer, of which we did not ask.
     stalled = [each for each, since in suspects if each.backend_pid not in working and each.waiting_since == since]
     for each in stalled:
         each.terminate()

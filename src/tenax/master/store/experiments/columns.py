@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from asyncpg import Connection
 
+from tenax.master.store.database.filter_names import Names
 from tenax.master.store.database.filter_sql import Builder, Column, Holds, Order, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
-from tenax.master.store.database.paging import Page
+from tenax.master.store.database.paging import Page, escaped
 from tenax.master.store.database.queries import load
 
 Q = load("experiments")
@@ -46,7 +47,11 @@ _USER = Order("lower(u.username)", "join users u on u.id = e.owner_id")
 EXPERIMENTS = Table(
     columns={
         "checkpointCount": Column(
-            "y.checkpoints", Holds.NUMBER, sort_by="checkpoint_count", order=Order("y.checkpoints", *_TALLIES)
+            "y.checkpoints",
+            Holds.NUMBER,
+            sort_by="checkpoint_count",
+            order=Order("y.checkpoints", *_TALLIES),
+            short="checkpoints",
         ),
         "checkpointSize": Column(
             "y.checkpoint_bytes", Holds.NUMBER, sort_by="checkpoint_size", order=Order("y.checkpoint_bytes", *_TALLIES)
@@ -54,8 +59,12 @@ EXPERIMENTS = Table(
         "description": Column(
             "d.description", Holds.TEXT, sort_by="description", order=Order("d.description_key", *_DOCUMENTS)
         ),
-        "duration": Column("extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8", Holds.NUMBER),
-        "endTime": Column("e.ended_at", Holds.TIME, sort_by="end_time", order=Order("e.ended_at", nullable=True)),
+        "duration": Column(
+            "extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8", Holds.NUMBER, short="took"
+        ),
+        "endTime": Column(
+            "e.ended_at", Holds.TIME, sort_by="end_time", order=Order("e.ended_at", nullable=True), short="ended"
+        ),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalTrialId": Column("(select t.external_id from trials t where t.id = y.best_trial_id)", Holds.TEXT),
         "forkedFrom": Column(
@@ -63,29 +72,35 @@ EXPERIMENTS = Table(
         ),
         "id": Column("e.id", Holds.NUMBER, sort_by="id"),
         "name": Column("d.name", Holds.TEXT, sort_by="name", order=Order("d.name_key", *_DOCUMENTS)),
-        "numTrials": Column("y.trials", Holds.NUMBER, sort_by="num_trials", order=Order("y.trials", *_TALLIES)),
+        "numTrials": Column(
+            "y.trials", Holds.NUMBER, sort_by="num_trials", order=Order("y.trials", *_TALLIES), short="trials"
+        ),
         "progress": Column(
             PERCENT, Holds.NUMBER, sort="pr.progress", sort_by="progress", order=Order("pr.progress", *_PROGRESS)
         ),
-        "projectId": Column("e.project_id", Holds.NUMBER, sort_by="project_id"),
-        "resourcePool": Column("j.pool", Holds.TEXT, sort_by="resource_pool", order=Order("y.pool", *_TALLIES)),
-        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT),
+        "projectId": Column("e.project_id", Holds.NUMBER, sort_by="project_id", short="project"),
+        "resourcePool": Column(
+            "j.pool", Holds.TEXT, sort_by="resource_pool", order=Order("y.pool", *_TALLIES), short="pool"
+        ),
+        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT, short="metric"),
         "searcherMetricsVal": Column(
             "case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end",
             Holds.NUMBER,
             sort_by="searcher_metric_val",
             order=Order("y.best_order", *_TALLIES, nullable=True),
+            short="best",
         ),
-        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT),
-        "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time"),
+        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT, short="searcher"),
+        "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time", short="started"),
         "state": Column(f"({Q.shown_state})", Holds.STATE, sort=_STATE, sort_by="state"),
-        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
+        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False, short="label"),
         "user": Column(
             "e.owner_id",
             Holds.USER,
             sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\"",
             sort_by="user",
             order=_USER,
+            short="owner",
         ),
     },
     locations=frozenset(
@@ -101,6 +116,27 @@ EXPERIMENTS = Table(
     configured="(d.config -> 'hyperparameters')",
     username="u.username",
 )
+
+
+#: Experiments whose hyperparameters, metrics and labels are known by name to a filter that is typed, the newest ones;
+#: and names of each kind.
+MAX_RECENT, MAX_NAMES = 200, 1000
+
+
+async def recent_names(conn: Connection, project_id: int | None) -> tuple[Names, list[str]]:
+    """What a filter may name beside the columns of the list, and labels in use; None: of every project."""
+    rows = await conn.fetch(Q.recent_names, project_id, MAX_RECENT, MAX_NAMES)
+    names = Names(
+        EXPERIMENTS,
+        hyperparameters=tuple(row["name"] for row in rows if row["kind"] == "hyperparameter"),
+        metrics=tuple((row["grp"], row["name"]) for row in rows if row["kind"] == "metric"),
+    )
+    return names, [row["name"] for row in rows if row["kind"] == "label"]
+
+
+async def owners_like(conn: Connection, prefix: str, most: int) -> list[str]:
+    """Names of people that begin so."""
+    return [row["username"] for row in await conn.fetch(Q.owners_like, escaped(prefix) + "%", most)]
 
 
 async def count(conn: Connection, project_id: int | None, filters: Filter) -> int:

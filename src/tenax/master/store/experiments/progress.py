@@ -33,6 +33,8 @@ class DueProgress:
     unmanaged: bool
     #: It is not known where its search stands.
     unknown: bool
+    #: ``searcher.max_length`` says how far its trials are, as they report metrics.
+    counted: bool
 
 
 async def trial_reported(conn: Connection, experiment_id: int) -> None:
@@ -48,7 +50,10 @@ async def forget(conn: Connection, experiment_id: int) -> None:
 
 async def stand(conn: Connection, experiment_id: int, standing: Standing) -> None:
     """Its search stands here now."""
-    await conn.fetch(Q.lock_progress, [experiment_id])
+    before = await conn.fetch(Q.lock_progress, [experiment_id])
+    if any(row["settled"] is None for row in before):
+        # It has just begun: whoever looks at what its trials report is to know of it.
+        await notify(conn, KIND, experiment_id)
     live = await _live(conn, [experiment_id]) if standing.share else {}
     progress = view.progress(standing, live.get(experiment_id, ()))
     await conn.execute(Q.set_standing, experiment_id, progress, standing.settled, standing.share)

@@ -525,8 +525,11 @@ update experiment_progress set progress = 0, settled = null, share = null where 
 
 -- name: progress_due
 -- Running experiments, of these or of all, whose trials tell, or of which nobody knows where they stand.
-select e.id as experiment_id, e.unmanaged, p.settled is null as unknown
-from experiments e join experiment_progress p on p.experiment_id = e.id
+select e.id as experiment_id, e.unmanaged, p.settled is null as unknown,
+       jsonb_typeof(d.config #> '{searcher,max_length}') in ('number', 'object') as counted
+from experiments e
+join experiment_progress p on p.experiment_id = e.id
+join experiment_documents d on d.experiment_id = e.id
 where e.ended_at is null and e.state in ('ACTIVE', 'PAUSED') and (p.settled is null or p.share > 0)
   and ($1::bigint[] is null or e.id = any($1::bigint[]))
 order by e.id;
@@ -540,3 +543,40 @@ cross join lateral (
     select count(*)::int as trials, count(*) filter (where t.state <> 'ACTIVE')::int as ended
     from trials t where t.experiment_id = e.id) n
 where e.id = $1;
+
+-- name: recent_names
+-- What a filter that is typed may name: hyperparameters, metrics of best trials and labels of the newest experiments.
+with recent as materialized (
+    select e.id from experiments e
+    where e.state <> 'DELETING' and ($1::bigint is null or e.project_id = $1)
+    order by e.id desc limit $2)
+(select 'hyperparameter' as kind, '' as grp, l.name
+from recent r
+join experiment_documents d on d.experiment_id = r.id
+cross join lateral (
+    with recursive walk (name, node) as (
+        select x.key, x.value from jsonb_each(case jsonb_typeof(d.config -> 'hyperparameters')
+            when 'object' then d.config -> 'hyperparameters' else '{}' end) x
+        union all
+        select w.name || '.' || x.key, x.value from walk w, jsonb_each(case
+            when jsonb_typeof(w.node) = 'object' and jsonb_typeof(w.node -> 'type') is distinct from 'string'
+            then w.node else '{}' end) x
+    )
+    select w.name from walk w where jsonb_typeof(w.node -> 'type') = 'string') l
+group by l.name order by count(*) desc, l.name limit $3)
+union all
+(select 'metric', g.grp, x.key
+from recent r
+join experiment_tallies y on y.experiment_id = r.id
+join metric_groups g on g.trial_id = y.best_trial_id and g.next_ord > 0
+cross join lateral jsonb_each(convert_from(g.summary, 'UTF8')::jsonb) x
+group by g.grp, x.key order by count(*) desc, g.grp, x.key limit $3)
+union all
+(select 'label', '', l.label
+from recent r
+join experiment_documents d on d.experiment_id = r.id
+cross join lateral unnest(d.labels) l (label)
+group by l.label order by count(*) desc, l.label limit $3);
+
+-- name: owners_like
+select u.username from users u where u.active and u.username ilike $1 order by u.username limit $2;

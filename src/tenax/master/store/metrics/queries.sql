@@ -191,6 +191,17 @@ join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp 
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
 order by b.first_ord;
 
+-- name: newest_block_of_metric
+select b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
+from metric_blocks b
+join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
+where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
+order by b.first_ord desc limit 1;
+
+-- name: newest_block
+select run_id, first_ord, reports, steps, times, batches
+from metric_blocks where month = $1 and trial_id = $2 and grp = $3 order by first_ord desc limit 1;
+
 -- name: tails
 -- Of one group of many trials.
 select t.trial_id, t.run_id, t.first_ord, t.steps, t.times, t.bodies

@@ -167,6 +167,21 @@ async def series(conn: Connection, group: MetricGroup, metric: str) -> PackedSer
     return PackedSeries(group, metric, blocks, tail)
 
 
+async def newest_of(conn: Connection, group: MetricGroup, metric: str) -> PackedSeries:
+    """The end of one metric: a thousand reports and what is not packed yet, however long it is."""
+    key = (group.month, group.trial_id, group.name)
+    blocks = await conn.fetch(Q.newest_block_of_metric, *key, metric) if group.sealed_ord else []
+    return PackedSeries(group, metric, blocks, await conn.fetch(Q.series_tail, *key))
+
+
+async def newest_reports(conn: Connection, group: MetricGroup) -> PackedReports:
+    """The end of a group: a thousand reports and what is not packed yet, however long it is."""
+    key = (group.month, group.trial_id, group.name)
+    block = await conn.fetchrow(Q.newest_block, *key) if group.sealed_ord else None
+    blocks = [] if block is None else [(block, await conn.fetch(Q.chunks, *key, block["first_ord"]))]
+    return PackedReports(group, await conn.fetch(Q.series_tail, *key), blocks)
+
+
 async def series_of(
     conn: Connection, groups: Sequence[MetricGroup], metrics: Sequence[str]
 ) -> dict[int, list[PackedSeries]]:

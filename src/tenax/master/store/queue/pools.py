@@ -27,6 +27,8 @@ class PoolSupply:
     #: That take work, or still hold some.
     slots: int = 0
     used: int = 0
+    #: Of all its agents, also of those that take no work or are not connected.
+    total: int = 0
     #: cpu, cuda, rocm.
     kinds: tuple[str, ...] = ()
     #: Product names.
@@ -38,13 +40,14 @@ class PoolSupply:
 
 
 async def supplies(conn: Connection) -> dict[str, PoolSupply]:
-    """By pool; one without connected agents is not there."""
+    """By pool; one without agents is not there."""
     auxiliary = {row["pool"]: row["running"] for row in await conn.fetch(Q.auxiliary)}
     return {
         row["pool"]: PoolSupply(
             row["agents"],
             row["slots"],
             row["used"],
+            row["total"],
             tuple(row["kinds"] or ()),
             tuple(row["devices"] or ()),
             row["most_slots"] if row["most_slots"] == row["fewest_slots"] else None,

@@ -121,15 +121,18 @@ select id, name from workspaces where id = any($1::bigint[]) or lower(name) = an
 select name from workspaces where id = $1;
 
 -- name: machines
--- Per pool, its agents that are connected and what they have.
-select a.pool, count(distinct a.agent_id)::int as agents,
-       count(s.slot_id) filter (where a.state = 'ENABLED' and s.enabled or u.container_id is not null)::int as slots,
-       count(u.container_id)::int as used,
-       array_agg(distinct s.kind) filter (where s.kind is not null) as kinds,
-       array_agg(distinct s.name) filter (where s.name <> '') as devices,
-       coalesce(max(n.slots), 0)::int as most_slots, coalesce(min(n.slots), 0)::int as fewest_slots
+-- Per pool, its agents that are connected and what they have; and all slots, those of the others among them.
+select a.pool, count(distinct a.agent_id) filter (where p.connected)::int as agents,
+       count(s.slot_id) filter (
+           where p.connected and (a.state = 'ENABLED' and s.enabled or u.container_id is not null))::int as slots,
+       count(u.container_id) filter (where p.connected)::int as used,
+       count(s.slot_id)::int as total,
+       array_agg(distinct s.kind) filter (where p.connected and s.kind is not null) as kinds,
+       array_agg(distinct s.name) filter (where p.connected and s.name <> '') as devices,
+       coalesce(max(n.slots) filter (where p.connected), 0)::int as most_slots,
+       coalesce(min(n.slots) filter (where p.connected), 0)::int as fewest_slots
 from agents a
-join agent_presence p on p.agent_id = a.agent_id and p.connected
+left join agent_presence p on p.agent_id = a.agent_id
 left join agent_slots s on s.agent_id = a.agent_id and s.present
 left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 left join lateral (select count(*) as slots from agent_slots o where o.agent_id = a.agent_id and o.present) n on true

@@ -183,7 +183,7 @@ async def count_launched(conn: Connection, filters: LaunchedFilter) -> int:
 async def launched_page(
     conn: Connection, filters: LaunchedFilter, window: Page, *, order: str, descending: bool
 ) -> list[LaunchedView]:
-    """A page of those that live or have ended of late."""
+    """A page of those that live or have ended of late, without their documents."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
         f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $5 offset $6",
@@ -191,12 +191,12 @@ async def launched_page(
         window.limit,
         window.offset,
     )
-    return await launched_views(conn, [row["task_id"] for row in rows])
+    return await launched_views(conn, [row["task_id"] for row in rows], documents=False)
 
 
-async def launched_views(conn: Connection, task_ids: list[str]) -> list[LaunchedView]:
-    """Those of ``task_ids`` that are there, in that order."""
-    by_id = {row["task_id"]: LaunchedView(**row) for row in await conn.fetch(Q.views, task_ids)}
+async def launched_views(conn: Connection, task_ids: list[str], *, documents: bool = True) -> list[LaunchedView]:
+    """Those of ``task_ids`` that are there, in that order; without ``documents`` what was configured is empty."""
+    by_id = {row["task_id"]: LaunchedView(**row) for row in await conn.fetch(Q.views, task_ids, documents)}
     return [by_id[task_id] for task_id in task_ids if task_id in by_id]
 
 

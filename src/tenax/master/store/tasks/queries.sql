@@ -140,11 +140,14 @@ where a.state <> 'TERMINATED'
 order by a.requested_at, a.allocation_id;
 
 -- name: views
+-- The documents only where they are asked for ($2): each may have half a megabyte.
 select t.task_id, t.kind, t.job_id, j.owner_id, u.username, u.display_name, l.description,
        -- With the place in the queue that it has now.
-       case when jsonb_typeof(t.spec #> '{config,resources}') = 'object'
+       case when not $2 then '{}'::jsonb
+            when jsonb_typeof(t.spec #> '{config,resources}') = 'object'
             then jsonb_set(t.spec -> 'config', '{resources,priority}', to_jsonb(j.priority)) else t.spec -> 'config' end as config,
-       coalesce(t.spec -> 'own', '{}'::jsonb) as own, t.spec -> 'submitted' as submitted, j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
+       case when $2 then coalesce(t.spec -> 'own', '{}'::jsonb) else '{}'::jsonb end as own,
+       case when $2 then t.spec -> 'submitted' end as submitted, j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
        t.created_at, t.ended_at, a.allocation_id, a.state as attempt_state, coalesce(a.ready, false) as ready, a.wait_reason,
        m.container_id, m.container_state, m.exit_code, coalesce(m.devices, '[]'::jsonb) as devices
 from launched_tasks l
@@ -172,7 +175,7 @@ where l.task_id = any($1::text[]);
 select t.name, t.workspace_id, w.name as workspace_name, w.archived as workspace_archived, t.owner_id, u.username, t.config,
        t.version, t.created_at, t.modified_at
 from templates t join workspaces w on w.id = t.workspace_id join users u on u.id = t.owner_id
-where ($1::text is null or t.name = $1);
+where t.name = any($1::text[]);
 
 -- name: template_lock
 select name from templates where name = $1 for update;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,18 +47,14 @@ _FROM = (
     "from templates t join workspaces w on w.id = t.workspace_id join users u on u.id = t.owner_id "
     "where ($1::text is null or t.name ilike $1) and ($2::bigint[] is null or t.workspace_id = any($2))"
 )
-_COLUMNS = (
-    "t.name, t.workspace_id, w.name as workspace_name, w.archived as workspace_archived, t.owner_id, u.username, "
-    "t.config, t.version, t.created_at, t.modified_at"
-)
 
 
 async def get(conn: Connection, name: str) -> TemplateRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.template_views, name)
-    if row is None:
+    known = await views(conn, [name])
+    if not known:
         raise NotFound(f"template {name!r} not found: `tenax template list` shows which there are")
-    return TemplateRow(**row)
+    return known[0]
 
 
 async def lock(conn: Connection, name: str) -> TemplateRow:
@@ -78,15 +75,21 @@ async def count(conn: Connection, filters: TemplateFilter) -> int:
     return total
 
 
-async def page(conn: Connection, filters: TemplateFilter, window: Page, *, descending: bool) -> list[TemplateRow]:
+async def names(conn: Connection, filters: TemplateFilter, window: Page, *, descending: bool) -> list[str]:
     """A page of those that match, by name."""
     rows = await conn.fetch(
-        f"select {_COLUMNS} {_FROM} order by t.name {'desc' if descending else 'asc'} limit $3 offset $4",
+        f"select t.name {_FROM} order by t.name {'desc' if descending else 'asc'} limit $3 offset $4",
         *_parameters(filters),
         window.limit,
         window.offset,
     )
-    return [TemplateRow(**row) for row in rows]
+    return [row["name"] for row in rows]
+
+
+async def views(conn: Connection, names: Sequence[str]) -> list[TemplateRow]:
+    """Those of ``names`` that are there, in that order."""
+    by_name = {row["name"]: TemplateRow(**row) for row in await conn.fetch(Q.template_views, list(names))}
+    return [by_name[name] for name in names if name in by_name]
 
 
 async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, config: JsonObject) -> None:

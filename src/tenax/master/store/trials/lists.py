@@ -68,6 +68,18 @@ class TrialView:
     log_policy: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """What a trial tried and what came of it."""
+
+    id: int
+    shown_state: str
+    #: By path, as lists of runs filter by them: numbers, truths, texts.
+    hparams: JsonObject
+    #: Of its best validation; None: none that is finite.
+    metric: float | None
+
+
 _CHECKPOINTS = (
     "(select coalesce(sum(c.size_bytes), 0) from checkpoints c"
     " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
@@ -135,6 +147,67 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
     if not matches:
         raise NotFound(f"trial {trial_id} not found")
     return matches[0]
+
+
+async def outcomes(conn: Connection, experiment_id: int, most: int) -> list[TrialOutcome]:
+    """Of at most so many trials of an experiment, the best first; those without a metric come last."""
+    return [TrialOutcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most)]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialVitals:
+    """Signs of life of a trial; ages in seconds, by the database's clock."""
+
+    #: Since its newest attempt began to run; None: it does not run.
+    runs_s: float | None
+    reported_s: float | None
+    line_s: float | None
+    checkpoint_s: float | None
+    #: Of its output.
+    lines: int
+    #: What its newest attempt has, or had.
+    slots: int
+    agents: list[str]
+    max_restarts: int | None
+
+
+async def vitals(conn: Connection, trial_id: int) -> TrialVitals:
+    """Raises NotFound."""
+    return TrialVitals(**await existing(conn, f"trial {trial_id}", Q.vitals, trial_id))
+
+
+@dataclass(frozen=True, slots=True)
+class QuietTrial:
+    """A trial that runs, and of which nothing was heard for a while."""
+
+    id: int
+    experiment_id: int
+    #: Of the experiment.
+    name: str
+
+
+async def silent(conn: Connection, owner_id: int | None, seconds: float, most: int) -> list[QuietTrial]:
+    """Of a person, or of all."""
+    rows = await conn.fetch(Q.silent, owner_id, seconds, most)
+    return [QuietTrial(row["id"], row["experiment_id"], row["name"]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class PastEvent:
+    """Something that happened to a trial."""
+
+    at: datetime
+    kind: str
+    #: The attempt; 0: the trial itself.
+    run_id: int
+    text: str
+    #: Slots, or a step.
+    number: int
+
+
+async def history(conn: Connection, trial_id: int, most: int) -> list[PastEvent]:
+    """The newest first."""
+    return [PastEvent(**row) for row in await conn.fetch(Q.history, trial_id, most)]
 
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:

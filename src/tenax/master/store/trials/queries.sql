@@ -195,8 +195,112 @@ join experiments e on e.id = t.experiment_id
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1
 
+-- name: outcomes
+-- What trials of an experiment tried and what came of it, the best first; those without a finite metric come last.
+-- The metric of a few is known before the hyperparameters of any are read.
+with chosen as (
+    select t.id, {{shown_state}} as shown_state, f.metric, y.smaller_is_better
+    from trials t
+    join experiments e on e.id = t.experiment_id
+    join experiment_tallies y on y.experiment_id = t.experiment_id
+    left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    left join trial_telemetry m on m.trial_id = t.id
+    cross join lateral (
+        select nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity') as metric) f
+    where t.experiment_id = $1
+    order by f.metric is null, tenax_rank(f.metric, y.smaller_is_better), t.id
+    limit $2)
+select c.id, c.shown_state, c.metric, coalesce(h.hparams, '{}'::jsonb) as hparams
+from chosen c
+left join lateral (
+    select jsonb_object_agg(
+               r.key, coalesce(to_jsonb(r.number_value), to_jsonb(r.boolean_value), to_jsonb(r.text_value))) as hparams
+    from run_hparams r where r.trial_id = c.id) h on true
+order by c.metric is null, tenax_rank(c.metric, c.smaller_is_better), c.id;
+
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;
 
 -- name: has_ended
 select state <> 'ACTIVE' from trials where id = $1;
+
+-- name: sign_of_life
+-- When a trial `t` was last heard of: it reported, a line came, it saved a checkpoint.
+greatest((select max(g.reported_at) from metric_groups g
+          where g.trial_id = t.id and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')),
+         {{last_line_at}},
+         (select max(c.reported_at) from checkpoints c where c.trial_id = t.id and c.state <> 'ACTIVE'))
+
+-- name: last_line_at
+(select l.last_at from log_tasks n
+ join log_chunks l on l.month = n.month and l.task_id = n.task_id
+ where n.task_id = t.task_id order by l.first_line desc limit 1)
+
+-- name: vitals
+-- Ages in seconds, by the clock here.
+select extract(epoch from now() - case
+           when t.state <> 'ACTIVE' then null
+           when u.trial_id is not null then coalesce(u.begun_at, t.created_at)
+           when a.state = 'RUNNING' then c.running_since end)::float8 as runs_s,
+       extract(epoch from now() - (
+           select max(g.reported_at) from metric_groups g
+           where g.trial_id = t.id and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')))::float8 as reported_s,
+       extract(epoch from now() - {{last_line_at}})::float8 as line_s,
+       extract(epoch from now() - (
+           select max(k.reported_at) from checkpoints k where k.trial_id = t.id and k.state = 'COMPLETED'))::float8
+           as checkpoint_s,
+       coalesce((select n.next_line from log_tasks n where n.task_id = t.task_id), 0) as lines,
+       coalesce(a.slots, 0) as slots, coalesce(c.agents, '{}') as agents,
+       (d.config ->> 'max_restarts')::int as max_restarts
+from trials t
+join experiment_documents d on d.experiment_id = t.experiment_id
+left join unmanaged_trials u on u.trial_id = t.id
+left join lateral (
+    select * from allocations x where x.task_id = t.task_id order by x.run_id desc limit 1) a on true
+left join lateral (
+    select min(coalesce(o.started_at, o.created_at)) as running_since, array_agg(distinct o.agent_id) as agents
+    from containers o where o.allocation_id = a.allocation_id) c on true
+where t.id = $1;
+
+-- name: silent
+-- Trials that run and were not heard of for $2 seconds, of the owner $1 or of all: those that were silent for longest.
+select t.id, t.experiment_id, d.name, heard.at as heard_at
+from allocations a
+join tasks k on k.task_id = a.task_id
+join trials t on t.id = k.trial_id and t.state = 'ACTIVE'
+join experiments e on e.id = t.experiment_id
+join experiment_documents d on d.experiment_id = e.id
+cross join lateral (
+    select greatest((select min(coalesce(o.started_at, o.created_at)) from containers o
+                     where o.allocation_id = a.allocation_id), {{sign_of_life}}) as at) heard
+where a.state = 'RUNNING' and ($1::bigint is null or e.owner_id = $1) and heard.at < now() - make_interval(secs => $2)
+order by heard.at, t.id
+limit $3;
+
+-- name: history
+-- What happened to a trial, the newest first; of what happened at once the later step of an attempt.
+with attempts as (
+    select a.*, c.started_at, c.agents
+    from trials t
+    join allocations a on a.task_id = t.task_id
+    cross join lateral (
+        select min(o.started_at) as started_at, string_agg(distinct o.agent_id, ', ') as agents
+        from containers o where o.allocation_id = a.allocation_id) c
+    where t.id = $1)
+select h.at, h.kind, h.run_id, h.text, h.number from (
+    select created_at as at, 'CREATED' as kind, 0 as run_id, '' as text, 0::bigint as number, 0 as place
+    from trials where id = $1
+    union all select requested_at, 'REQUESTED', run_id, '', slots, 1 from attempts
+    union all select assigned_at, 'ASSIGNED', run_id, coalesce(agents, ''), slots, 2 from attempts
+    union all select started_at, 'STARTED', run_id, coalesce(agents, ''), slots, 3 from attempts
+    union all select a.started_at, 'RESTORED', a.run_id, '', min(m.step), 4
+              from metric_cuts m join attempts a on a.run_id = m.run_id where m.trial_id = $1 group by a.started_at, a.run_id
+    union all select reported_at, 'CHECKPOINT', coalesce(run_id, 0), uuid, steps_completed, 5
+              from checkpoints where trial_id = $1 and state <> 'ACTIVE'
+    union all select matched_at, 'LOG_POLICY', run_id, policy || ': ' || line, 0, 6 from log_matches where trial_id = $1
+    union all select ended_at, case when preemption = 'NONE' then 'ENDED' else 'PREEMPTED' end, run_id,
+                     concat_ws('; ', nullif(preemption_reason, ''), nullif(exit_reason, '')), 0, 7 from attempts
+    union all select ended_at, state, 0, reason, 0, 8 from trials where id = $1) h
+where h.at is not null
+order by h.at desc, h.place desc, h.number desc
+limit $2;

@@ -36,6 +36,7 @@ class AccessTokenRow:
 
     id: int
     user_id: int
+    username: str
     description: str
     created_at: datetime
     expires_at: datetime

@@ -181,7 +181,9 @@ select case when revoked_at is null then greatest(extract(epoch from expires_at 
 from access_tokens where id = $1;
 
 -- name: access_token_lock
-select id, user_id, description, created_at, expires_at, revoked_at from access_tokens where id = $1 for no key update;
+select t.id, t.user_id, (select u.username from users u where u.id = t.user_id) as username, t.description,
+       t.created_at, t.expires_at, t.revoked_at
+from access_tokens t where t.id = $1 for no key update of t;
 
 -- name: describe
 update access_tokens set description = $2 where id = $1;
@@ -197,7 +199,7 @@ update access_tokens t set revoked_at = now() from made m where t.id = m.id and 
 returning t.user_id;
 
 -- name: access_token_columns
-select t.id, t.user_id, t.description, t.created_at, t.expires_at, t.revoked_at
+select t.id, t.user_id, u.username, t.description, t.created_at, t.expires_at, t.revoked_at
 
 -- name: access_token_matching
 from access_tokens t join users u on u.id = t.user_id

@@ -75,20 +75,21 @@ async def count(conn: Connection, filters: ProjectFilter) -> int:
 
 async def page(
     conn: Connection, filters: ProjectFilter, window: Page, *, order: str = "id", descending: bool = False
-) -> list[ProjectView]:
-    """A page of those that match."""
+) -> list[int]:
+    """The ids of a page of those that match."""
     direction = "desc" if descending else "asc"
     text = (
-        f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching} "
+        f"select p.id {Q.sources} {Q.held} {Q.list_matching} "
         f"order by {ORDERS[order]} {direction} nulls last, p.id {direction} limit $7 offset $8"
     )
-    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
-    return [ProjectView(**row) for row in rows]
+    return [row["id"] for row in await conn.fetch(text, *_parameters(filters), window.limit, window.offset)]
 
 
 async def views(conn: Connection, ids: Sequence[int]) -> list[ProjectView]:
     """Those of ``ids`` that are there, in that order."""
-    by_id = {view.id: view for view in await page(conn, ProjectFilter(ids=tuple(ids)), Page())}
+    text = f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching}"
+    rows = await conn.fetch(text, *_parameters(ProjectFilter(ids=tuple(ids))))
+    by_id = {row["id"]: ProjectView(**row) for row in rows}
     return [by_id[number] for number in ids if number in by_id]
 
 

@@ -1,0 +1,124 @@
+"""Trials side by side: what is selected is compared, a legend, charts of what they share, and what they differ in."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.web.searched import DETAILED, METRICS
+from tests.web.site import Site
+
+#: Canvases that a page has at most, however many metrics there are.
+MAX_CANVASES = 12
+
+
+def compare(page: Page, site: Site, count: int, more: str = "") -> list[int]:
+    """The comparison of so many trials of the search."""
+    trials = site.swept[:count]
+    page.goto(f"{site.url}/ui/compare?trials={','.join(map(str, trials))}{more}")
+    page.get_by_role("region", name="Trials that are compared").wait_for()
+    return trials
+
+
+def canvases(page: Page) -> int:
+    return page.locator("canvas").count()
+
+
+def test_selected_experiments_are_compared_by_their_best(page: Page, site: Site) -> None:
+    """By keyboard: `x`, Shift and an arrow, `c`; exactly the best trials of these; Esc leads back to the same row."""
+    page.goto(f"{site.url}/ui/experiments?q=compare-these")
+    numbers = site.make("compare-these", count=3)
+    trials = {number: site.make_trial(number) for number in numbers}
+    page.reload()
+    grid = page.get_by_role("grid")
+    grid.get_by_role("gridcell", name=re.compile("compare-these")).first.wait_for()
+    for key in ("j", "j", "x", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    page.keyboard.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare 2 trials")
+    middle, first = numbers[1], numbers[0]
+    expect(page).to_have_url(
+        re.compile(rf"trials={trials[first]}%2C{trials[middle]}$|trials={trials[middle]}%2C{trials[first]}$")
+    )
+    page.keyboard.press("Escape")
+    expect(grid).to_be_focused()
+    place = grid.get_attribute("aria-activedescendant") or ""
+    expect(page.locator(f'[id="{place}"]')).to_contain_text(str(first))
+    expect(page.get_by_text("2 selected")).to_be_visible()
+
+
+def test_only_charts_in_view_are_mounted(page: Page, site: Site) -> None:
+    """20 trials of 30 metrics: a few canvases, wherever one scrolls to; a metric is one request for all trials."""
+    asked: list[str] = []
+    page.on("request", lambda sent: asked.append(sent.url) if "/trials/series" in sent.url else None)
+    compare(page, site, DETAILED)
+    expect(page.locator("figure")).to_have_count(METRICS + 1)
+    page.locator("figure canvas").nth(1).wait_for()
+    assert 0 < canvases(page) <= MAX_CANVASES
+    assert len(asked) <= MAX_CANVASES
+    last = page.locator("figure").last
+    last.scroll_into_view_if_needed()
+    last.locator("canvas").wait_for()
+    assert canvases(page) <= MAX_CANVASES
+    expect(page.locator("figure").first.locator("canvas")).to_have_count(0)
+
+
+def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
+    """In the legend it marks the chart, in the chart the legend, in the table of differences both."""
+    trials = compare(page, site, 5)
+    row = page.locator(f"tr[data-trial='{trials[2]}']")
+    page.locator("figure canvas").first.wait_for()
+    row.hover()
+    expect(page.locator(f"figure svg[data-hovered='{trials[2]}']").first).to_be_visible()
+    chart = page.locator("figure .u-over").first
+    box = chart.bounding_box()
+    assert box is not None
+    marked = page.locator("tr[data-hovered]")
+    for share in range(20):
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * share / 20)
+        if marked.count():
+            break
+    expect(marked).to_have_count(1)
+    hovered = marked.get_attribute("data-trial")
+    expect(page.locator(f"figure svg[data-hovered='{hovered}']").first).to_be_visible()
+    page.get_by_role("link", name="Differences").click()
+    page.get_by_role("columnheader", name=f"Trial {trials[1]}").first.hover()
+    expect(page.locator("tr[data-hovered]")).to_have_attribute("data-trial", str(trials[1]))
+
+
+def test_what_is_hidden_and_how_it_is_drawn_stand_in_the_address(page: Page, site: Site) -> None:
+    """A reload shows the same; the eye hides a trial from charts and their tables, and the legend keeps it."""
+    trials = compare(page, site, 3, "&q=validation")
+    page.get_by_role("button", name=f"Show the lines of trial {trials[0]}").click()
+    page.get_by_label("Horizontal axis").select_option("time")
+    page.get_by_label("Logarithmic").check()
+    page.get_by_label("Smoothing").fill("0.6")
+    expect(page).to_have_url(re.compile(rf"hide={trials[0]}.*"))
+    for part in ("x=time", "log=true", "smooth=0.6", "q=validation"):
+        expect(page).to_have_url(re.compile(part))
+    page.reload()
+    expect(page.get_by_role("button", name=f"Show the lines of trial {trials[0]}")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    expect(page.get_by_label("Smoothing")).to_have_value("0.6")
+    page.get_by_role("button", name="View as table: validation loss").click()
+    table = page.get_by_role("region", name="validation loss, as a table")
+    expect(table.get_by_role("row")).to_have_count(3)
+    expect(table).not_to_contain_text(f"trial {trials[0]}")
+
+
+def test_differences_alone(page: Page, site: Site) -> None:
+    """What is the same is hidden until it is asked for, and then comes after what differs."""
+    trials = compare(page, site, 2, "&tab=diff")
+    table = page.get_by_role("region", name="Hyperparameters")
+    expect(table.get_by_role("rowheader", name="lr")).to_be_visible()
+    shown = table.locator("tbody tr[data-differs=true]")
+    hparams = [site.api("GET", f"/api/v1/trials/{trial}")["trial"]["hparams"] for trial in trials]  # type: ignore[index]
+    expect(shown).to_have_count(sum(hparams[0][name] != hparams[1][name] for name in hparams[0]))
+    expect(table.locator("tbody tr[data-differs=false]")).to_have_count(0)
+    page.get_by_label("Only what differs").uncheck()
+    expect(table.get_by_role("rowheader", name="batch_size")).to_be_visible()
+    names = table.get_by_role("rowheader").all_text_contents()
+    assert names.index("lr") < names.index("batch_size")

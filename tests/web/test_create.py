@@ -1,0 +1,95 @@
+"""An experiment is created in the page: what is wrong at its line, what it would do, off it goes; nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web.site import Site, log_in
+
+BROKEN = "name: from the page\nentrypoint: python3 train.py\nsearcher:\n  name: nonsense\n  metric: loss\n"
+RIGHT = BROKEN.replace("nonsense", "single")
+
+
+def write(page: Page, text: str) -> None:
+    """Into the editor, in place of all that is there."""
+    page.get_by_role("textbox", name="Configuration").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_page: Page, site: Site) -> None:
+    """A pasted script is its code; the line of a problem is a way to it."""
+    page = refused_page
+    page.goto(f"{site.url}/ui/experiments/new")
+    write(page, BROKEN)
+    problems = page.get_by_role("list", name="Problems")
+    expect(problems).to_contain_text("searcher.name")
+    problems.get_by_role("button", name="Line 4").click()
+    expect(page.get_by_role("textbox", name="Configuration")).to_be_focused()
+    write(page, RIGHT)
+    page.get_by_role("heading", name="It would train one trial").wait_for()
+    page.get_by_label("Or a script").fill("print('hello')")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("from the page")
+    number = int(page.url.rpartition("/")[2])
+    files = site.api("GET", f"/api/v1/experiments/{number}/file_tree")["files"]
+    assert [each["path"] for each in files] == ["train.py"]  # type: ignore[attr-defined]
+
+
+def test_what_may_be_written_is_offered_at_the_cursor(refused_page: Page, site: Site) -> None:
+    """By the schema of the master: keys of the map, and the values of a key."""
+    page = refused_page
+    page.goto(f"{site.url}/ui/experiments/new")
+    page.get_by_role("heading", name="It would train 4 trials").wait_for()
+    write(page, "name: offered\nsearcher:\n  name: adap")
+    page.keyboard.press("Control+Space")
+    offered = page.get_by_role("listbox")
+    offered.get_by_role("option", name="adaptive_asha").click()
+    page.keyboard.insert_text("\n  mo")
+    page.keyboard.press("Control+Space")
+    expect(page.get_by_text("standard by default")).to_be_visible()
+    offered.get_by_role("option", name="mode").click()
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("name: adaptive_asha")
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("mode:")
+
+
+def test_a_fork_begins_with_what_it_comes_from(page: Page, site: Site, tmp_path: Path) -> None:
+    """Its configuration; a folder that is chosen is its code, without what no task needs."""
+    folder = tmp_path / "code"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "train.py").write_text("print('hello')")
+    (folder / "__pycache__" / "train.pyc").write_text("x")
+    made = site.api("POST", "/api/v1/experiments", {"config": RIGHT.replace("from the page", "to be forked")})
+    source = int(str(made["experiment"]["id"]))  # type: ignore[index]
+    page.goto(f"{site.url}/ui/experiments/new?fork={source}")
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("to be forked")
+    page.get_by_role("heading", name="It would train one trial").wait_for()
+    page.get_by_label("Folder").set_input_files(folder)
+    expect(page.get_by_text("code: 1 files")).to_be_visible()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("status").get_by_text("Submitted experiment").wait_for()
+    number = int(page.url.rpartition("/")[2])
+    assert site.experiment(number)["forkedFrom"] == source
+
+
+def test_nothing_typed_is_lost_when_the_session_ends(browser: Browser, site: Site) -> None:
+    """Nor when the tab is reloaded."""
+    context = browser.new_context()
+    page = context.new_page()
+    log_in(page, site, "experiments/new")
+    page.get_by_label("Or a script").fill("print('half')")
+    write(page, RIGHT.replace("from the page", "half typed"))
+    page.get_by_role("heading", name="It would train one trial").wait_for()
+    context.clear_cookies()
+    page.keyboard.type("#")
+    page.get_by_label("Password").wait_for()
+    page.get_by_label("User name").fill("determined")
+    page.get_by_label("Password").fill(site.password)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_label("Or a script")).to_have_value("print('half')")
+    expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("half typed")
+    page.reload()
+    expect(page.get_by_label("Or a script")).to_have_value("print('half')")
+    context.close()

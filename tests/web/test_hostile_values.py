@@ -1,0 +1,108 @@
+"""Whatever people and scripts call things: each page shows it as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.web.site import Site
+
+#: Each part would leave a mark in the page, or ask another place, if it were more than text.
+EVIL = (
+    "<img src=x onerror=\"window.broken=1\"><svg onload='window.broken=1'></svg><script>window.broken=1</script>"
+    "<iframe srcdoc=\"<script>parent.broken=1</script>\"></iframe><a href='javascript:window.broken=1'>go</a>"
+    "[go](javascript:window.broken=1) ![](https://elsewhere.test/x) \"'`${window.broken=1}{{window.broken=1}}"
+)
+LINES = [
+    EVIL,
+    f"\x1b[31m{EVIL}\x1b[0m",
+    "\x1b]8;;javascript:window.broken=1\x1b\\go\x1b]8;;\x1b\\ \x1b]0;broken\x07",
+    "javascript:window.broken=1 data:text/html,<script>window.broken=1</script>",
+]
+#: What would be there if something of it had become an element.
+ELEMENTS = (
+    "img[src=x], [onerror], [onload], iframe, a[href^='javascript:' i], a[href^='data:' i], [src*='elsewhere.test']"
+)
+#: Pages on which it is to be seen.
+SHOWN = [
+    "experiments?q=onerror",
+    "projects/{project}",
+    "projects/{project}?tab=notes",
+    "projects/{project}?tab=settings",
+    "workspaces",
+    "workspaces/{workspace}",
+    "workspaces/{workspace}?tab=members",
+    "workspaces/{workspace}?tab=settings",
+    "experiments/{experiment}",
+    "trials/{trial}",
+    "trials/{trial}?tab=logs",
+    "trials/{trial}?tab=logs&q=onerror",
+    "trials/{trial}?tab=config",
+    "trials/{trial}?tab=attempts",
+    "queue",
+    "cluster",
+]
+#: Pages that may show it, and what is there once they are.
+OTHERS = {
+    "": "role=heading[name='Failed']",
+    "trials/{measured}?tab=metrics": "figure canvas >> nth=2",
+    "trials/{trial}?tab=checkpoints": "text=no checkpoint yet",
+    "experiments?q=%3Cimg+src=x+onerror%3D%22window.broken%3D2%22%3E": "text=No experiment is like this",
+    "nowhere/%3Cimg%20src=x%20onerror=%22window.broken=1%22%3E": "text=There is no such page",
+}
+
+
+@pytest.fixture(scope="module")
+def evil(site: Site) -> Iterator[dict[str, int]]:
+    """One of everything with such a name; what others see is put back."""
+    made = site.api("POST", "/api/v1/workspaces", {"name": EVIL[:80]})
+    workspace = made["workspace"]["id"]  # type: ignore[index]
+    project = site.api("POST", f"/api/v1/workspaces/{workspace}/projects", {"name": EVIL[:80], "description": EVIL})
+    number: int = project["project"]["id"]  # type: ignore[index]
+    site.api("PUT", f"/api/v1/projects/{number}/notes", {"notes": [{"name": EVIL, "contents": EVIL}]})
+    (experiment,) = site.make(EVIL)
+    trial = site.make_trial(experiment)
+    site.api("PATCH", f"/api/v1/experiments/{experiment}", {"description": EVIL, "notes": EVIL, "labels": [EVIL]})
+    documents = "update experiment_documents set config = config || jsonb_build_object('hyperparameters', $2::jsonb)"
+    site.write(f"{documents} where experiment_id = $1", experiment, '{"<b>": {"type": "const", "val": "<img src=x>"}}')
+    site.write("update experiments set project_id = $2, reason = $3 where id = $1", experiment, number, EVIL)
+    site.write(
+        "update trials set hparams = jsonb_build_object($2::text, $2::text), reason = $2 where id = $1", trial, EVIL
+    )
+    site.write("update users set display_name = $1 where username = 'determined'", EVIL[:250])
+    site.write("update agent_presence set hostname = $1, address = $1, runtime = $1", EVIL)
+    site.write("update agent_slots set name = $1 where agent_id = 'a1'", EVIL)
+    task = site.api("GET", f"/api/v1/trials/{trial}")["trial"]["taskIds"][0]  # type: ignore[index]
+    site.say(str(task), LINES)
+    yield {"workspace": workspace, "project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
+    site.write("update users set display_name = '' where username = 'determined'")
+    site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
+    site.write("update agent_slots set name = 'small' where agent_id = 'a1'")
+    site.write("delete from trials where id = $1", trial)
+    site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
+
+
+@pytest.mark.parametrize("address", [*SHOWN, *OTHERS])
+def test_values_are_text(page: Page, site: Site, evil: dict[str, int], address: str) -> None:
+    """Nothing of it becomes an element, no script runs, and nothing is asked of another place (``page``)."""
+    page.goto(f"{site.url}/ui/{address.format(**evil)}")
+    if address in OTHERS:
+        page.locator(OTHERS[address]).first.wait_for()
+    else:
+        page.get_by_text("onerror=").first.wait_for()
+    assert page.locator(ELEMENTS).count() == 0
+    assert page.evaluate("window.broken") is None
+    assert page.title() != "broken"
+
+
+def test_what_is_typed_is_text(page: Page, site: Site, evil: dict[str, int]) -> None:
+    """Nor in the palette, which finds what is called so, nor in a dialog that names it."""
+    page.goto(f"{site.url}/ui/experiments/{evil['experiment']}")
+    page.get_by_text("onerror=").first.wait_for()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("onerror")
+    page.get_by_role("option").filter(has_text="onerror=").first.wait_for()
+    assert page.locator(ELEMENTS).count() == 0
+    assert page.evaluate("window.broken") is None

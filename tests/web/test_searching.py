@@ -1,0 +1,147 @@
+"""The page of a search: how its best came about, where its trials stand, what decides, and brushes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import cast
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.searched import PLANTED, TRIALS
+from tests.web.site import Site
+
+
+def opened(page: Page, site: Site, more: str = "") -> None:
+    page.goto(f"{site.url}/ui/experiments/{site.sweep}{more}")
+    page.get_by_role("figure", name="What each trial tried").locator("canvas").wait_for()
+
+
+def brushed(site: Site, brush: dict[str, list[float | str]]) -> int:
+    """How many trials the API counts between these bounds."""
+    children = [field("experimentId", "LOCATION_TYPE_RUN", "=", site.sweep)]
+    for name, (low, high) in brush.items():
+        location = "LOCATION_TYPE_RUN_HYPERPARAMETERS"
+        children += [field(f"hp.{name}", location, ">=", low), field(f"hp.{name}", location, "<=", high)]
+    group = {"kind": "group", "conjunction": "and", "children": children}
+    body = {"limit": -2, "filter": json.dumps({"filterGroup": group, "showArchived": True})}
+    return int(cast("dict[str, int]", site.api("POST", "/api/v1/runs", body)["pagination"])["total"])
+
+
+def field(column: str, location: str, operator: str, value: object) -> dict[str, object]:
+    kind = {"kind": "field", "type": "COLUMN_TYPE_NUMBER"}
+    return {**kind, "columnName": column, "location": location, "operator": operator, "value": value}
+
+
+def pull(page: Page, axis: Locator, first: float, second: float) -> None:
+    """Along an axis with the mouse; from 0 at its upper end to 1."""
+    box = axis.bounding_box()
+    assert box is not None
+    across = box["x"] + box["width"] / 2
+    page.mouse.move(across, box["y"] + box["height"] * first)
+    page.mouse.down()
+    page.mouse.move(across, box["y"] + box["height"] * second, steps=4)
+    page.mouse.up()
+
+
+def test_a_brush_narrows_the_trials_to_what_the_api_counts(page: Page, site: Site) -> None:
+    """It stands in the address, so that a reload shows the same; taking it away shows all again."""
+    opened(page, site)
+    grid = page.get_by_role("grid")
+    expect(grid).to_have_attribute("aria-rowcount", str(TRIALS + 1))
+    pull(page, page.locator(f"[data-axis={PLANTED}]"), 0.3, 0.7)
+    expect(page).to_have_url(re.compile("brush="))
+    expect(page.get_by_text("that are left by what is brushed")).to_be_visible()
+    brush = json.loads(parse_qs(urlsplit(page.url).query)["brush"][0])
+    assert list(brush) == [PLANTED]
+    left = brushed(site, brush)
+    assert 0 < left < TRIALS
+    expect(grid).to_have_attribute("aria-rowcount", str(left + 1))
+    page.reload()
+    expect(grid).to_have_attribute("aria-rowcount", str(left + 1))
+    expect(page.locator(f"[data-axis={PLANTED}] [data-brushed]")).to_be_visible()
+    page.get_by_role("button", name="Show all trials").click()
+    expect(grid).to_have_attribute("aria-rowcount", str(TRIALS + 1))
+
+
+def test_brushing_without_a_mouse(page: Page, site: Site) -> None:
+    """Ranges are typed, texts are checked; both hold together."""
+    opened(page, site)
+    page.get_by_text("Narrow by values").click()
+    page.get_by_label("lr to").fill("0.001")
+    page.keyboard.press("Enter")
+    page.get_by_role("checkbox", name="adam").check()
+    grid = page.get_by_role("grid")
+    trials = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=1000")["trials"]
+    tried = [each["hparams"] for each in cast("list[dict[str, dict[str, float | str]]]", trials)]
+    left = sum(float(each["lr"]) <= 0.001 and each["optimizer"] == "adam" for each in tried)
+    expect(grid).to_have_attribute("aria-rowcount", str(left + 1))
+
+
+def test_the_planted_hyperparameter_decides(page: Page, site: Site) -> None:
+    """It ranks first, the bars sum to one, and it is said from how many trials."""
+    opened(page, site)
+    bars = page.get_by_role("list", name="Importance of hyperparameters").get_by_role("listitem")
+    expect(bars.first).to_contain_text(PLANTED)
+    shares = [float(str(bar.get_attribute("data-importance"))) for bar in bars.all()]
+    assert sum(shares) == pytest.approx(1, abs=0.01)
+    assert shares[0] == max(shares)
+    reply = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/importance")
+    expect(page.get_by_text(f"From {reply['trials']} trials")).to_be_visible()
+    expect(page.get_by_label("Hyperparameter", exact=True)).to_have_value(PLANTED)
+
+
+def test_too_few_trials_decide_nothing(page: Page, site: Site) -> None:
+    """Then it is said how many are needed."""
+    reply = site.api("GET", f"/api/v1/experiments/{site.search}/search/importance")
+    assert reply["hyperparameters"] == []
+    assert reply["trials"] == 3
+    page.goto(f"{site.url}/ui/experiments/{site.search}")
+    page.get_by_role("grid").wait_for()
+    expect(page.get_by_role("list", name="Importance of hyperparameters")).to_have_count(0)
+
+
+def test_where_the_trials_stand(page: Page, site: Site) -> None:
+    """Over, running and to come; on each rung those that went on, were stopped, train on; the bottom one's pending."""
+    opened(page, site)
+    search = site.api("GET", f"/api/v1/experiments/{site.sweep}/search?limit=1")
+    rungs = cast("list[dict[str, int]]", search["rungs"])
+    section = page.locator("section").filter(has=page.get_by_role("heading", name="Where its trials stand"))
+    for rung in rungs:
+        assert rung["stopped"] + rung["ended"] + rung["running"] <= rung["count"]
+        expect(section).to_contain_text(f"{rung['units']} batches")
+    assert rungs[0]["stopped"] > 0
+    assert rungs[0]["running"] > 0
+    expect(section).to_contain_text(f"{rungs[0]['stopped']} stopped")
+    expect(section).to_contain_text(f"{TRIALS - rungs[0]['count']} pending")
+    expect(section).to_contain_text(f"{search['running']} running or waiting")
+
+
+def test_the_best_trial_and_the_curves(page: Page, site: Site) -> None:
+    """The best one by name, its curve among the best; more curves when asked for, which stands in the address."""
+    opened(page, site)
+    trials = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=2")["trials"]
+    best = cast("list[dict[str, int]]", trials)[0]["id"]
+    expect(page.get_by_role("link", name=f"Trial {best}", exact=True)).to_be_visible()
+    curves = page.get_by_role("figure", name="loss of the best 10 trials")
+    expect(curves.locator("canvas")).to_be_visible()
+    page.get_by_label("Curves").select_option("100")
+    more = page.get_by_role("figure", name=re.compile(r"loss of the best \d\d trials"))
+    expect(more.locator("canvas")).to_be_visible()
+    expect(page).to_have_url(re.compile("best=100"))
+    expect(page.get_by_role("figure", name="Best loss so far").locator("canvas")).to_be_visible()
+
+
+def test_selected_trials_are_compared(page: Page, site: Site) -> None:
+    """`x`, a range and `c`; exactly these."""
+    opened(page, site, "?sort=id")
+    for key in ("j", "x", "Shift+ArrowDown", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.get_by_text("3 selected")).to_be_visible()
+    page.keyboard.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare 3 trials")
+    rows = page.get_by_role("region", name="Trials that are compared").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    assert [row.get_attribute("data-trial") for row in rows.all()] == [str(trial) for trial in site.swept[:3]]

@@ -1,0 +1,133 @@
+"""The page of a trial: is it OK, and what shows it; its charts, its machines, its code, its checkpoints."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from playwright.sync_api import Page, expect
+
+from tests.web.site import Site
+
+FOLD = 900
+
+
+def bottom(page: Page, selector: str, place: int) -> float:
+    """Where it ends, from the top of the window."""
+    box = page.locator(selector).nth(place).bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None:
+    """The verdict, eight facts and four charts, without scrolling; the newest line of output is at its foot."""
+    page.goto(f"{site.url}/ui/trials/{site.well}")
+    verdict = page.get_by_role("region", name="Verdict")
+    expect(verdict).to_contain_text("Healthy: loss falling, last report")
+    page.locator("figure canvas").nth(3).wait_for()
+    facts = dict(zip(page.locator("dt").all_inner_texts()[:8], page.locator("dd").all_inner_texts()[:8]))
+    assert facts["Progress"].strip() == "60 %"
+    assert facts["Time left"].startswith("about ")
+    assert facts["Slots"] == "2 on a1"
+    assert facts["Utilisation"].startswith("GPU ")
+    assert facts["Time for a step"] == "20 s"
+    assert facts["Restarts"] == "0 of at most 5"
+    assert facts["Last log line"].endswith(" ago")
+    assert "Best loss" in facts
+    assert bottom(page, "dt", 7) < FOLD
+    assert bottom(page, "figure", 3) < FOLD
+    foot = page.get_by_role("link", name=re.compile("newest line .*step 120 of 120"))
+    expect(foot).to_be_in_viewport()
+    verdict.get_by_role("link", name="chart").click()
+    expect(page).to_have_url(re.compile("tab=metrics&metric=loss"))
+
+
+def test_what_is_wrong_comes_first_and_leads_to_what_shows_it(page: Page, site: Site) -> None:
+    """One that is silent says for how long, and what is usual; one that failed leads to its line, which is in view."""
+    page.goto(f"{site.url}/ui/trials/{site.silent}")
+    verdict = page.get_by_role("region", name="Verdict")
+    expect(verdict).to_contain_text(
+        re.compile("Stalled: no log line and no metric for 2 h .*usually it reports every 1 m")
+    )
+    page.goto(f"{site.url}/ui/trials/{site.failed_trial}")
+    expect(verdict).to_contain_text("Failed: your code raised KeyError: 'x'")
+    verdict.get_by_role("link", name="line 3").click()
+    marked = page.locator("[aria-current]").filter(has_text="KeyError: 'x'")
+    expect(marked).to_be_in_viewport()
+    expect(page).to_have_url(re.compile("tab=logs&line=3"))
+
+
+def test_charts_stand_over_what_one_asks_for(page: Page, site: Site) -> None:
+    """Steps, time or epochs; a zoom over epochs is one of steps; checkpoints lead to theirs; numbers as a table."""
+    page.goto(f"{site.url}/ui/trials/{site.well}?tab=metrics&metric=loss")
+    figure = page.get_by_role("figure", name="loss")
+    figure.locator("canvas").wait_for()
+    page.get_by_label("Horizontal axis").select_option("epoch")
+    expect(figure.locator("p")).to_have_text("epoch")
+    over = figure.locator(".u-over")
+    over.wait_for()
+    box = over.bounding_box()
+    assert box is not None
+    with page.expect_request(lambda sent: "metric=loss" in sent.url and "fromStep=" in sent.url):
+        page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 60, steps=5)
+        page.mouse.up()
+    expect(page).to_have_url(re.compile(r"from=2\d&to=4\d"))
+    page.get_by_label("Logarithmic").check()
+    expect(page).to_have_url(re.compile("log=true"))
+    page.get_by_role("button", name="All steps").click()
+    page.get_by_role("button", name="Table", exact=True).click()
+    row = page.get_by_role("row").filter(has_text="validation")
+    summaries = site.api("GET", f"/api/v1/trials/{site.well}/metric-summaries")
+    least = cast("dict[str, dict[str, dict[str, float]]]", summaries)["validation"]["loss"]["min"]
+    expect(row).to_contain_text(f"{least:.4g}")
+    page.get_by_role("button", name="Table", exact=True).click()
+    figure.get_by_role("link", name="◆ 3").click()
+    expect(page).to_have_url(re.compile("tab=checkpoints"))
+
+
+def test_machines_code_and_checkpoints_have_their_place(page: Page, site: Site) -> None:
+    """All GPUs in one chart; files as text, or said what they are; a checkpoint becomes a version of a model."""
+    page.goto(f"{site.url}/ui/trials/{site.well}?tab=system")
+    gpus = page.get_by_role("figure", name="GPU utilisation, %")
+    expect(gpus).to_have_accessible_description(re.compile("GPU 00000000: from .*GPU 00000001: from "))
+    parts = page.get_by_role("navigation", name="Parts of this trial")
+    parts.get_by_role("link", name="Code").click()
+    files = page.get_by_role("navigation", name="Files")
+    files.get_by_role("link", name="train.py").click()
+    shown = page.get_by_role("region", name="Contents of train.py")
+    expect(shown).to_contain_text("line_1 = 1")
+    shown.press("End")
+    expect(shown).to_contain_text("print('<b>done</b>')")
+    assert page.locator("b").count() == 0
+    files.get_by_role("link", name="weights.bin").click()
+    expect(page.get_by_text("It is no text")).to_be_visible()
+    files.get_by_role("link", name="large.csv").click()
+    expect(page.get_by_text("It is larger than 1 MiB")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download all of it").click()
+    assert download.value.suggested_filename.endswith("_model_def.tar.gz")
+    site.api("POST", "/api/v1/models", {"name": "digits reader"})
+    parts.get_by_role("link", name="Checkpoints").click()
+    page.get_by_role("row").filter(has_text="best").get_by_role("link").click()
+    expect(page.get_by_role("region", name="Files")).to_contain_text("optimizer/adam.pt")
+    expect(page.get_by_text("framework: torch")).to_be_visible()
+    page.get_by_role("button", name="Register as a model version").click()
+    page.get_by_label("Model").select_option("digits reader")
+    page.get_by_role("button", name="Register", exact=True).click()
+    page.get_by_text("Registered as version 1 of digits reader").wait_for()
+    parts.get_by_role("link", name="Events").click()
+    expect(page.get_by_role("region", name="Events")).to_contain_text("Saved a checkpoint at step 90")
+
+
+def test_a_checkpoint_is_deleted_after_a_question(page: Page, site: Site) -> None:
+    """Which names it; what is known of it stays."""
+    page.goto(f"{site.url}/ui/trials/{site.well}?tab=checkpoints")
+    row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="30", exact=True))
+    row.get_by_role("link").first.click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("at step 30")
+    dialog.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_text("Deleting the files of checkpoint").wait_for()

@@ -1,0 +1,106 @@
+/** Creates an access token, for oneself or, as an administrator, for somebody else, and shows it once. */
+
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { meQuery } from "../services/session";
+import { createToken } from "../services/tokens";
+import { userNamed } from "../services/users";
+import { FIELD } from "../ui/Button";
+import type { Blame } from "../ui/blame";
+import { Field } from "../ui/Field";
+import { FormDialog } from "../ui/FormDialog";
+import { openDialog } from "../ui/overlays";
+import { Secret } from "../ui/Secret";
+
+const BLAME: Blame = {
+  user: /not found|not active/,
+  password: /present password/,
+  life: /lifespan/,
+  description: /description/,
+};
+const DAYS = [1, 7, 30, 90, 365];
+
+export default function TokenDialog({ others, onClose }: { others: boolean; onClose: () => void }) {
+  const client = useQueryClient();
+  const me = useSuspenseQuery(meQuery).data;
+  const [username, setUsername] = useState(me.username);
+  const [description, setDescription] = useState("");
+  const [days, setDays] = useState("30");
+  const [password, setPassword] = useState("");
+  const submit = async () => {
+    const user = username === me.username ? me : await userNamed(username);
+    const token = await createToken({
+      userId: user.id,
+      description,
+      days: days === "" ? undefined : Number(days),
+      currentPassword: password || undefined,
+    });
+    void client.invalidateQueries({ queryKey: ["tokens"] });
+    openDialog((close) => (
+      <Secret title={`Access token of ${user.username}`} secret={token} onClose={close}>
+        This is the only time that it is shown. Programs use it as DET_USER_TOKEN, or as a Bearer token of the API.
+      </Secret>
+    ));
+  };
+  return (
+    <FormDialog title="New access token" yes="Create" blame={BLAME} onClose={onClose} onSubmit={submit}>
+      {(at) => (
+        <>
+          {others && (
+            <Field label="User name" problem={at("user")}>
+              {(ids) => (
+                <input
+                  {...ids}
+                  required
+                  autoComplete="off"
+                  className={FIELD}
+                  value={username}
+                  onChange={(event) => setUsername(event.target.value)}
+                />
+              )}
+            </Field>
+          )}
+          <Field label="What it is for" problem={at("description")}>
+            {(ids) => (
+              <input
+                {...ids}
+                required
+                className={FIELD}
+                value={description}
+                onChange={(event) => setDescription(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Good for" problem={at("life")}>
+            {(ids) => (
+              <select {...ids} className={FIELD} value={days} onChange={(event) => setDays(event.target.value)}>
+                {DAYS.map((each) => (
+                  <option key={each} value={each}>
+                    {each === 1 ? "1 day" : `${each} days`}
+                  </option>
+                ))}
+                <option value="">As long as is allowed</option>
+              </select>
+            )}
+          </Field>
+          <Field
+            label="Your password"
+            problem={at("password")}
+            hint="Only where you logged in more than 15 minutes ago: without it the token ends with this login."
+          >
+            {(ids) => (
+              <input
+                {...ids}
+                type="password"
+                autoComplete="current-password"
+                className={FIELD}
+                value={password}
+                onChange={(event) => setPassword(event.target.value)}
+              />
+            )}
+          </Field>
+        </>
+      )}
+    </FormDialog>
+  );
+}

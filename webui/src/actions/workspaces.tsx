@@ -1,0 +1,93 @@
+/** What can be done to a workspace, by its owner and administrators; and by everyone: to pin it. */
+
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { lazy } from "react";
+import { count } from "../format";
+import { meQuery } from "../services/session";
+import { archiveWorkspace, deleteWorkspace, pinWorkspace, type Workspace } from "../services/workspaces";
+import { openDialog, say } from "../ui/overlays";
+import { doAndSay, type Offered } from "./offered";
+import { mayChange } from "./states";
+
+const WorkspaceDialog = lazy(() => import("./WorkspaceDialog"));
+const ConfirmName = lazy(() => import("./ConfirmName"));
+
+/** Asks anew for what shows workspaces and projects. */
+export function usePlacesAgain(): () => void {
+  const client = useQueryClient();
+  return () => {
+    for (const kind of ["workspaces", "workspace", "projects", "project"]) {
+      void client.invalidateQueries({ queryKey: [kind] });
+    }
+  };
+}
+
+/** For a row of a table, or for the page of one. */
+export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
+  const me = useSuspenseQuery(meQuery).data;
+  const navigate = useNavigate();
+  const again = usePlacesAgain();
+  const archive = (workspace: Workspace, archived: boolean): Promise<void> => {
+    const word = archived ? "Archive" : "Unarchive";
+    return doAndSay(
+      {
+        asked: () => archiveWorkspace(workspace.id, archived),
+        doing: `${word} workspace ${workspace.name}`,
+        done: `${word}d workspace ${workspace.name}`,
+        undo: () => void archive(workspace, !archived),
+      },
+      again,
+    );
+  };
+  const remove = (workspace: Workspace) =>
+    openDialog((close) => (
+      <ConfirmName
+        title={`Delete workspace ${workspace.name}?`}
+        name={workspace.name}
+        onClose={close}
+        onYes={async () => {
+          const gone = await deleteWorkspace(workspace.id);
+          say({ text: `${gone ? "Deleted" : "Deleting"} workspace ${workspace.name}` });
+          again();
+          await navigate({ to: "/workspaces" });
+        }}
+      >
+        {count(workspace.numProjects)} projects and {count(workspace.numExperiments)} experiments go with it, with their
+        checkpoints, metrics and output, and so do its templates. Commands and tasks in it are ended. Nobody can bring
+        them back.
+      </ConfirmName>
+    ));
+  return (workspace) => {
+    const { name } = workspace;
+    const pin: Offered = {
+      short: workspace.pinned ? "Unpin" : "Pin",
+      title: `${workspace.pinned ? "Unpin" : "Pin"} workspace ${name}`,
+      run: () =>
+        void pinWorkspace(workspace.id, !workspace.pinned)
+          .catch((error: unknown) => say({ text: error instanceof Error ? error.message : String(error) }))
+          .finally(again),
+    };
+    if (!mayChange(me, workspace.userId) || workspace.immutable) return [pin];
+    const edit = () => openDialog((close) => <WorkspaceDialog workspace={workspace} onClose={close} onDone={again} />);
+    return [
+      pin,
+      ...(workspace.archived
+        ? []
+        : [{ name: "edit", short: "Rename", title: `Rename workspace ${name}`, run: edit } as const]),
+      {
+        name: "archive",
+        short: workspace.archived ? "Unarchive" : "Archive",
+        title: `${workspace.archived ? "Unarchive" : "Archive"} workspace ${name}`,
+        run: () => void archive(workspace, !workspace.archived),
+      },
+      {
+        name: "delete",
+        short: "Delete",
+        title: `Delete workspace ${name}`,
+        run: () => remove(workspace),
+        danger: true,
+      },
+    ];
+  };
+}

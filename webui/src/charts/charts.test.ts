@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { drawn, nearest, smoothed, span, summaries } from "./lines";
+import { heat, looksOf } from "./palette";
+
+test("a smoothed line begins at its first value, keeps gaps, and comes near a value that stays", () => {
+  const line = smoothed([4, null, 4, 4], 0.9);
+  expect(line[0]).toBeCloseTo(4);
+  expect(line[1]).toBeNull();
+  expect(line[3]).toBeCloseTo(4);
+  expect(smoothed([0, 10], 0.5)[1]).toBeCloseTo(20 / 3);
+  expect(smoothed([1, 2], 0)).toEqual([1, 2]);
+});
+
+test("smoothing keeps the raw line, faint and behind", () => {
+  const line = { trial: 7, x: [1, 2, 3], y: [1, 9, 1] };
+  expect(drawn([line], 0)).toEqual([{ ...line, faint: false }]);
+  const both = drawn([line], 0.6);
+  expect(both.map((each) => each.faint)).toEqual([true, false]);
+  expect(both[0]?.y).toEqual([1, 9, 1]);
+  expect(both[1]?.y).not.toEqual([1, 9, 1]);
+});
+
+test("a trial keeps its look, whatever else is shown", () => {
+  const alone = looksOf([7], "light").get(7);
+  const among = looksOf([3, 7, 12, 99], "light");
+  expect(among.get(7)).toEqual(alone);
+  expect(looksOf([7], "dark").get(7)?.colour).not.toBe(alone?.colour);
+  // Numbers that would look alike do not.
+  const alike = looksOf([7, 57, 107], "light");
+  expect(new Set([...alike.values()].map((look) => JSON.stringify(look))).size).toBe(3);
+  expect(alike.get(7)).toEqual(alone);
+  expect(
+    looksOf(
+      Array.from({ length: 80 }, (_, n) => n),
+      "light",
+    ).size,
+  ).toBe(80);
+});
+
+test("the nearest place of rising numbers", () => {
+  expect([0, 4, 6, 100].map((to) => nearest([1, 5, 9], to))).toEqual([0, 1, 1, 2]);
+  expect(nearest([5], 77)).toBe(0);
+});
+
+test("what lines come to, without what is no number", () => {
+  const lines = [
+    { trial: 1, x: [1, 2, 3], y: [3, null, 2] },
+    { trial: 2, x: [1], y: [null] },
+  ];
+  expect(summaries(lines)).toEqual([{ trial: 1, least: 2, greatest: 3, last: 2 }]);
+  expect(span(lines)).toEqual([2, 3]);
+  expect(span([])).toBeUndefined();
+});
+
+test("the colours of bad and good differ", () => {
+  expect(heat(0, "light")).toBe("rgb(196 60 0)");
+  expect(heat(9, "light")).toBe(heat(1, "light"));
+});

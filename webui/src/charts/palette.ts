@@ -1,0 +1,58 @@
+/** Colours of series, at least 3:1 against the surface in each theme, and who has which of them. Pure. */
+
+export type Shade = "light" | "dark";
+
+export const PALETTE: Record<Shade, readonly string[]> = {
+  light: ["#0067a3", "#b45f00", "#00785a", "#b0407f", "#c43c00", "#3d7fc4", "#6a4fd8", "#6b6f00", "#8a4b2f", "#4a5a6a"],
+  dark: ["#5bb0f0", "#f0a53a", "#35c79a", "#e78cc0", "#ff8a5c", "#8ecbff", "#a99cff", "#c8cc4a", "#d2a08a", "#aab6c4"],
+};
+/** Of what stands behind. */
+export const GREY: Record<Shade, string> = { light: "#98a0aa", dark: "#5d6873" };
+const DASHES: readonly (readonly number[] | undefined)[] = [undefined, [7, 3], [2, 3], [8, 3, 2, 3], [12, 5]];
+const LOOKS = 50;
+
+export interface Look {
+  colour: string;
+  dash?: number[];
+}
+
+/**
+ * A look for each trial that depends on its number, whatever else is shown or hidden: only where two would look alike
+ * the greater number has the next look that is free.
+ */
+export function looksOf(ids: readonly number[], shade: Shade): Map<number, Look> {
+  const taken = new Set<number>();
+  const looks = new Map<number, Look>();
+  for (const id of [...new Set(ids)].sort((a, b) => a - b)) {
+    let place = id % LOOKS;
+    if (taken.size < LOOKS) while (taken.has(place)) place = (place + 1) % LOOKS;
+    taken.add(place);
+    const dash = DASHES[Math.floor(place / 10)];
+    looks.set(id, { colour: PALETTE[shade][place % 10] as string, ...(dash && { dash: [...dash] }) });
+  }
+  return looks;
+}
+
+/** With so much of a colour's strength, of 255. */
+export function faint(colour: string, strength = 0x48): string {
+  return colour + strength.toString(16).padStart(2, "0");
+}
+
+/** From bad to good: what a line of parallel coordinates or a cell is filled with; `share` from 0 to 1. */
+export function heat(share: number, shade: Shade): string {
+  const [from, to] =
+    shade === "light"
+      ? [
+          [196, 60, 0],
+          [0, 103, 163],
+        ]
+      : [
+          [255, 138, 92],
+          [91, 176, 240],
+        ];
+  const bounded = Math.min(1, Math.max(0, share));
+  const mixed = [0, 1, 2].map((part) =>
+    Math.round((from?.[part] ?? 0) + bounded * ((to?.[part] ?? 0) - (from?.[part] ?? 0))),
+  );
+  return `rgb(${mixed.join(" ")})`;
+}

@@ -1,0 +1,79 @@
+/** The code of what is submitted: a folder, one script, or that of the experiment it is forked from. */
+
+import { useState } from "react";
+import { count } from "../../format";
+import { Button, FIELD } from "../../ui/Button";
+import { Field } from "../../ui/Field";
+import { Section } from "../../ui/Page";
+import type { Draft } from "./draft";
+import { folderOf } from "./files";
+
+export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) => void; fork?: number }) {
+  const { draft, change, fork } = props;
+  const [problem, setProblem] = useState("");
+  const take = async (list: FileList | null) => {
+    if (!list?.length) return;
+    setProblem("");
+    try {
+      change({ folder: await folderOf(list) });
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const own = fork === undefined ? "without code" : `with the code of experiment ${fork}`;
+  return (
+    <Section title="Code">
+      <Field
+        label="Folder"
+        hint="All that is in it goes along, except what no task needs (.git, __pycache__). A .detignore file is not read here."
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            type="file"
+            multiple
+            ref={(field) => field?.setAttribute("webkitdirectory", "")}
+            onChange={(event) => void take(event.target.files)}
+          />
+        )}
+      </Field>
+      {problem && (
+        <p role="alert" className="text-bad">
+          {problem}
+        </p>
+      )}
+      {draft.folder ? (
+        <p className="flex flex-wrap items-center gap-2">
+          {draft.folder.name}: {count(draft.folder.files.length)} files
+          <Button onClick={() => change({ folder: undefined })}>Take it out</Button>
+        </p>
+      ) : (
+        <>
+          <Field label="Or a script" hint={`Neither of them: it is submitted ${own}.`}>
+            {(ids) => (
+              <textarea
+                {...ids}
+                rows={8}
+                spellCheck={false}
+                className={`${FIELD} py-1 font-mono text-sm`}
+                placeholder="Paste it here"
+                value={draft.script}
+                onChange={(event) => change({ script: event.target.value })}
+              />
+            )}
+          </Field>
+          <Field label="File name of the script">
+            {(ids) => (
+              <input
+                {...ids}
+                className={`${FIELD} max-w-60`}
+                value={draft.scriptName}
+                onChange={(event) => change({ scriptName: event.target.value })}
+              />
+            )}
+          </Field>
+        </>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,161 @@
+/** The metric of each trial against one hyperparameter. */
+
+import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
+import { Figure } from "../charts/Figure";
+import { hover, useHovered } from "../charts/hovered";
+import { GREY, heat } from "../charts/palette";
+import { number } from "../format";
+import { type Brushes, METRIC, type SearchedTrial } from "../services/searching";
+import { useShownTheme } from "../theme";
+import { FIELD } from "../ui/Button";
+import { type Axis, isIn, shareOf, triedOf } from "./axes";
+
+const HEIGHT = 200;
+const EDGE = 12;
+const NEAR_PX = 12;
+
+interface ScatterProps {
+  trials: SearchedTrial[];
+  axes: Axis[];
+  brushes: Brushes;
+}
+
+interface Dot {
+  trial: SearchedTrial;
+  x: number;
+  y: number;
+}
+
+export function Scatter({ trials, axes, brushes }: ScatterProps) {
+  const tried = axes.filter((axis) => axis.name !== METRIC);
+  const metric = axes.find((axis) => axis.name === METRIC);
+  const [chosen, choose] = useState<string>();
+  const axis = tried.find((each) => each.name === chosen) ?? tried[0];
+  if (!axis || !metric) return null;
+  return (
+    <Figure
+      title={`${metric.title} by ${axis.title}`}
+      summary={`A dot for each trial: ${axis.title} from left to right${axis.log ? ", logarithmic" : ""}, ${metric.title} upwards, from ${number(metric.low)} to ${number(metric.high)}.`}
+      aside={
+        <select
+          aria-label="Hyperparameter"
+          className={`${FIELD} max-w-48`}
+          value={axis.name}
+          onChange={(event) => choose(event.target.value)}
+        >
+          {tried.map((each) => (
+            <option key={each.name} value={each.name}>
+              {each.title}
+            </option>
+          ))}
+        </select>
+      }
+      table={() => ({
+        head: ["Trial", axis.title, metric.title],
+        rows: trials.map((trial) => {
+          const value = triedOf(trial, axis.name);
+          return {
+            key: trial.id,
+            cells: [trial.id, typeof value === "number" ? number(value) : value, number(trial.metric)],
+          };
+        }),
+      })}
+    >
+      <Dots trials={trials} axis={axis} metric={metric} brushes={brushes} />
+    </Figure>
+  );
+}
+
+function Dots({
+  trials,
+  axis,
+  metric,
+  brushes,
+}: {
+  trials: SearchedTrial[];
+  axis: Axis;
+  metric: Axis;
+  brushes: Brushes;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const theme = useShownTheme();
+  const hovered = useHovered();
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const place = frame.current;
+    if (!place) return;
+    const resized = new ResizeObserver(() => setWidth(place.clientWidth));
+    resized.observe(place);
+    return () => resized.disconnect();
+  }, []);
+  const dots = useMemo(
+    () =>
+      trials.flatMap((trial): Dot[] => {
+        const x = shareOf(axis, triedOf(trial, axis.name));
+        const y = shareOf(metric, triedOf(trial, METRIC));
+        if (x === undefined || y === undefined) return [];
+        return [{ trial, x: EDGE + x * (width - 2 * EDGE), y: EDGE + (1 - y) * (HEIGHT - 2 * EDGE) }];
+      }),
+    [trials, axis, metric, width],
+  );
+  useEffect(() => {
+    const place = canvas.current;
+    const pen = place?.getContext("2d");
+    if (!place || !pen || !width) return;
+    place.width = width * devicePixelRatio;
+    place.height = HEIGHT * devicePixelRatio;
+    pen.scale(devicePixelRatio, devicePixelRatio);
+    // The best are first: they are drawn last.
+    [...dots].reverse().forEach((dot, place) => {
+      const isMeant = isIn(dot.trial, brushes);
+      pen.fillStyle = isMeant ? heat(place / Math.max(1, dots.length - 1), theme) : GREY[theme];
+      pen.globalAlpha = isMeant ? 0.85 : 0.3;
+      pen.beginPath();
+      pen.arc(dot.x, dot.y, 3.5, 0, 2 * Math.PI);
+      pen.fill();
+    });
+  }, [dots, brushes, theme, width]);
+  const mark = dots.find((dot) => dot.trial.id === hovered);
+  const onMove = (event: MouseEvent) => {
+    const box = (frame.current as HTMLElement).getBoundingClientRect();
+    let [distance, closest]: [number, number | undefined] = [NEAR_PX, undefined];
+    for (const dot of dots) {
+      const away = Math.hypot(dot.x - event.clientX + box.left, dot.y - event.clientY + box.top);
+      if (away < distance) [distance, closest] = [away, dot.trial.id];
+    }
+    hover(closest);
+  };
+  return (
+    <>
+      <div
+        ref={frame}
+        aria-hidden="true"
+        className="relative border-line border-b border-l"
+        style={{ height: HEIGHT }}
+        onMouseMove={onMove}
+        onMouseLeave={() => hover(undefined)}
+      >
+        <canvas ref={canvas} className="absolute inset-0 size-full" />
+        {mark && (
+          <span
+            className="pointer-events-none absolute size-3 -translate-x-1/2 -translate-y-1/2 rounded-full border-2 border-text"
+            style={{ left: mark.x, top: mark.y }}
+          />
+        )}
+        <span className="absolute top-0 left-1 text-dim text-sm">{number(metric.high)}</span>
+        <span className="absolute bottom-0 left-1 text-dim text-sm">{number(metric.low)}</span>
+        {mark && (
+          <span className="absolute top-0 right-1 text-sm">
+            trial {mark.trial.id}: {number(mark.trial.metric)}
+          </span>
+        )}
+      </div>
+      <p aria-hidden="true" className="flex justify-between gap-2 px-1 text-dim text-sm">
+        <span>{axis.texts?.[0] ?? number(axis.low)}</span>
+        <span>{axis.log ? `${axis.title}, logarithmic` : axis.title}</span>
+        <span>{axis.texts?.at(-1) ?? number(axis.high)}</span>
+      </p>
+    </>
+  );
+}

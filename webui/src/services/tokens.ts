@@ -1,0 +1,103 @@
+/** Access tokens of people, and join tokens of machines. A token itself is in one answer alone, and is kept nowhere. */
+
+import { answered, api } from "./client";
+import type { Query } from "./live";
+import type { components } from "./schema";
+
+export type Token = components["schemas"]["TokenInfo"];
+export type JoinToken = components["schemas"]["JoinTokenView"];
+type TokenSort = components["schemas"]["TokenSortBy"];
+
+/** Rows that are asked for at once. */
+export const TOKENS = 100;
+
+const SORTS: Record<string, TokenSort> = {
+  id: "SORT_BY_UNSPECIFIED",
+  user: "SORT_BY_USER_ID",
+  description: "SORT_BY_DESCRIPTION",
+  created: "SORT_BY_CREATED_AT",
+  expires: "SORT_BY_EXPIRY",
+};
+
+/** What of a list of tokens stands in the address. */
+export interface TokenSearch {
+  /** Whose; of an administrator nothing means everyone's. */
+  user?: string;
+  sort?: string;
+  inactive?: boolean;
+}
+
+export function tokensQuery(
+  search: TokenSearch,
+  offset: number,
+  limit: number,
+): Query<{ rows: Token[]; total: number }> {
+  const { user, sort = "-id", inactive } = search;
+  return {
+    queryKey: ["tokens", { user, sort, inactive }, offset, limit],
+    queryFn: async ({ signal }) => {
+      const asked = {
+        ...{ offset, limit, username: user, showInactive: inactive },
+        sortBy: SORTS[sort.replace(/^-/, "")] ?? "SORT_BY_UNSPECIFIED",
+        orderBy: sort.startsWith("-") ? ("ORDER_BY_DESC" as const) : ("ORDER_BY_ASC" as const),
+      };
+      const reply = await answered(api.GET("/api/v1/tokens", { params: { query: asked }, signal }));
+      return { rows: reply.tokenInfo, total: reply.pagination.total ?? 0 };
+    },
+  };
+}
+
+export interface NewToken {
+  userId: number;
+  /** Days; undefined: as long as is allowed. */
+  days?: number;
+  description: string;
+  /** Of whoever asks: for a token that outlives a login which is not new any more. */
+  currentPassword?: string;
+}
+
+/** The token itself: the only time that it is told. */
+export async function createToken({ days, ...token }: NewToken): Promise<string> {
+  const lifespan = days === undefined ? "-1" : `${24 * days}h`;
+  const body = { ...token, lifespan, isHashed: false };
+  return (await answered(api.POST("/api/v1/tokens", { body }))).token;
+}
+
+export async function describeToken(id: number, description: string): Promise<void> {
+  const params = { path: { tokenId: id } };
+  await answered(api.PATCH("/api/v1/tokens/{tokenId}", { params, body: { description, setRevoked: false } }));
+}
+
+export async function revokeToken(id: number): Promise<void> {
+  const params = { path: { tokenId: id } };
+  await answered(api.PATCH("/api/v1/tokens/{tokenId}", { params, body: { setRevoked: true } }));
+}
+
+export function joinTokensQuery(inactive: boolean): Query<{ rows: JoinToken[]; byFile: boolean }> {
+  return {
+    queryKey: ["join-tokens", inactive],
+    queryFn: async ({ signal }) => {
+      const params = { query: { showInactive: inactive } };
+      const reply = await answered(api.GET("/api/v1/join-tokens", { params, signal }));
+      return { rows: [...reply.joinTokens].reverse(), byFile: reply.joinByFile };
+    },
+  };
+}
+
+export interface NewJoinToken {
+  description: string;
+  agentId?: string;
+  /** How many agents it lets in; -1: any number. */
+  uses: number;
+  /** As in `90m`, `2d`. */
+  lifespan: string;
+}
+
+/** The token itself: the only time that it is told. */
+export async function createJoinToken(token: NewJoinToken): Promise<string> {
+  return (await answered(api.POST("/api/v1/join-tokens", { body: token }))).token;
+}
+
+export async function revokeJoinToken(id: number): Promise<void> {
+  await answered(api.DELETE("/api/v1/join-tokens/{joinTokenId}", { params: { path: { joinTokenId: id } } }));
+}

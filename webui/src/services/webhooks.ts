@@ -1,0 +1,61 @@
+/** Webhooks: addresses that are told of what happens. */
+
+import { queryOptions } from "@tanstack/react-query";
+import { answered, api } from "./client";
+import type { Query } from "./live";
+import type { components } from "./schema";
+
+export type Webhook = components["schemas"]["Webhook"];
+export type WebhookType = components["schemas"]["WebhookType"];
+export type WebhookMode = components["schemas"]["WebhookMode"];
+export type Delivery = components["schemas"]["Delivery"];
+export type Trigger = Pick<components["schemas"]["Trigger"], "triggerType" | "condition">;
+
+/** Deliveries that are shown. */
+export const DELIVERIES = 50;
+
+export const webhooksQuery = queryOptions({
+  queryKey: ["webhooks"],
+  queryFn: async ({ signal }): Promise<Webhook[]> => (await answered(api.GET("/api/v1/webhooks", { signal }))).webhooks,
+});
+
+export function deliveriesQuery(webhookId: number): Query<{ rows: Delivery[]; total: number }> {
+  return {
+    queryKey: ["deliveries", webhookId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { webhookId }, query: { limit: DELIVERIES } };
+      const reply = await answered(api.GET("/api/v1/webhooks/{webhookId}/deliveries", { params, signal }));
+      return { rows: reply.deliveries, total: reply.pagination.total ?? 0 };
+    },
+  };
+}
+
+export interface NewWebhook {
+  name: string;
+  url: string;
+  webhookType: WebhookType;
+  mode: WebhookMode;
+  triggers: Trigger[];
+  /** null: of all workspaces. */
+  workspaceId: number | null;
+}
+
+export async function createWebhook(made: NewWebhook): Promise<Webhook> {
+  const triggers = made.triggers.map((trigger) => ({ ...trigger, id: 0, webhookId: 0 }));
+  return (await answered(api.POST("/api/v1/webhooks", { body: { ...made, triggers, id: 0 } }))).webhook;
+}
+
+export async function readdressWebhook(webhookId: number, url: string): Promise<void> {
+  await answered(api.PATCH("/api/v1/webhooks/{webhookId}", { params: { path: { webhookId } }, body: { url } }));
+}
+
+export async function deleteWebhook(webhookId: number): Promise<void> {
+  await answered(api.DELETE("/api/v1/webhooks/{webhookId}", { params: { path: { webhookId } } }));
+}
+
+/** Sends it a message now. Whether it was taken, and how it was answered. */
+export async function testWebhook(webhookId: number): Promise<{ completed: boolean; outcome: string }> {
+  const params = { path: { webhookId } };
+  const { completed, outcome } = await answered(api.POST("/api/v1/webhooks/{webhookId}/test", { params }));
+  return { completed, outcome: outcome ?? "" };
+}
