@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env web web-types check-web pictures test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
+.PHONY: env compat-env web ready system web-types check-web pictures test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -20,12 +20,13 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 # Determined's own client, the instrument of tests/compat: never in the product's environment.
+# Of its ten thousand modules few are imported, and those are compiled then.
 compat-env: $(COMPAT_READY)
 
 $(COMPAT_READY): tests/compat/requirements.txt
 	@$(PYTHON) -m venv $(COMPAT_VENV)
 	@echo "Installing Determined's client into $(COMPAT_VENV) (a minute the first time)" >&2
-	@$(COMPAT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
+	@$(COMPAT_VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
 # The web page, into src/tenax/_webui; what was built of the same sources is kept. It needs no environment: node is the
@@ -50,12 +51,17 @@ pictures: env web
 # How many tests run at once (tests/kits/workers.py divides them): half as many more than processors, since many wait, to 8.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(3 * (os.cpu_count() or 2) // 2, 3), 8))')
 
-test: env compat-env web
-	$(BIN)/python tests/setup/system.py
+# What tests need, side by side: most of it is waiting for what is downloaded.
+ready:
+	@$(MAKE) --no-print-directory -j 4 env compat-env web system
+
+system:
+	@$(PYTHON) tests/setup/system.py
+
+test: ready
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS)
 
-test-long: env compat-env web
-	$(BIN)/python tests/setup/system.py
+test-long: ready
 	$(BIN)/python -m pytest -m long --timeout 7200 -n $(WORKERS)
 
 # What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from tests.kits import temporary
 from tests.kits.ports import free_port
-from tests.kits.workers import folder_of, guess, unit_of
+from tests.kits.workers import Times, folder_of, guess, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
         ("tests/master/api/test_users.py::test_a[x/y]", "tests/master/api/test_users.py", "tests/master"),
         ("tests/compat/test_jobs.py::test_a", "tests/compat", "tests/compat"),
         ("tests/scale/test_lists.py::test_a", "tests/scale", "tests/scale"),
+        ("tests/web/test_live.py::test_a", "tests/web/test_live.py", "tests/web"),
         ("tests/test_checks.py::test_a", "tests/test_checks.py", "tests"),
     ],
 )
@@ -34,6 +37,28 @@ def test_what_runs_on_one_worker(test: str, unit: str, folder: str) -> None:
 def test_what_takes_long_is_expected_to() -> None:
     """On a fresh clone the folders that start clusters come before those that only compute."""
     assert guess("tests/compat") > guess("tests/e2e/test_faults.py") > guess("tests/search/test_view.py")
+
+
+class Cache(dict[str, dict[str, float]]):
+    """As pytest's own."""
+
+    set = dict.__setitem__
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(0, {"tests/test_a.py": 2.0}), (1, {"tests/test_a.py": 2.0}), (2, {})]
+)
+def test_what_was_cut_off_is_not_remembered(status: int, expected: dict[str, float]) -> None:
+    """A run that was interrupted has seen but the beginning of what takes long."""
+    option = SimpleNamespace(keyword="", collectonly=False, markexpr="not long", maxfail=0)
+    cache = Cache()
+    config = SimpleNamespace(args_source=pytest.Config.ArgsSource.TESTPATHS, option=option, cache=cache)
+    times = Times(cast("pytest.Config", config))
+    times.pytest_runtest_logreport(
+        cast("pytest.TestReport", SimpleNamespace(nodeid="tests/test_a.py::x", duration=2.0))
+    )
+    times.pytest_sessionfinish(status)
+    assert cache.get("tenax/seconds", {}) == expected
 
 
 def test_two_processes_never_have_a_port_in_common() -> None:

@@ -2,8 +2,8 @@
 
 A worker is given whole units, in the order of the files: a file, whose tests may share what it sets up, or a folder of
 `TOGETHER`. Units that take long are given out first, so that no worker is left with one when the others have ended;
-how long each takes is remembered from the last run of everything, and guessed by its folder on a fresh clone. What is
-in `ALONE` runs last, on one worker, when the others have ended and all that they had started is gone.
+how long each takes is remembered from the last run of everything, and guessed by its folder on a fresh clone. A worker
+makes what a whole folder shares (`tests/web`: a master that serves the page) at its first file of it, and keeps it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,35 @@ if TYPE_CHECKING:
     from xdist.scheduler.protocol import Scheduling
     from xdist.workermanage import WorkerController
 
-#: Folders that stay on one worker: these tests share a cluster, and the last of them asks what all of them have used.
-TOGETHER = ("tests/compat", "tests/web")
-#: Folders whose tests want the machine to themselves.
-ALONE = "tests/scale"
+#: Folders that stay on one worker. Of `compat` the last test asks what all of them have used; what `scale` sets up
+#: takes longer than its tests, of which nothing is measured but in `make scale`.
+TOGETHER = ("tests/compat", "tests/scale")
 _REMEMBERED = "tenax/seconds"
 #: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
 _GUESSES = {
-    "tests/compat": 300.0,
-    "tests/web": 450.0,
-    "tests/test_checks.py": 60.0,
-    "tests/e2e": 30.0,
+    "tests/compat": 400.0,
     "tests/docs/test_typed": 80.0,
+    "tests/scale": 80.0,
+    "tests/test_checks.py": 60.0,
+    "tests/e2e": 40.0,
+    "tests/web": 30.0,
     "tests/local": 20.0,
     "tests/cli/test_cluster.py": 20.0,
     "tests/cli/test_demo.py": 20.0,
     "tests/runtime": 15.0,
     "tests/agent": 10.0,
+    "tests/attack": 10.0,
+    "tests/core": 10.0,
+    "tests/exec": 10.0,
     "tests/master": 5.0,
+    "tests/cli": 5.0,
 }
 
 
 def unit_of(nodeid: str) -> str:
     """What must be on one worker together with this test."""
     path = nodeid.partition("::")[0]
-    return next((folder for folder in (*TOGETHER, ALONE) if path.startswith(f"{folder}/")), path)
+    return next((folder for folder in TOGETHER if path.startswith(f"{folder}/")), path)
 
 
 def folder_of(nodeid: str) -> str:
@@ -71,11 +75,12 @@ class Times:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration
 
-    def pytest_sessionfinish(self) -> None:
-        """Remember how long each unit takes, where all of them ran."""
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Remember how long each unit takes, where all of them ran to their ends."""
         cache, option = cache_of(self._config), self._config.option
         everything = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
-        if cache is not None and everything and not option.collectonly and option.markexpr == "not long":
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not option.maxfail
+        if cache is not None and everything and ended and not option.collectonly and option.markexpr == "not long":
             cache.set(_REMEMBERED, {unit: round(spent, 2) for unit, (_, spent) in self._by(unit_of).items()})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -127,32 +132,8 @@ def scheduling(config: pytest.Config, log: Producer) -> Scheduling:
             return unit_of(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            alone = self.nodes == [node]
-            units = [unit for unit in self.workqueue if alone or unit != ALONE]
-            if units:
-                longest = max(units, key=lambda unit: (unit != ALONE, remembered.get(unit, guess(unit))))
-                self.workqueue.move_to_end(longest, last=False)
-                super()._assign_work_unit(node)
-
-        def _reschedule(self, node: WorkerController) -> None:
-            if list(self.workqueue) == [ALONE]:
-                self._leave_one()
-            else:
-                super()._reschedule(node)
-
-        def remove_node(self, node: WorkerController) -> str | None:
-            crashed: str | None = super().remove_node(node)
-            if list(self.workqueue) == [ALONE]:
-                self._leave_one()
-            return crashed
-
-        def _leave_one(self) -> None:
-            """Send all workers home but one; when they have gone, that one gets the rest."""
-            stays, *others = self.nodes or [None]
-            for other in others:
-                if not other.shutting_down:
-                    other.shutdown()
-            if stays is not None and not others:
-                self._assign_work_unit(stays)
+            longest = max(self.workqueue, key=lambda unit: remembered.get(unit, guess(unit)))
+            self.workqueue.move_to_end(longest, last=False)
+            super()._assign_work_unit(node)
 
     return ByUnit(config, log)
