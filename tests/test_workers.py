@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,7 +15,7 @@ import pytest
 
 from tests.kits import temporary
 from tests.kits.ports import free_port
-from tests.kits.workers import Times, folder_of, guess, unit_of
+from tests.kits.workers import Times, folder_of, guess, next_unit, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,6 +38,32 @@ def test_what_runs_on_one_worker(test: str, unit: str, folder: str) -> None:
 def test_what_takes_long_is_expected_to() -> None:
     """On a fresh clone the folders that start clusters come before those that only compute."""
     assert guess("tests/compat") > guess("tests/e2e/test_faults.py") > guess("tests/search/test_view.py")
+
+
+SECONDS = {
+    "tests/compat": 50.0,
+    "tests/e2e/a.py": 40.0,
+    "tests/web/a.py": 30.0,
+    "tests/web/b.py": 35.0,
+    "tests/z.py": 1.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "elsewhere", "expected"),
+    [
+        # All of the page together takes longest, and of it the longest file comes first.
+        (SECONDS, (), "tests/web/b.py"),
+        (SECONDS, ("tests/web/c.py", "tests/e2e/b.py"), "tests/compat"),
+        (("tests/web/a.py", "tests/z.py"), ("tests/web/b.py",), "tests/z.py"),
+        (("tests/web/a.py", "tests/z.py"), ("tests/e2e/a.py",), "tests/web/a.py"),
+        # Nobody has nothing to do while something is left.
+        (("tests/web/a.py",), ("tests/web/b.py",), "tests/web/a.py"),
+    ],
+)
+def test_what_comes_next(waiting: Iterable[str], elsewhere: tuple[str, ...], expected: str) -> None:
+    """The longest; but files of the page one after the other, as long as there is something else."""
+    assert next_unit(waiting, elsewhere, SECONDS.__getitem__) == expected
 
 
 class Cache(dict[str, dict[str, float]]):

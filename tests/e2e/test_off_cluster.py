@@ -28,7 +28,7 @@ def run_by_hand(directory: Path, home: Path, *arguments: str) -> subprocess.Comp
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=280,
     )
 
 

@@ -3,13 +3,14 @@
 A worker is given whole units, in the order of the files: a file, whose tests may share what it sets up, or a folder of
 `TOGETHER`. Units that take long are given out first, so that no worker is left with one when the others have ended;
 how long each takes is remembered from the last run of everything, and guessed by its folder on a fresh clone. A worker
-makes what a whole folder shares (`tests/web`: a master that serves the page) at its first file of it, and keeps it.
+makes what a whole folder shares (`tests/web`: a master that serves the page) at its first file of it, and keeps it:
+so the files of a folder of `BY_TURNS` come first, one after the other, and others join in when nothing else is left.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 #: Folders that stay on one worker. Of `compat` the last test asks what all of them have used; what `scale` sets up
 #: takes longer than its tests, of which nothing is measured but in `make scale`.
 TOGETHER = ("tests/compat", "tests/scale")
+#: Folders whose files one worker after another takes: they share a set-up, and a browser is busy for two.
+BY_TURNS = ("tests/web",)
 _REMEMBERED = "tenax/seconds"
 #: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
 _GUESSES = {
@@ -58,6 +61,25 @@ def folder_of(nodeid: str) -> str:
 def guess(unit: str) -> float:
     """Seconds, for a unit that was never seen to run."""
     return next((seconds for name, seconds in _GUESSES.items() if unit.startswith(name)), 1.0)
+
+
+def turn_of(unit: str) -> str:
+    """The folder whose files are taken by turns that this one is of; "" for none."""
+    return next((folder for folder in BY_TURNS if unit.startswith(f"{folder}/")), "")
+
+
+def next_unit(waiting: Iterable[str], elsewhere: Collection[str], seconds: Callable[[str], float]) -> str:
+    """What a worker does next: ``waiting`` is not given out yet, ``elsewhere`` other workers are at it.
+
+    Of what may be begun the longest; a folder that is taken by turns counts as all of it that is left.
+    """
+    units = list(waiting)
+    busy = {turn_of(unit) for unit in elsewhere} - {""}
+    left: defaultdict[str, float] = defaultdict(float)
+    for unit in units:
+        left[turn_of(unit)] += seconds(unit)
+    free = [unit for unit in units if turn_of(unit) not in busy] or units
+    return max(free, key=lambda unit: (left[turn_of(unit)] if turn_of(unit) else seconds(unit), seconds(unit)))
 
 
 def cache_of(config: pytest.Config) -> pytest.Cache | None:
@@ -132,8 +154,15 @@ def scheduling(config: pytest.Config, log: Producer) -> Scheduling:
             return unit_of(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            longest = max(self.workqueue, key=lambda unit: remembered.get(unit, guess(unit)))
-            self.workqueue.move_to_end(longest, last=False)
+            at_work = [
+                unit
+                for other, units in self.assigned_work.items()
+                if other != node
+                for unit, tests in units.items()
+                if not all(tests.values())
+            ]
+            chosen = next_unit(self.workqueue, at_work, lambda unit: remembered.get(unit, guess(unit)))
+            self.workqueue.move_to_end(chosen, last=False)
             super()._assign_work_unit(node)
 
     return ByUnit(config, log)

@@ -31,8 +31,9 @@ async def test_an_event_loop_that_is_held_is_told_of() -> None:
 async def test_an_event_loop_that_goes_on_is_not() -> None:
     """However often it is looked at."""
     reasons: list[str] = []
-    with Pulse(reasons.append, look_s=0.05) as pulse:
-        while pulse._beats < 2 * _MAX_MISSED:  # noqa: ASYNC110 - nothing else tells
+    # On a busy machine it may stand still for a moment.
+    with Pulse(reasons.append, look_s=0.5) as pulse:
+        while pulse._beats < _MAX_MISSED + 2:  # noqa: ASYNC110 - nothing else tells
             await asyncio.sleep(0.01)
     assert not reasons
 

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
 #: For whatever a page waits for, in milliseconds; a busy machine needs a fraction of it.
-TIMEOUT_MS = 15_000
+TIMEOUT_MS = 60_000
 #: Whatever of a name or a line is taken for HTML makes itself known.
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\"><b>bold</b>"
 HOSTILE_LINE = "\x1b[31m<script>document.title='broken in'</script>\x1b[0m 10%\r 100% done"

@@ -182,6 +182,9 @@ def test_a_master_that_is_killed_and_comes_back(
     """Pages say that they reconnect, and keep what they show; then they have what they missed, without another word."""
     with opened(browser, session, shared=shared) as context:
         pages = [show(context, f"{site.url}/ui/{at}") for at in ("experiments", f"experiments/{site.search}")]
+        # What it consists of has come, and not only the beginning.
+        expect(pages[0].get_by_text("asha over digits").first).to_be_visible()
+        expect(pages[1].get_by_role("heading", name="Where its trials stand")).to_be_visible()
         site.kill()
         for page in pages:
             expect(page.get_by_role("status").filter(has_text="Reconnecting")).to_be_visible()

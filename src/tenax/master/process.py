@@ -81,8 +81,10 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown, make_dir=make_dir) as master:
+                    # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
+                    app = create_app(master)
                     with Pulse(), _ends_with(db.replaced):
-                        await serve_until_shutdown(master, create_app(master), listening, cut_off, end_process)
+                        await serve_until_shutdown(master, app, listening, cut_off, end_process)
             finally:
                 await db.close()
     finally:

@@ -44,7 +44,7 @@ class MasterProcess:
         return self.result()
 
     def result(self) -> int:
-        status = self.popen.wait(60)
+        status = self.popen.wait()
         self._reader.join(60)
         return status
 

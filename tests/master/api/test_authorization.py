@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.routing import Declared
 from tests.kits.api import Api, Client
@@ -14,6 +16,9 @@ from tests.master.api.matrix import ROWS, Row, Who
 from tests.master.api.requests import DECLARED, filled, master_settings, path_of, query_of, world
 
 __all__ = ["master_settings", "world"]
+
+#: Two of them ask thousands of questions, on a machine that others use as well.
+pytestmark = pytest.mark.timeout(900)
 
 
 UNKNOWN = ("nobody", "wrong", "expired")
