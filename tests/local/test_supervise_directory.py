@@ -14,6 +14,7 @@ import pytest
 
 from tenax.errors import UserError
 from tenax.local.binaries import NoPostgres
+from tenax.local.postgres import DatabaseFailed, EmbeddedPostgres
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
 from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
 from tenax.local.supervise.control import occupied, prepare
@@ -60,6 +61,14 @@ def test_foreign_files(state: StateDir) -> None:
     with pytest.raises(DirectoryUnusable, match=r"thesis\.tex and is not a directory of Tenax"):
         state.prepare()
     assert [entry.name for entry in state.root.iterdir()] == ["thesis.tex"]
+
+
+def test_what_a_start_left_whose_directory_was_removed(state: StateDir) -> None:
+    """A log that was opened while all else was removed is ours: the next start takes the directory."""
+    state.root.mkdir(mode=0o700)
+    for name in ("master", "agent", "supervisor"):
+        os.close(open_log(state.log(name)))
+    state.prepare()
 
 
 def test_open_to_others(state: StateDir) -> None:
@@ -250,4 +259,11 @@ def test_a_directory_that_was_moved_while_its_master_started(state: StateDir) ->
     environment = {**os.environ, "TENAX_MASTER_DB__URL": "postgresql://nobody@127.0.0.1:1/none"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, "is not there any more" in done.stderr) == (2, True)
+    assert not state.root.exists()
+
+
+def test_a_directory_that_was_moved_before_its_database_started(state: StateDir) -> None:
+    """Nor is it made anew for the database: what had been moved could not be put back."""
+    with pytest.raises(DatabaseFailed, match="is not there any more"):
+        EmbeddedPostgres(state.postgres, within=state.root).start()
     assert not state.root.exists()

@@ -88,7 +88,8 @@ class EmbeddedPostgres:
 
     ``account``: who runs it when we are root (None: the owner of the data, or the first of ``accounts.PREFERRED``).
     ``settings``: over SETTINGS. ``major``: of a database that is to be made; ``programs``: to choose from (None: those
-    of the wheel). ``progress`` gets a sentence now and then while something takes long.
+    of the wheel). ``progress`` gets a sentence now and then while something takes long. ``within``: is never made anew:
+    where it is not there, it was moved or removed.
     """
 
     def __init__(
@@ -100,8 +101,10 @@ class EmbeddedPostgres:
         major: int = CURRENT_MAJOR,
         programs: Sequence[Installation] | None = None,
         progress: Callable[[str], None] = quiet,
+        within: Path | None = None,
     ) -> None:
         self._directory = directory.absolute()
+        self._within = None if within is None else within.absolute()
         self._account_name = account
         self._settings = {**SETTINGS, **(settings or {})}
         self._major = major
@@ -199,6 +202,8 @@ class EmbeddedPostgres:
     def _prepare_directory(self) -> Account | None:
         account = account_for(self.data, self._account_name)
         missing = [place for place in (self._directory, *self._directory.parents) if not is_there(place)]
+        if self._within in missing:
+            raise DatabaseFailed(f"{self._within} is not there any more: it was removed or moved. Nothing was started.")
         present = missing[-1].parent if missing else self._directory
         blocked = unreachable(account, present) if account is not None else None
         if account is not None and blocked is not None:

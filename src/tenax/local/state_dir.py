@@ -32,8 +32,9 @@ from tenax.jsonvalue import JsonObject
 VARIABLE = "TENAX_DIR"
 #: As root the database runs as another account, which has no way into root's home.
 ROOTS_DEFAULT = Path("/var/lib/tenax")
-#: What a start that was cut off may have left.
-_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints", "restoring"))
+#: What a start that was cut off, or whose directory was removed meanwhile, may have left.
+_LOGS = tuple(f"{name}.log" for name in ("master", "agent", "supervisor"))
+_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints", "restoring", *_LOGS))
 #: Whoever only looks whether the lock is held holds it for less than this.
 _GLANCE_S = 0.2
 

@@ -127,7 +127,7 @@ def supervisor_of(cluster: LocalCluster, lock: int) -> ClusterSupervisor:
     database: EmbeddedPostgres | None = None
     services: list[Service] = []
     if settings.db.url is None:
-        database = EmbeddedPostgres(state.postgres, progress=lambda message: supervisor.say(message))
+        database = EmbeddedPostgres(state.postgres, progress=lambda message: supervisor.say(message), within=state.root)
         services.append(DatabaseService(database))
     services.append(_master(cluster, database))
     if cluster.options.agent:
