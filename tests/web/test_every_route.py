@@ -14,7 +14,7 @@ from tests.web.site import TIMEOUT_MS, Site, watched
 #: Name -> address, and what is there once the page is.
 ROUTES = {
     "login": ("login", "role=heading[name='Tenax']"),
-    "home": ("", "role=heading[name='Failed']"),
+    "home": ("", "role=heading[name='Needs attention']"),
     "experiments": ("experiments", "role=gridcell >> nth=0"),
     "experiments-none": ("experiments?q=no-such-name", "text=No experiment is like this"),
     "project": ("projects/1", "role=gridcell >> nth=0"),

@@ -46,7 +46,7 @@ SHOWN = [
 ]
 #: Pages that may show it, and what is there once they are.
 OTHERS = {
-    "": "role=heading[name='Failed']",
+    "": "role=heading[name='Needs attention']",
     "trials/{measured}?tab=metrics": "figure canvas >> nth=2",
     "trials/{trial}?tab=checkpoints": "text=no checkpoint yet",
     "experiments?q=%3Cimg+src=x+onerror%3D%22window.broken%3D2%22%3E": "text=No experiment is like this",

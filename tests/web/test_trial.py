@@ -62,7 +62,8 @@ def test_charts_stand_over_what_one_asks_for(page: Page, site: Site) -> None:
     page.goto(f"{site.url}/ui/trials/{site.well}?tab=metrics&metric=loss")
     figure = page.get_by_role("figure", name="loss")
     figure.locator("canvas").wait_for()
-    page.get_by_label("Horizontal axis").select_option("epoch")
+    with page.expect_response(lambda reply: "metric=epoch&group=training" in reply.url):
+        page.get_by_label("Horizontal axis").select_option("epoch")
     expect(figure.locator("p")).to_have_text("epoch")
     over = figure.locator(".u-over")
     over.wait_for()

@@ -124,6 +124,11 @@ async def _report(book: Book, trial: int) -> None:
     async with book.database.transaction() as conn:
         task = await conn.fetchval("select task_id from trials where id = $1", trial)
         await conn.execute("update trial_telemetry set progress = 0.6 where trial_id = $1", trial)
+        await conn.execute(
+            "update experiment_progress set progress = 0.6"
+            " where experiment_id = (select experiment_id from trials where id = $1)",
+            trial,
+        )
         for step in (30, 60, 90):
             await conn.execute(
                 "insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, state, steps_completed,"

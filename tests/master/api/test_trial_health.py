@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle.health import SILENT_S
 from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tenax.master.telemetry.reports import from_values
 from tenax.master.telemetry.values import SpooledReport
@@ -76,7 +77,9 @@ async def test_one_trial_from_its_begin_to_its_failure(api: Api, desk: Book) -> 
         now_us = await conn.fetchval("select (extract(epoch from now()) * 1000000)::bigint")
     await desk.intake.logs.posted(attempt.task_id, [OutputLine(now_us, "on it")], [Origin("", "", "a1", "task")])
     assert (await health(api, trial))["kind"] == "HEALTHY"
-    assert (await api.user.get("/api/v1/trials/stalled")).json()["trials"] == []
+    none = (await api.user.get("/api/v1/trials/stalled")).json()
+    assert none["trials"] == []
+    assert 0 < none["nextIn"] <= SILENT_S
     raised = b"Traceback (most recent call last):\n  File \"code/train.py\", line 3\nKeyError: 'x'\nbye\n"
     await desk.intake.logs.output("a1", attempt.allocation_id, "stderr", 0, zlib.compress(raised))
     async with api.master.db.transaction() as conn:

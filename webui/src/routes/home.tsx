@@ -1,17 +1,21 @@
-/** What needs me: what of mine runs, what failed and why, what waits and why, and what is free. */
+/** What needs me: what of mine hangs, failed or waits, and why; what runs, and how far it is; what is free. */
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { count, duration } from "../format";
 import { poolsQuery } from "../services/cluster";
 import { type Experiment, type ExperimentSearch, experimentsQuery } from "../services/experiments";
 import { useLive } from "../services/live";
+import { recentProjectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
 import { STATE_FILTERS } from "../services/states";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Moment, Progress, Value } from "../ui/values";
+import { Attention } from "./home/attention";
+import { Sparkline } from "./home/sparkline";
 
 const SHOWN = 6;
 
@@ -29,42 +33,34 @@ export function Home() {
   });
   return (
     <Page title="Home" name="Home">
-      <div className="grid gap-4 lg:grid-cols-2">
-        <Mine title="Running" filter="running" search={mine("running", "-startTime")} nothing="Nothing of yours runs.">
-          {(experiment) => (
-            <>
-              <span className="min-w-0 truncate text-dim">
-                {experiment.searcherMetric} <Value value={experiment.bestTrialSearcherMetric} />
-              </span>
-              <Progress share={experiment.progress ?? 0} label={`Progress of experiment ${experiment.id}`} />
-            </>
-          )}
-        </Mine>
-        <Mine title="Waiting" filter="queued" search={mine("queued", "startTime")} nothing="Nothing of yours waits.">
-          {(experiment) => <Reason experiment={experiment} />}
-        </Mine>
-        <Mine title="Failed" filter="error" search={mine("error", "-endTime")} nothing="Nothing of yours has failed.">
-          {(experiment) => (
-            <>
-              <Reason experiment={experiment} />
-              <span className="text-dim">
-                <Moment at={experiment.endTime} />
-              </span>
-            </>
-          )}
-        </Mine>
-        <Pools />
-      </div>
       <First userId={me.id ?? 0} />
+      <Attention userId={me.id ?? 0} waiting={mine("queued", "startTime")} failed={mine("error", "-endTime")} />
+      <Mine title="Running" filter="running" search={mine("running", "-startTime")} nothing="Nothing of yours runs.">
+        {(experiment) => <Going experiment={experiment} />}
+      </Mine>
+      <div className="grid gap-4 lg:grid-cols-2">
+        <Pools />
+        <Projects />
+      </div>
     </Page>
   );
 }
 
-function Reason({ experiment }: { experiment: Experiment }) {
+/** The curve of its metric, its best value, how far it is and for how long it will go on. */
+function Going({ experiment }: { experiment: Experiment }) {
+  const share = experiment.progress ?? 0;
+  const left = 0 < share && share < 1 ? (experiment.runningSeconds * (1 - share)) / share : undefined;
   return (
-    <span className="min-w-0 truncate text-dim" title={experiment.reason}>
-      {experiment.reason || "no reason was given"}
-    </span>
+    <>
+      <Sparkline experiment={experiment} />
+      <span className="min-w-0 truncate text-dim">
+        {experiment.searcherMetric} <Value value={experiment.bestTrialSearcherMetric} />
+      </span>
+      <Progress share={share} label={`Progress of experiment ${experiment.id}`} />
+      <span className="whitespace-nowrap text-right text-dim" title="At the pace so far">
+        {left === undefined ? "–" : `${duration(left)} left`}
+      </span>
+    </>
   );
 }
 
@@ -90,7 +86,7 @@ function Mine(props: {
           {found.data.rows.map((experiment) => (
             <li
               key={experiment.id}
-              className="grid min-h-8 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 border-line border-b px-3 py-1 sm:grid-cols-[minmax(0,1.2fr)_auto_minmax(0,1.6fr)_auto] sm:py-0 last:border-b-0"
+              className="grid min-h-9 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 border-line border-b px-3 py-1 last:border-b-0 lg:grid-cols-[minmax(0,1.4fr)_90px_140px_minmax(0,1fr)_120px_110px] lg:py-0"
             >
               <Link
                 to="/experiments/$experimentId"
@@ -114,6 +110,46 @@ function Mine(props: {
         >
           All {found.data?.total} of them
         </Link>
+      )}
+    </Section>
+  );
+}
+
+/** Those in which somebody began something last. */
+function Projects() {
+  const projects = useLive(recentProjectsQuery);
+  return (
+    <Section title="Recent projects">
+      {projects.error && !projects.data ? (
+        <Problem error={projects.error} retry={() => void projects.refetch()} />
+      ) : !projects.data ? (
+        <Loading what="projects" />
+      ) : (
+        <ul className="overflow-hidden rounded-md border border-line">
+          {projects.data.slice(0, SHOWN).map((project) => (
+            <li
+              key={project.id}
+              className="flex min-h-8 items-center justify-between gap-3 border-line border-b px-3 last:border-b-0"
+            >
+              <Link
+                to="/projects/$projectId"
+                params={{ projectId: project.id }}
+                className="min-w-0 truncate hover:underline"
+                title={`${project.workspaceName} / ${project.name}`}
+              >
+                {project.workspaceName} / {project.name}
+              </Link>
+              <span className="whitespace-nowrap text-dim">
+                {count(project.numExperiments)} {project.numExperiments === 1 ? "experiment" : "experiments"}
+                {project.lastExperimentStartedAt && (
+                  <>
+                    , the last <Moment at={project.lastExperimentStartedAt} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
       )}
     </Section>
   );

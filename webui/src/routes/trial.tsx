@@ -20,8 +20,9 @@ import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
 import { Charts } from "./trial/charts";
 import { Configuration } from "./trial/configuration";
+import { useHealth } from "./trial/health";
 import { LastLine } from "./trial/lastline";
-import { useHealth, Verdict } from "./trial/verdict";
+import { Verdict } from "./trial/verdict";
 
 /** Each comes where it is shown. */
 const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));

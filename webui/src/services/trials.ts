@@ -12,6 +12,7 @@ const POINTS = 1200;
 const METRICS_MS = 2000;
 /** A sentence that changes more often is not read; ages go on by themselves. */
 const HEALTH_MS = 5000;
+const STALLED_MS = 30_000;
 const MACHINES_MS = 10_000;
 const MACHINE_POINTS = 400;
 const EVENTS = 500;
@@ -45,6 +46,17 @@ export function healthQuery(id: number) {
       newsOf(["trial", "metrics"], change, id) ??
       (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
     everyMs: HEALTH_MS,
+  });
+}
+
+/** Trials of a person that hang; `nextIn`: seconds until another one may. */
+export function stalledQuery(userId: number) {
+  return query({
+    queryKey: ["stalled", userId],
+    queryFn: ({ signal }) => answered(api.GET("/api/v1/trials/stalled", { params: { query: { userId } }, signal })),
+    topics: [`users/${userId}`],
+    news: (change) => newsOf(["experiment"], change),
+    everyMs: STALLED_MS,
   });
 }
 

@@ -103,7 +103,7 @@ function Plot({ lines, onZoom, readout, across = number, log = false, marks, onM
   const zooms = onZoom !== undefined;
   const marking = useRef<Marking>({ marks, onMark });
   marking.current = { marks, onMark };
-  const marked = marks?.map((mark) => `${mark.at}${mark.best ? "!" : ""}`).join();
+  const marked = (marks?.length ?? 0) > 0;
   const scale = useMemo(() => scaleOf(lines, log), [lines, log]);
   useEffect(() => {
     const place = frame.current;
@@ -122,7 +122,8 @@ function Plot({ lines, onZoom, readout, across = number, log = false, marks, onM
   }, [seen, theme, names, zooms, across, scale, marked]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
-  }, [data]);
+    // Marks are drawn with the lines.
+  }, [data, marks]);
   return <div ref={frame} style={{ height: HEIGHT }} className="min-w-0 overflow-hidden" />;
 }
 

@@ -1,12 +1,11 @@
 /** Whether a trial is well: a sentence of the master's, with links to what shows it, and what else holds. */
 
 import { Link } from "@tanstack/react-router";
-import { useEffect } from "react";
 import { count } from "../../format";
-import { useLive } from "../../services/live";
 import type { Tone } from "../../services/states";
-import { type Finding, type Health, healthQuery } from "../../services/trials";
+import type { Finding, Health } from "../../services/trials";
 import { TONES } from "../../ui/State";
+import { useHealth } from "./health";
 
 const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string }> = {
   FAILED: { shape: "✕", tone: "bad", border: "border-bad" },
@@ -21,22 +20,6 @@ const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string
   RESTARTED: { shape: "↻", tone: "wait", border: "border-line" },
   HEALTHY: { shape: "✓", tone: "ok", border: "border-line" },
 };
-/** A timer takes no more; beyond it nobody waits. */
-const MAX_WAIT_MS = 86_400_000;
-
-/** Asked for again when the master said that silence would begin to mean something: no change tells of it. */
-export function useHealth(trialId: number) {
-  const asked = useLive(healthQuery(trialId));
-  const health = asked.data;
-  const { refetch } = asked;
-  useEffect(() => {
-    if (health?.silentIn === null || health?.silentIn === undefined || health.silentIn <= 0) return;
-    const timer = setTimeout(() => void refetch(), Math.min(MAX_WAIT_MS, health.silentIn * 1000 + 1000));
-    return () => clearTimeout(timer);
-  }, [health, refetch]);
-  return asked;
-}
-
 export function Verdict({ trialId }: { trialId: number }) {
   const health = useHealth(trialId).data;
   if (!health) return <div className="min-h-9" />;

@@ -35,9 +35,14 @@ async def stalled_trials(
 ) -> messages.GetStalledTrialsResponse:
     """Trials that run and were silent for longer than is usual for them, of one person or of all: the longest first."""
     async with master.db.connection() as conn:
-        silent = await trial_lists.silent(conn, user_id, SILENT_S, _MAX_SILENT)
+        silent = await trial_lists.silent(conn, user_id, _MAX_SILENT)
     stalled: list[messages.StalledTrial] = []
+    waits: list[float] = []
     for trial in silent:
+        if trial.silent_s < SILENT_S:
+            # Those behind it were heard of later still.
+            waits.append(SILENT_S - trial.silent_s)
+            break
         health, _ = await _judged(master, trial.id)
         if health.kind is HealthKind.STALLED:
             stalled.append(
@@ -45,7 +50,9 @@ async def stalled_trials(
                     trial_id=trial.id, experiment_id=trial.experiment_id, name=trial.name, sentence=health.sentence
                 )
             )
-    return messages.GetStalledTrialsResponse(trials=stalled)
+        elif health.silent_in_s is not None:
+            waits.append(health.silent_in_s)
+    return messages.GetStalledTrialsResponse(trials=stalled, next_in=min(waits, default=None))
 
 
 async def _judged(master: Master, trial_id: int) -> tuple[TrialHealth, messages.GetTrialHealthResponse]:

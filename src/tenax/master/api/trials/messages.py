@@ -300,6 +300,8 @@ class GetStalledTrialsResponse(Message):
     """Those that were silent for longest come first."""
 
     trials: list[StalledTrial]
+    #: Seconds after which another one stalls if nothing comes from it; null: none does.
+    next_in: float | None = None
 
 
 class TrialEventKind(str, Enum):

@@ -178,18 +178,18 @@ async def vitals(conn: Connection, trial_id: int) -> TrialVitals:
 
 @dataclass(frozen=True, slots=True)
 class QuietTrial:
-    """A trial that runs, and of which nothing was heard for a while."""
+    """A trial that runs, and since when nothing was heard of it."""
 
     id: int
     experiment_id: int
     #: Of the experiment.
     name: str
+    silent_s: float
 
 
-async def silent(conn: Connection, owner_id: int | None, seconds: float, most: int) -> list[QuietTrial]:
-    """Of a person, or of all."""
-    rows = await conn.fetch(Q.silent, owner_id, seconds, most)
-    return [QuietTrial(row["id"], row["experiment_id"], row["name"]) for row in rows]
+async def silent(conn: Connection, owner_id: int | None, most: int) -> list[QuietTrial]:
+    """Of a person, or of all: those that were silent for longest come first."""
+    return [QuietTrial(**row) for row in await conn.fetch(Q.silent, owner_id, most)]
 
 
 @dataclass(frozen=True, slots=True)

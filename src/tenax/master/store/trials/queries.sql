@@ -263,8 +263,8 @@ left join lateral (
 where t.id = $1;
 
 -- name: silent
--- Trials that run and were not heard of for $2 seconds, of the owner $1 or of all: those that were silent for longest.
-select t.id, t.experiment_id, d.name, heard.at as heard_at
+-- Trials that run, of the owner $1 or of all, and for how long they were silent: the longest first.
+select t.id, t.experiment_id, d.name, extract(epoch from now() - heard.at)::float8 as silent_s
 from allocations a
 join tasks k on k.task_id = a.task_id
 join trials t on t.id = k.trial_id and t.state = 'ACTIVE'
@@ -273,9 +273,9 @@ join experiment_documents d on d.experiment_id = e.id
 cross join lateral (
     select greatest((select min(coalesce(o.started_at, o.created_at)) from containers o
                      where o.allocation_id = a.allocation_id), {{sign_of_life}}) as at) heard
-where a.state = 'RUNNING' and ($1::bigint is null or e.owner_id = $1) and heard.at < now() - make_interval(secs => $2)
+where a.state = 'RUNNING' and ($1::bigint is null or e.owner_id = $1)
 order by heard.at, t.id
-limit $3;
+limit $2;
 
 -- name: history
 -- What happened to a trial, the newest first; of what happened at once the later step of an attempt.
