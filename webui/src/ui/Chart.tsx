@@ -24,7 +24,7 @@ export interface Line {
   faint?: boolean;
 }
 
-/** Called with the steps between which somebody dragged; without any for all of them. */
+/** Called with the places of the axis between which somebody dragged; without any for all of them. */
 export type Zoom = (from?: number, to?: number) => void;
 
 /** Something that happened at a place of the axis. */
@@ -238,10 +238,9 @@ function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
   const setSelect = (plot: uPlot) => {
     const { left, width } = plot.select;
     if (width < 2) return;
-    const from = Math.ceil(plot.posToVal(left, "x"));
-    const to = Math.floor(plot.posToVal(left + width, "x"));
+    const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    if (from < to) zoom(from, to);
+    zoom(from, to);
   };
   return {
     ...made,

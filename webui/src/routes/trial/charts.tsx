@@ -235,9 +235,10 @@ function MetricChart({ trial, metric, search, zoom, saved }: MetricChartProps) {
     (low, high) => {
       const shown = one.data ?? two.data;
       if (low === undefined || high === undefined || !shown) return zoom();
-      if (x === undefined) return zoom(Math.ceil(low), Math.floor(high));
       const places = shown.steps.map((step, at) => axis.place(step, shown.times[at] ?? 0));
-      zoom(shown.steps[nearest(places, low)], shown.steps[nearest(places, high)]);
+      const near = (place: number) => shown.steps[nearest(places, place)] ?? 0;
+      const [first, last] = x === undefined ? [Math.ceil(low), Math.floor(high)] : [near(low), near(high)];
+      if (first < last) zoom(first, last);
     },
     [one.data, two.data, x, axis, zoom],
   );
