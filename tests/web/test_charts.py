@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.site import Site
 
 STEPS = 20_000
@@ -104,6 +105,8 @@ def test_smoothing_keeps_the_line_and_the_gap(page: Page, site: Site, trained: i
     for more, behind in (("", False), ("&smooth=0.9", True)):
         canvas = chart(page, site, trained, more).locator("canvas")
         shares = [5500 / STEPS, *(share / 100 for share in range(5, 24))]
+        # It is drawn a moment after it is there.
+        wait_for(lambda: any(strong for strong, _ in canvas.evaluate(COLOURED, shares)), "the line")  # noqa: B023
         gap, *columns = canvas.evaluate(COLOURED, shares)
         assert gap == [False, False]
         assert any(strong for strong, _ in columns)

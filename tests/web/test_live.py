@@ -125,10 +125,12 @@ def test_a_trial_that_trains(browser: Browser, site: Site, session: dict[str, ob
             site.api("POST", f"{at}/metrics", {"metrics": {"trialId": trial["id"], **report}, "group": "training"})
             line = {"task_id": trial["taskId"], "timestamp": "2026-01-01T00:00:00Z", "log": f"at step {step}\n"}
             site.api("POST", "/task-logs", [line])
-            expect(pages[0].locator("dl")).to_contain_text(f"Steps{step}")
+            expect(pages[0].locator("dl").filter(has_text="Steps")).to_contain_text(f"Steps{step}")
             for page in pages:
                 expect(page.locator("figcaption").filter(has_text=f"loss {step}")).to_be_visible()
-                expect(page.get_by_role("region", name="Output of trial")).to_contain_text(f"at step {step}")
+            newest = pages[0].get_by_role("link", name=re.compile(f"newest line .*at step {step}"))
+            expect(newest).to_be_visible()
+            expect(pages[1].get_by_role("region", name="Output of trial")).to_contain_text(f"at step {step}")
         site.api("PATCH", at, {"trialId": trial["id"], "state": "STATE_ERROR", "reason": "it gave up"})
         for page in pages:
             expect(page.get_by_text("it gave up").first).to_be_visible()

@@ -119,6 +119,7 @@ def test_names_are_text(page: Page, site: Site) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
     page.goto(f"{site.url}/ui/trials/{site.trial}")
     expect(page.locator("figcaption").filter(has_text=HOSTILE)).to_be_visible()
+    page.goto(f"{site.url}/ui/trials/{site.trial}?tab=logs")
     expect(page.get_by_role("region", name="Output of trial")).to_contain_text("100% done")
     assert page.title() != "broken in"
     assert page.locator("b", has_text="bold").count() == 0

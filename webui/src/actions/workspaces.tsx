@@ -49,8 +49,8 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
         onYes={async () => {
           const gone = await deleteWorkspace(workspace.id);
           say({ text: `${gone ? "Deleted" : "Deleting"} workspace ${workspace.name}` });
-          again();
           await navigate({ to: "/workspaces" });
+          again();
         }}
       >
         {count(workspace.numProjects)} projects and {count(workspace.numExperiments)} experiments go with it, with their

@@ -115,7 +115,7 @@ function Mine(props: {
   );
 }
 
-/** Those in which somebody began something last. */
+/** Those that one has opened last. */
 function Projects() {
   const projects = useLive(recentProjectsQuery);
   return (
@@ -124,6 +124,13 @@ function Projects() {
         <Problem error={projects.error} retry={() => void projects.refetch()} />
       ) : !projects.data ? (
         <Loading what="projects" />
+      ) : projects.data.length === 0 ? (
+        <p className="rounded-md border border-line border-dashed p-3 text-dim">
+          Those that you open stand here.{" "}
+          <Link to="/workspaces" className="text-accent underline">
+            All of them
+          </Link>
+        </p>
       ) : (
         <ul className="overflow-hidden rounded-md border border-line">
           {projects.data.slice(0, SHOWN).map((project) => (

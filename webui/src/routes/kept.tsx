@@ -14,7 +14,7 @@ const LOOK = {
   activeProps: { className: "bg-hover !text-text" },
 };
 
-export default function Kept() {
+export function Kept() {
   const pinned = useLive(workspacesQuery({ pinned: true })).data?.rows.slice(0, MAX_PINNED) ?? [];
   const recent = useLive(recentProjectsQuery).data ?? [];
   return (

@@ -9,13 +9,13 @@ import { logout, masterQuery, meQuery } from "../services/session";
 import { Connection } from "../ui/Connection";
 import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
 import { Toasts } from "../ui/Toasts";
+import { Kept } from "./kept";
 import { AccountMark } from "./mark";
 
 /** Its menu comes after the page: nothing waits for it. */
 const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
-const Kept = lazy(() => import("./kept"));
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
@@ -107,11 +107,8 @@ export function Shell() {
             </Link>
           ))}
         </nav>
-        {wide && (
-          <Suspense fallback={<div className="flex-1" />}>
-            <Kept />
-          </Suspense>
-        )}
+        {/* With the page, not after it: what it follows is then in the first stream, and no second one is begun. */}
+        {wide && <Kept />}
         <button
           type="button"
           onClick={openPalette}

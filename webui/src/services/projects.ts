@@ -25,30 +25,15 @@ export function projectQuery(id: number) {
   });
 }
 
-/** Of all workspaces. */
-async function all(signal: AbortSignal): Promise<Project[]> {
-  // Workspace 0: all of them.
-  const params = { path: { workspaceId: 0 }, query: { archived: false } };
-  return (await answered(api.GET("/api/v1/workspaces/{workspaceId}/projects", { params, signal }))).projects;
-}
-
-/** Those in which somebody began something, the last one first. */
-export const recentProjectsQuery = query({
-  queryKey: ["projects", "recent"],
-  queryFn: async ({ signal }): Promise<Project[]> =>
-    (await all(signal))
-      .filter((project) => project.lastExperimentStartedAt)
-      .sort((a, b) => Date.parse(b.lastExperimentStartedAt ?? "") - Date.parse(a.lastExperimentStartedAt ?? "")),
-  topics: ["workspaces"],
-  news: (change) => newsOf(["project", "workspace"], change),
-});
-
 /** All that take experiments, by workspace and name. */
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
   queryFn: async ({ signal }): Promise<Project[]> => {
+    // Workspace 0: all of them.
+    const params = { path: { workspaceId: 0 }, query: { archived: false } };
+    const reply = await answered(api.GET("/api/v1/workspaces/{workspaceId}/projects", { params, signal }));
     const nameOf = (project: Project) => `${project.workspaceName} / ${project.name}`;
-    return (await all(signal)).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+    return [...reply.projects].sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
   },
   staleTime: 30_000,
 });
