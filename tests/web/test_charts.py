@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kits.machine import wait_for
 from tests.web.site import Site
 
 STEPS = 20_000
@@ -103,10 +102,12 @@ COLOURED = """(canvas, shares) => {
 def test_smoothing_keeps_the_line_and_the_gap(page: Page, site: Site, trained: int) -> None:
     """The line that was reported is there as well, faint; what was no number joins nothing, smoothed or not."""
     for more, behind in (("", False), ("&smooth=0.9", True)):
-        canvas = chart(page, site, trained, more).locator("canvas")
+        figure = chart(page, site, trained, more)
+        canvas = figure.locator("canvas")
+        expect(figure).to_have_accessible_description(re.compile("from "))
         shares = [5500 / STEPS, *(share / 100 for share in range(5, 24))]
-        # It is drawn a moment after it is there.
-        wait_for(lambda: any(strong for strong, _ in canvas.evaluate(COLOURED, shares)), "the line")  # noqa: B023
+        # It is drawn a moment after it is there; to look again and again would make the browser complain.
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         gap, *columns = canvas.evaluate(COLOURED, shares)
         assert gap == [False, False]
         assert any(strong for strong, _ in columns)

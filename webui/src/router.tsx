@@ -14,7 +14,7 @@ import { BASE, withoutBase } from "./base";
 import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
-import { Shell } from "./routes/shell";
+import { Kept, Shell } from "./routes/shell";
 import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
@@ -149,7 +149,7 @@ const shellRoute = createRoute({
       throw redirect({ to: "/login", search: { next: withoutBase(location.href) } });
     }
   },
-  loader: ({ context }) => context.client.ensureQueryData(masterQuery),
+  loader: ({ context }) => Promise.all([context.client.ensureQueryData(masterQuery), Kept.preload?.()]),
 });
 
 const homeRoute = createRoute({

@@ -1,7 +1,7 @@
 /** What surrounds every page: where one can go, who one is, and how it looks. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { Link, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
+import { Link, lazyRouteComponent, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useState, useSyncExternalStore } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
@@ -9,13 +9,14 @@ import { logout, masterQuery, meQuery } from "../services/session";
 import { Connection } from "../ui/Connection";
 import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
 import { Toasts } from "../ui/Toasts";
-import { Kept } from "./kept";
 import { AccountMark } from "./mark";
 
 /** Its menu comes after the page: nothing waits for it. */
 const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
+/** Loaded with the first page (router.tsx), not after it: what it follows is then in the first stream. */
+export const Kept = lazyRouteComponent(() => import("./kept"), "Kept");
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
@@ -107,7 +108,6 @@ export function Shell() {
             </Link>
           ))}
         </nav>
-        {/* With the page, not after it: what it follows is then in the first stream, and no second one is begun. */}
         {wide && <Kept />}
         <button
           type="button"
