@@ -39,7 +39,8 @@ def queue(master: PretendMaster) -> PretendMaster:
     """Two jobs in one pool, none in the other."""
     pools = [{"name": "default", "stats": {"queuedCount": 1, "scheduledCount": 1}, "numAgents": 1}, {"name": "spare"}]
     master.on("GET", "/api/v1/resource-pools", {"resourcePools": pools})
-    jobs = [job("aaaa-1", 7, "first"), job("bbbb-2", 8, "second", 1, username="bob", reason="waits for 2 slots")]
+    waits = {"reason": "waits for 2 slots", "waitClass": "WAIT"}
+    jobs = [job("aaaa-1", 7, "first"), job("bbbb-2", 8, "second", 1, username="bob", **waits)]
     none: list[object] = []
     master.on("GET", "/api/v1/job-queues", {"jobs": jobs}, {"jobs": none}, {"jobs": jobs}, {"jobs": none})
     master.on("POST", "/api/v1/job-queues", {})
@@ -89,8 +90,8 @@ def test_an_agent_is_removed_after_asking(master: PretendMaster, tenax: Tenax) -
 def test_the_queue_is_listed(queue: PretendMaster, tenax: Tenax) -> None:
     """Of all pools, with the reason why each waits; by user."""
     rows = tenax("queue", "list", "--csv").out.splitlines()
-    assert rows[0] == "#,job,type,id,name,user,pool,priority,slots,state,submitted,reason"
-    assert rows[2] == "1,bbbb-2,experiment,8,second,bob,default,42,0/2,QUEUED,,waits for 2 slots"
+    assert rows[0] == "#,job,type,id,name,user,pool,priority,slots,state,submitted,to do,reason"
+    assert rows[2] == "1,bbbb-2,experiment,8,second,bob,default,42,0/2,QUEUED,,wait,waits for 2 slots"
     assert [request.query["resourcePool"] for request in queue.sent("GET", "/api/v1/job-queues")] == [
         ["default"],
         ["spare"],

@@ -102,6 +102,12 @@ def refused_page(browser: Browser, site: Site, session: dict[str, object]) -> It
     yield from _page(browser, site, session, "400 (Bad Request)")
 
 
+@pytest.fixture
+def gone_page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
+    """A page that asks once more for what was deleted while it was shown, which browsers write down; nothing else."""
+    yield from _page(browser, site, session, "404 (Not Found)")
+
+
 def _page(browser: Browser, site: Site, session: dict[str, object], provoked: str = "\0") -> Iterator[Page]:
     made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
     made.set_default_timeout(TIMEOUT_MS)

@@ -150,6 +150,11 @@ class Site:
         reply = httpx2.post(f"{self.url}/api/v1/task/logs", json={"logs": logs}, headers=headers, timeout=30)
         assert reply.status_code == 200, reply.text
 
+    def speak(self) -> None:
+        """The trial that is well says something, however long ago it was made: a silent one is not well."""
+        trial = cast("dict[str, list[str]]", self.api("GET", f"/api/v1/trials/{self.well}")["trial"])
+        self.post(trial["taskIds"][0], ["step 120 of 120, loss falls"])
+
     def experiment(self, number: int) -> dict[str, object]:
         """One of them, as the API says it is now."""
         return cast("dict[str, object]", self.api("GET", f"/api/v1/experiments/{number}")["experiment"])

@@ -33,6 +33,7 @@ def test_what_needs_me_says_why_and_leads_there(page: Page, site: Site) -> None:
 
 def test_what_runs_has_its_curve_and_its_end(page: Page, site: Site) -> None:
     """The metric of its best trial as a line, its best value, how far it is, and for how long it will go on."""
+    site.speak()
     page.goto(f"{site.url}/ui/")
     row = page.get_by_role("listitem").filter(has_text=NAMES[0])
     expect(row.get_by_role("img", name="loss of its best trial over its steps")).to_be_visible()

@@ -9,8 +9,9 @@ from tests.web.site import HOSTILE, TIMEOUT_MS, Site
 NOTE = f"# Plan\n\n- **first** {HOSTILE}\n- [go](javascript:alert(1)) and [there](https://a.test/)\n"
 
 
-def test_a_workspace_is_made_changed_and_deleted(page: Page, site: Site) -> None:
+def test_a_workspace_is_made_changed_and_deleted(gone_page: Page, site: Site) -> None:
     """With a project in it: pinned beside every page, archived and back, and gone once its name was typed."""
+    page = gone_page
     page.goto(f"{site.url}/ui/workspaces")
     page.get_by_role("button", name="New workspace").click()
     dialog = page.get_by_role("dialog")

@@ -21,9 +21,7 @@ def bottom(page: Page, selector: str, place: int) -> float:
 
 def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None:
     """The verdict, eight facts and four charts, without scrolling; the newest line of output is at its foot."""
-    # However long ago it was made: a silent one is not well.
-    task = cast("dict[str, list[str]]", site.api("GET", f"/api/v1/trials/{site.well}")["trial"])["taskIds"][0]
-    site.post(task, ["step 120 of 120, loss falls"])
+    site.speak()
     page.goto(f"{site.url}/ui/trials/{site.well}")
     verdict = page.get_by_role("region", name="Verdict")
     expect(verdict).to_contain_text("Healthy: loss falling, last report")
