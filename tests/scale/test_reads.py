@@ -35,6 +35,7 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetShells", "/api/v1/shells", {}),
     ("GetTensorboards", "/api/v1/tensorboards", {}),
     ("GetTasks", "/api/v1/tasks", {}),
+    ("GetLaunchedTasks", "/api/v1/launched-tasks", {"limit": "50", "old": "true"}),
     ("GetTask", "/api/v1/tasks/{task}", {}),
     ("GetGenericTaskConfig", "/api/v1/tasks/{generic}/config", {}),
     ("TaskLogs", "/api/v1/tasks/{task}/logs", {"limit": "100"}),

@@ -69,6 +69,8 @@ class Site:
     trial: int = 0
     #: One that failed, by an exception in its third line.
     failed_trial: int = 0
+    #: One that is no trial's, once somebody asks for it (`started`).
+    task: str = ""
     #: A search of many trials, and these, in order of creation.
     sweep: int = 0
     swept: list[int] = field(default_factory=list)
@@ -131,6 +133,14 @@ class Site:
     def make(self, name: str, state: str = "ACTIVE", count: int = 1, owner: str = "determined") -> list[int]:
         """Experiments for a test to change; in a thread of its own: that of a browser runs no other event loop."""
         return _in_thread(_add(self.dsn, name, state, count, owner))
+
+    def started(self) -> str:
+        """A task that waits, with output; the same whenever it is asked for."""
+        if not self.task:
+            config = "name: nightly check\nentrypoint: [python3, run.py]\nresources: {slots: 0}\n"
+            self.task = str(self.api("POST", "/api/v1/generic-tasks", {"config": config})["taskId"])
+            self.say(self.task, [f"line of a task, {number}" for number in range(40)])
+        return self.task
 
     def make_trial(self, experiment: int) -> int:
         """A trial of an experiment, that runs."""

@@ -39,6 +39,8 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
         "trial",
         "compare",
         "create",
+        "tasks",
+        "task",
         "workspaces",
         "workspace",
         "project",

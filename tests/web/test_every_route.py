@@ -20,6 +20,10 @@ ROUTES = {
     "project": ("projects/1", "role=gridcell >> nth=0"),
     "project-notes": ("projects/1?tab=notes", "text=There are no notes yet"),
     "project-settings": ("projects/1?tab=settings", "text=where experiments go that name no project"),
+    "tasks": ("tasks", "role=button[name='Start a command']"),
+    "task": ("tasks/{task}", "text=line of a task"),
+    "task-config": ("tasks/{task}?tab=config", "role=heading[name='Configuration']"),
+    "task-children": ("tasks/{task}?tab=children", "text=It has no children"),
     "workspaces": ("workspaces", "role=columnheader[name='Workspace']"),
     "workspace": ("workspaces/1", "role=columnheader[name='Project']"),
     "workspace-members": ("workspaces/1?tab=members", "role=columnheader[name='Is allowed']"),
@@ -55,7 +59,10 @@ ROUTES = {
 
 
 def address_of(site: Site, name: str) -> str:
-    return f"{site.url}/ui/" + ROUTES[name][0].format(compared=",".join(map(str, site.swept[:12])), **vars(site))
+    address = ROUTES[name][0]
+    if "{task}" in address:
+        site.started()
+    return f"{site.url}/ui/" + address.format(compared=",".join(map(str, site.swept[:12])), **vars(site))
 
 
 @pytest.mark.parametrize("name", ROUTES)

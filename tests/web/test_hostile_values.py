@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +32,10 @@ SHOWN = [
     "projects/{project}",
     "projects/{project}?tab=notes",
     "projects/{project}?tab=settings",
+    "tasks?old=true",
+    "tasks/{task}",
+    "tasks/{task}?tab=config",
+    "tasks/{task}?tab=children",
     "workspaces",
     "workspaces/{workspace}",
     "workspaces/{workspace}?tab=members",
@@ -55,7 +60,7 @@ OTHERS = {
 
 
 @pytest.fixture(scope="module")
-def evil(site: Site) -> Iterator[dict[str, int]]:
+def evil(site: Site) -> Iterator[dict[str, object]]:
     """One of everything with such a name; what others see is put back."""
     made = site.api("POST", "/api/v1/workspaces", {"name": EVIL[:80]})
     workspace = made["workspace"]["id"]  # type: ignore[index]
@@ -76,7 +81,12 @@ def evil(site: Site) -> Iterator[dict[str, int]]:
     site.write("update agent_slots set name = $1 where agent_id = 'a1'", EVIL)
     task = site.api("GET", f"/api/v1/trials/{trial}")["trial"]["taskIds"][0]  # type: ignore[index]
     site.say(str(task), LINES)
-    yield {"workspace": workspace, "project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
+    generic = f"name: {json.dumps(EVIL)}\nentrypoint: [{json.dumps(EVIL)}]\nresources: {{slots: 0}}\n"
+    started = str(site.api("POST", "/api/v1/generic-tasks", {"config": generic})["taskId"])
+    site.api("POST", "/api/v1/generic-tasks", {"config": generic, "parentId": started})
+    site.say(started, LINES)
+    numbers = {"project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
+    yield {"task": started, "workspace": workspace, **numbers}
     site.write("update users set display_name = '' where username = 'determined'")
     site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
     site.write("update agent_slots set name = 'small' where agent_id = 'a1'")
@@ -85,7 +95,7 @@ def evil(site: Site) -> Iterator[dict[str, int]]:
 
 
 @pytest.mark.parametrize("address", [*SHOWN, *OTHERS])
-def test_values_are_text(page: Page, site: Site, evil: dict[str, int], address: str) -> None:
+def test_values_are_text(page: Page, site: Site, evil: dict[str, object], address: str) -> None:
     """Nothing of it becomes an element, no script runs, and nothing is asked of another place (``page``)."""
     page.goto(f"{site.url}/ui/{address.format(**evil)}")
     if address in OTHERS:
@@ -105,7 +115,7 @@ def test_a_filter_that_cannot_be_read_is_text(refused_page: Page, site: Site) ->
     assert refused_page.evaluate("window.broken") is None
 
 
-def test_what_is_typed_is_text(page: Page, site: Site, evil: dict[str, int]) -> None:
+def test_what_is_typed_is_text(page: Page, site: Site, evil: dict[str, object]) -> None:
     """Nor in the palette, which finds what is called so, nor in a dialog that names it."""
     page.goto(f"{site.url}/ui/experiments/{evil['experiment']}")
     page.get_by_text("onerror=").first.wait_for()

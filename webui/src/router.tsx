@@ -21,6 +21,7 @@ import { keepCurrent } from "./services/live";
 import { LEVELS } from "./services/output";
 import { masterQuery, meQuery } from "./services/session";
 import { STATE_FILTERS } from "./services/states";
+import type { TaskType } from "./services/tasks";
 import { Loading, Problem } from "./ui/notices";
 import { Page } from "./ui/Page";
 
@@ -98,23 +99,29 @@ function stepOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** `file`: of its code; `checkpoint`: the one that is looked into. */
-type TrialSearch = OutputSearch & ChartSearch & { tab?: TrialTab; file?: string; checkpoint?: string };
-
-function trialSearch(search: Search): TrialSearch {
+function outputSearch(search: Search): OutputSearch {
   const line = Number(search.line);
   return {
-    // Attempts stand among the events.
-    tab: search.tab === "attempts" ? "events" : TRIAL_TABS.find((tab) => tab === search.tab),
-    file: text(search.file),
-    checkpoint: text(search.checkpoint),
-    ...chartSearch(search),
     q: text(search.q),
     re: search.re === true || undefined,
     level: LEVELS.find((level) => level === search.level),
     rank: text(search.rank),
     source: text(search.source),
     line: Number.isSafeInteger(line) && line > 0 ? line : undefined,
+  };
+}
+
+/** `file`: of its code; `checkpoint`: the one that is looked into. */
+type TrialSearch = OutputSearch & ChartSearch & { tab?: TrialTab; file?: string; checkpoint?: string };
+
+function trialSearch(search: Search): TrialSearch {
+  return {
+    // Attempts stand among the events.
+    tab: search.tab === "attempts" ? "events" : TRIAL_TABS.find((tab) => tab === search.tab),
+    file: text(search.file),
+    checkpoint: text(search.checkpoint),
+    ...chartSearch(search),
+    ...outputSearch(search),
   };
 }
 
@@ -175,6 +182,33 @@ const projectRoute = createRoute({
   }),
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
   component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
+});
+
+const TASK_TABS = ["config", "attempts", "children"] as const;
+
+const tasksRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/tasks",
+  validateSearch: (
+    search: Search,
+  ): { q?: string; type?: TaskType; owner?: "me"; workspace?: number; old?: boolean } => ({
+    q: text(search.q),
+    type: /^TASK_TYPE_[A-Z_]+$/.test(String(search.type)) ? (search.type as TaskType) : undefined,
+    owner: search.owner === "me" ? "me" : undefined,
+    workspace: stepOf(search.workspace),
+    old: search.old === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/tasks"), "TasksPage"),
+});
+
+const taskRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/tasks/$taskId",
+  validateSearch: (search: Search): OutputSearch & { tab?: (typeof TASK_TABS)[number] } => ({
+    ...outputSearch(search),
+    tab: TASK_TABS.find((tab) => tab === search.tab),
+  }),
+  component: lazyRouteComponent(() => import("./routes/task"), "TaskPage"),
 });
 
 const workspacesRoute = createRoute({
@@ -338,6 +372,8 @@ export const router = createRouter({
       homeRoute,
       experimentsRoute,
       projectRoute,
+      tasksRoute,
+      taskRoute,
       workspacesRoute,
       workspaceRoute,
       createExperimentRoute,

@@ -44,7 +44,7 @@ from tenax.master.api.queue import jobs, pools, usage
 from tenax.master.api.runs import actions as run_actions
 from tenax.master.api.runs import columns as run_columns
 from tenax.master.api.runs import routes as runs
-from tenax.master.api.tasks import commands, templates
+from tenax.master.api.tasks import commands, launched, templates
 from tenax.master.api.tasks import generic as generic_tasks
 from tenax.master.api.tasks import routes as tasks
 from tenax.master.api.trials import by_hand, health, history, workloads
@@ -72,6 +72,7 @@ ROUTES: tuple[Routes, ...] = (
     checkpoints.routes,
     cluster.routes,
     commands.routes,
+    launched.routes,
     events.routes,
     experiment_actions.routes,
     experiment_files.routes,

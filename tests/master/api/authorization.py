@@ -205,6 +205,7 @@ POLICIES: dict[str, Allow] = {
     # Tasks.
     "GetTasks": Allow.USER,
     "ListTasks": Allow.USER,
+    "GetLaunchedTasks": Allow.USER,
     "GetActiveTasksCount": Allow.USER,
     "GetTask": Allow.USER,
     "GetTaskAcceleratorData": Allow.USER,

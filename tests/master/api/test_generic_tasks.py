@@ -208,6 +208,32 @@ async def test_all_kinds_are_among_the_tasks_of_the_cluster(api: Api) -> None:
     assert (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"] == {}
 
 
+async def test_launched_tasks_of_all_kinds_are_one_list(api: Api) -> None:
+    """Narrowed by kind, part of the name, parent and owner; what ended long ago is there where it is asked for."""
+    parent, theirs = await created(api.user), await created(api.admin)
+    child = await created(api.admin, parentId=theirs)
+    config = {"entrypoint": ["true"], "resources": {"slots": 0}, "description": "Nightly check"}
+    reply = await api.user.post("/api/v1/commands", {"config": config})
+    command = reply.json()["command"]["id"]
+
+    async def listed(**asked: object) -> list[str]:
+        reply = await api.user.get("/api/v1/launched-tasks", orderBy="ORDER_BY_DESC", **asked)
+        assert reply.status_code == 200, reply.text
+        return [task["taskId"] for task in reply.json()["tasks"]]
+
+    assert await listed() == [command, child, theirs, parent]
+    assert await listed(taskTypes="TASK_TYPE_COMMAND") == await listed(name="nightly") == [command]
+    assert await listed(name=parent[:8]) == [parent]
+    assert await listed(parentId=theirs) == [child]
+    assert await listed(users="determined") == [command, parent]
+    long_ago = "ended_at = now() - interval '2 days' where task_id = $1"
+    async with api.master.db.transaction() as conn:
+        await conn.execute(f"update launched_tasks set state = 'CANCELED', {long_ago}", parent)
+        await conn.execute(f"update tasks set {long_ago}", parent)
+    assert parent not in await listed()
+    assert parent in await listed(old=True)
+
+
 async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> None:
     """The kill waits for whoever holds the parent, and then sees the child."""
     parent = await created(api.user)

@@ -26,6 +26,7 @@ export const KEYS = {
   create: key("Going somewhere", "Create an experiment", "g n"),
   models: key("Going somewhere", "Go to the models", "g m"),
   settings: key("Going somewhere", "Go to your settings", "g s"),
+  tasks: key("Going somewhere", "Go to the tasks", "g t"),
   workspaces: key("Going somewhere", "Go to the workspaces", "g w"),
   previous: key("Going somewhere", "The previous experiment or trial", "["),
   next: key("Going somewhere", "The next experiment or trial", "]"),

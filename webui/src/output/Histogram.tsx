@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { absolute, count } from "../format";
-import { histogramQuery } from "../services/output";
+import { histogramQuery, type Writer } from "../services/output";
 
 const TONES = ["bg-off", "bg-off", "bg-off", "bg-run", "bg-wait", "bg-bad", "bg-bad"];
 
 /** How many lines of each level there are over time; a click, or an arrow, goes there. */
-export function Histogram({ trialId, total, go }: { trialId: number; total: number; go: (number: number) => void }) {
-  const { data } = useQuery(histogramQuery(trialId, total));
+export function Histogram({ of, total, go }: { of: Writer; total: number; go: (number: number) => void }) {
+  const { data } = useQuery(histogramQuery(of, total));
   const [at, setAt] = useState(0);
   if (!data || data.begins.length === 0) return null;
   const sums = data.begins.map((_, place) => data.counts.reduce((sum, level) => sum + (level[place] ?? 0), 0));

@@ -1,11 +1,11 @@
-/** The output of a trial: its newest lines at once, any other by number, search, filters and keys. */
+/** The output of a trial or another task: its newest lines at once, any other by number, search, filters and keys. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { count } from "../format";
 import { useLive } from "../services/live";
-import { fieldsQuery, LEVELS, type LineFilter, nextError, tailQuery } from "../services/output";
+import { fieldsQuery, LEVELS, type LineFilter, nextError, tailQuery, type Writer } from "../services/output";
 import { Button, FIELD } from "../ui/Button";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { SearchField } from "../ui/SearchField";
@@ -43,18 +43,19 @@ function kept(name: string): [boolean, (on: boolean) => void] {
   ];
 }
 
-export function Output({ trialId, ended }: { trialId: number; ended: boolean }) {
+export function Output({ of, ended }: { of: Writer; ended: boolean }) {
+  const noun = typeof of === "number" ? "trial" : "task";
   const search = useSearch({ strict: false }) as OutputSearch;
   const navigate = useNavigate();
   const put = (change: Partial<OutputSearch>) =>
     void navigate({ to: ".", search: (former: object) => ({ ...former, ...change }), replace: true } as never);
-  const tail = useLive(tailQuery(trialId), () => ended);
-  const fields = useQuery(fieldsQuery(trialId)).data;
+  const tail = useLive(tailQuery(of), () => ended);
+  const fields = useQuery(fieldsQuery(of)).data;
   const total = tail.data?.total ?? 0;
-  const lines = useLines(trialId, tail.data);
+  const lines = useLines(of, tail.data);
   const filter = narrowed(search);
-  const rows = useHits(trialId, filter, total);
-  const hits = useHits(trialId, search.q ? { ...filter, text: search.q, regex: search.re } : undefined, total);
+  const rows = useHits(of, filter, total);
+  const hits = useHits(of, search.q ? { ...filter, text: search.q, regex: search.re } : undefined, total);
   const [follows, setFollows] = useState(search.line === undefined);
   const [target, setTarget] = useState<{ place: number }>();
   const [wrap, setWrap] = kept("tenax-wrap");
@@ -85,8 +86,8 @@ export function Output({ trialId, ended }: { trialId: number; ended: boolean }) 
     mark(hits?.ranges.at(place) ?? 0);
   };
   const error = async () => {
-    const after = await nextError(trialId, filter ?? {}, marked === undefined ? 0 : marked + 1);
-    const number = after ?? (await nextError(trialId, filter ?? {}, 0));
+    const after = await nextError(of, filter ?? {}, marked === undefined ? 0 : marked + 1);
+    const number = after ?? (await nextError(of, filter ?? {}, 0));
     if (number !== undefined) mark(number);
   };
   useKeys({ f: () => setFollows(true), n: () => hit(1), N: () => hit(-1), e: () => void error(), "/": focusSearch });
@@ -95,14 +96,14 @@ export function Output({ trialId, ended }: { trialId: number; ended: boolean }) 
   if (!tail.data) return <Loading what="output" />;
   if (total + unfinished.length === 0) {
     return (
-      <Empty title="It has written nothing yet" command={`tenax trial logs -f ${trialId}`}>
+      <Empty title="It has written nothing yet" command={`tenax ${noun} logs -f ${of}`}>
         What it writes appears here, and at the command line:
       </Empty>
     );
   }
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-2">
-      <Histogram trialId={trialId} total={total} go={go} />
+      <Histogram of={of} total={total} go={go} />
       <div className="flex flex-wrap items-center gap-2">
         <span id="output-search">
           <SearchField value={search.q ?? ""} label="Search the output" onChange={(q) => put({ q: q || undefined })} />
@@ -152,7 +153,7 @@ export function Output({ trialId, ended }: { trialId: number; ended: boolean }) 
       </div>
       <View
         key={`${rows?.key ?? ""}${wrap}`}
-        label={`Output of trial ${trialId}`}
+        label={`Output of ${noun} ${of}`}
         count={all}
         numberAt={rows ? (place) => rows.ranges.at(place) : (place) => (place < total ? place : undefined)}
         get={lines.get}

@@ -1,21 +1,21 @@
 /** The lines that are looked at, fetched in windows as they come into view; and which lines match, as they grow. */
 
 import { useEffect, useRef, useState } from "react";
-import { hits, type LineFilter, type OutputLine, type Part, part, WINDOW } from "../services/output";
+import { hits, type LineFilter, type OutputLine, type Part, part, WINDOW, type Writer } from "../services/output";
 import { Ranges } from "./ranges";
 
 /** Lines that are kept. */
 const KEPT = 20_000;
 
 /** Lines by number; `ensure` asks for those that are not here. `newest` is what came by itself. */
-export function useLines(trialId: number, newest: Part | undefined) {
+export function useLines(of: Writer, newest: Part | undefined) {
   const lines = useRef(new Map<number, OutputLine>());
   const asked = useRef(new Set<number>());
   const [, shown] = useState(0);
   for (const line of newest?.lines ?? []) lines.current.set(line.number, line);
   const fetchPart = (numbers: number[]) => {
     for (const number of numbers) asked.current.add(number);
-    void part(trialId, { numbers }, WINDOW)
+    void part(of, { numbers }, WINDOW)
       .then((loaded) => {
         if (lines.current.size > KEPT) lines.current.clear();
         for (const line of loaded.lines) lines.current.set(line.number, line);
@@ -44,7 +44,7 @@ interface Search {
 }
 
 /** Which lines match; undefined where nothing is looked for. It goes on when there are more lines. */
-export function useHits(trialId: number, filter: LineFilter | undefined, total: number): Search | undefined {
+export function useHits(of: Writer, filter: LineFilter | undefined, total: number): Search | undefined {
   const key = filter ? JSON.stringify(filter) : "";
   const [search, setSearch] = useState<Search>({ key: "", ranges: new Ranges(), next: 0, done: false });
   useEffect(() => {
@@ -54,7 +54,7 @@ export function useHits(trialId: number, filter: LineFilter | undefined, total: 
     const look = async () => {
       let { next } = known;
       while (next < total && !control.signal.aborted) {
-        const reply = await hits(trialId, filter, next, 10_000, control.signal);
+        const reply = await hits(of, filter, next, 10_000, control.signal);
         if (control.signal.aborted) return;
         known.ranges.add(reply.first, reply.last);
         next = known.next = Math.max(next + 1, reply.next);
@@ -66,7 +66,7 @@ export function useHits(trialId: number, filter: LineFilter | undefined, total: 
       if (!control.signal.aborted) setSearch({ ...known, done: true, error });
     });
     return () => control.abort();
-  }, [trialId, key, total]);
+  }, [of, key, total]);
   if (!filter) return undefined;
   return search.key === key ? search : { key, ranges: new Ranges(), next: 0, done: false };
 }

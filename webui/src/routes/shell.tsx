@@ -25,6 +25,7 @@ const PLACES = [
   { to: "/queue", name: "Queue", shape: "≡", exact: false, command: "queue" },
   { to: "/cluster", name: "Cluster", shape: "▦", exact: false, command: "cluster" },
   { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
+  { to: "/tasks", name: "Tasks", shape: "❯", exact: false, command: "tasks" },
   { to: "/workspaces", name: "Workspaces", shape: "▣", exact: false, command: "workspaces" },
 ] as const;
 

@@ -59,7 +59,7 @@ export function TrialPage() {
     <Page title={name} name={name} full={tab === "logs"} aside={<About trial={trial} />}>
       <Tabs tab={tab} trialId={trialId} />
       <Verdict trialId={trialId} />
-      {tab === "logs" && <OutputView key={trialId} trialId={trialId} ended={hasEnded(trial.state)} />}
+      {tab === "logs" && <OutputView key={trialId} of={trialId} ended={hasEnded(trial.state)} />}
       {tab === "metrics" && <Charts trial={trial} />}
       {tab === "config" && <Configuration trial={trial} />}
       <Suspense fallback={<Loading what="this part" />}>

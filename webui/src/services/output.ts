@@ -1,4 +1,4 @@
-/** Output of trials by the numbers of its lines: parts of it, which lines match, how much there is over time. */
+/** Output of trials and other tasks by the numbers of its lines: parts of it, which lines match, how much there is over time. */
 
 import { queryOptions } from "@tanstack/react-query";
 import { answered, api, MASTER, request } from "./client";
@@ -7,6 +7,9 @@ import type { components } from "./schema";
 
 type Entry = components["schemas"]["OutputEntry"];
 export type Histogram = components["schemas"]["LogHistogramResponse"];
+
+/** Whose output it is: a trial's by its number, that of another task by its id. */
+export type Writer = number | string;
 
 /** Lines that are asked for at once. */
 export const WINDOW = 200;
@@ -64,19 +67,24 @@ interface Place {
   numbers?: number[];
 }
 
-export async function part(id: number, place: Place, limit = WINDOW, signal?: AbortSignal): Promise<Part> {
-  const params = { path: { trialId: id }, query: { ...place, limit } };
-  const sent = await answered(api.GET("/api/v1/trials/{trialId}/logs/lines", { params, signal }));
+export async function part(of: Writer, place: Place, limit = WINDOW, signal?: AbortSignal): Promise<Part> {
+  const query = { ...place, limit };
+  const sent = await answered(
+    typeof of === "number"
+      ? api.GET("/api/v1/trials/{trialId}/logs/lines", { params: { path: { trialId: of }, query }, signal })
+      : api.GET("/api/v1/tasks/{taskId}/logs/lines", { params: { path: { taskId: of }, query }, signal }),
+  );
   return { lines: sent.lines.map(lineOf), total: sent.total, unfinished: (sent.unfinished ?? []).map(lineOf) };
 }
 
 /** The newest lines, and how many there are. */
-export function tailQuery(id: number) {
+export function tailQuery(of: Writer) {
   return query({
-    queryKey: ["log", id, "tail"],
-    queryFn: ({ signal }): Promise<Part> => part(id, {}, WINDOW, signal),
-    topics: [`trials/${id}`],
-    news: (change) => (change.kind === "output" && change.trialId === id ? { refetch: true } : undefined),
+    queryKey: ["log", of, "tail"],
+    queryFn: ({ signal }): Promise<Part> => part(of, {}, WINDOW, signal),
+    topics: [typeof of === "number" ? `trials/${of}` : `tasks/${of}`],
+    news: ({ kind, id, trialId }) =>
+      kind === "output" && (typeof of === "number" ? trialId : id) === of ? { refetch: true } : undefined,
   });
 }
 
@@ -102,7 +110,7 @@ export interface Hits {
 }
 
 export async function hits(
-  id: number,
+  of: Writer,
   filter: LineFilter,
   offset: number,
   limit: number,
@@ -118,14 +126,17 @@ export async function hits(
     enableRegex: filter.text ? filter.regex : undefined,
     errors: filter.errors,
   };
-  const params = { path: { trialId: id }, query: asked };
-  return answered(api.GET("/api/v1/trials/{trialId}/logs/hits", { params, signal }));
+  return answered(
+    typeof of === "number"
+      ? api.GET("/api/v1/trials/{trialId}/logs/hits", { params: { path: { trialId: of }, query: asked }, signal })
+      : api.GET("/api/v1/tasks/{taskId}/logs/hits", { params: { path: { taskId: of }, query: asked }, signal }),
+  );
 }
 
 /** The first line from `offset` on that tells of an error; undefined: there is none. */
-export async function nextError(id: number, filter: LineFilter, offset: number): Promise<number | undefined> {
+export async function nextError(of: Writer, filter: LineFilter, offset: number): Promise<number | undefined> {
   for (let from = offset; ; ) {
-    const looked = await hits(id, { ...filter, text: undefined, errors: true }, from, 1);
+    const looked = await hits(of, { ...filter, text: undefined, errors: true }, from, 1);
     if (looked.first[0] !== undefined) return looked.first[0];
     if (looked.next >= looked.total || looked.next <= from) return undefined;
     from = looked.next;
@@ -133,13 +144,17 @@ export async function nextError(id: number, filter: LineFilter, offset: number):
 }
 
 /** Counted again when the output has grown by a good part; `lines`: how many there are. */
-export function histogramQuery(id: number, lines: number) {
+export function histogramQuery(of: Writer, lines: number) {
   const step = Math.max(100, 10 ** Math.floor(Math.log10(Math.max(1, lines))) / 10);
-  const key = ["log", id, "histogram", Math.ceil(lines / step)];
+  const key = ["log", of, "histogram", Math.ceil(lines / step)];
   return queryOptions({
     queryKey: key,
     queryFn: ({ signal }): Promise<Histogram> =>
-      answered(api.GET("/api/v1/trials/{trialId}/logs/histogram", { params: { path: { trialId: id } }, signal })),
+      answered(
+        typeof of === "number"
+          ? api.GET("/api/v1/trials/{trialId}/logs/histogram", { params: { path: { trialId: of } }, signal })
+          : api.GET("/api/v1/tasks/{taskId}/logs/histogram", { params: { path: { taskId: of } }, signal }),
+      ),
     enabled: lines > 0,
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -151,11 +166,11 @@ export interface Fields {
   sources: string[];
 }
 
-export function fieldsQuery(id: number) {
+export function fieldsQuery(of: Writer) {
   return queryOptions({
-    queryKey: ["log", id, "fields"],
+    queryKey: ["log", of, "fields"],
     queryFn: async ({ signal }): Promise<Fields> => {
-      const url = new URL(`api/v1/trials/${id}/logs/fields`, MASTER);
+      const url = new URL(`api/v1/${typeof of === "number" ? "trials" : "tasks"}/${of}/logs/fields`, MASTER);
       const { result } = JSON.parse(await (await request(url, { signal })).text());
       return { ranks: result.rankIds, sources: result.sources };
     },

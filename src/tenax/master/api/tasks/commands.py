@@ -72,7 +72,7 @@ async def get_commands(
 ) -> messages.GetCommandsResponse:
     """Those that live or have ended within a day; ``users`` and ``userIds`` together name whose."""
     filters = LaunchedFilter(
-        _KIND,
+        (_KIND,),
         usernames=None if users is None else tuple(users),
         user_ids=None if user_ids is None else tuple(user_ids),
         workspace_id=workspace_id or None,

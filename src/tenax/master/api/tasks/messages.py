@@ -76,6 +76,52 @@ class Task(Message):
     username: str = ""
 
 
+class LaunchedKind(str, Enum):
+    """What a task is that somebody, or the cluster itself, has launched."""
+
+    COMMAND = "TASK_TYPE_COMMAND"
+    GENERIC = "TASK_TYPE_GENERIC"
+    CHECKPOINT_GC = "TASK_TYPE_CHECKPOINT_GC"
+    NOTEBOOK = "TASK_TYPE_NOTEBOOK"
+    SHELL = "TASK_TYPE_SHELL"
+    TENSORBOARD = "TASK_TYPE_TENSORBOARD"
+
+
+class ListedTask(Message):
+    """A task that no search asked for, as a list shows it."""
+
+    task_id: str
+    task_type: LaunchedKind
+    description: str
+    task_state: GenericTaskState
+    #: Of its newest attempt, while it goes on.
+    state: TaskState
+    #: In words: why it waits, or how it ended.
+    reason: str = ""
+    user_id: int
+    username: str
+    resource_pool: str
+    priority: int
+    workspace_id: int
+    project_id: int | None = None
+    parent_id: str | None = None
+    forked_from: str | None = None
+    no_pause: bool
+    start_time: Timestamp
+    end_time: Timestamp | None = None
+    #: Of the program; None while it runs, and where it did not end by itself.
+    exit_code: int | None = None
+    #: Where it runs.
+    container: Container | None = None
+
+
+class GetLaunchedTasksResponse(Message):
+    """A page of tasks that no search asked for."""
+
+    tasks: list[ListedTask]
+    pagination: Pagination
+
+
 class GetTaskResponse(Message):
     """One task."""
 

@@ -110,6 +110,8 @@ def policy_of(index: bytes) -> str:
             "img-src 'self' data:",
             "connect-src 'self'",
             "worker-src 'self'",
+            # What tasks serve has an origin of its own, or is shown by no frame at all.
+            "frame-src 'none'",
             "object-src 'none'",
             "base-uri 'self'",
             "form-action 'self'",

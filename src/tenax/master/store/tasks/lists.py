@@ -153,10 +153,15 @@ class LaunchedView:
 class LaunchedFilter:
     """Which tasks to list; None: any."""
 
-    kind: str
+    kinds: tuple[str, ...]
     usernames: tuple[str, ...] | None = None
     user_ids: tuple[int, ...] | None = None
     workspace_id: int | None = None
+    #: A part of the description or of the id, whatever its capitals.
+    name: str | None = None
+    parent_id: str | None = None
+    #: Those that have ended long ago, too.
+    old: bool = False
 
 
 ORDERS: Mapping[str, str] = {
@@ -167,10 +172,11 @@ ORDERS: Mapping[str, str] = {
 }
 _FROM = (
     "from launched_tasks l join tasks t on t.task_id = l.task_id join jobs j on j.job_id = t.job_id "
-    "join users u on u.id = j.owner_id where t.kind = $1 "
-    f"and (t.ended_at is null or t.ended_at > now() - interval '{LISTED}') "
+    "join users u on u.id = j.owner_id where t.kind = any($1::text[]) "
+    f"and ($5 or t.ended_at is null or t.ended_at > now() - interval '{LISTED}') "
     "and (($2::text[] is null and $3::bigint[] is null) or lower(u.username) = any($2) or u.id = any($3)) "
-    "and ($4::bigint is null or l.workspace_id = $4)"
+    "and ($4::bigint is null or l.workspace_id = $4) and ($6::text is null or l.parent_id = $6) "
+    "and ($7::text is null or strpos(lower(l.description), $7) > 0 or starts_with(t.task_id, $7))"
 )
 
 
@@ -186,7 +192,7 @@ async def launched_page(
     """A page of those that live or have ended of late, without their documents."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
-        f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $5 offset $6",
+        f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $8 offset $9",
         *_parameters(filters),
         window.limit,
         window.offset,
@@ -210,4 +216,12 @@ async def get_launched(conn: Connection, task_id: str, kind: str | None = None) 
 
 def _parameters(filters: LaunchedFilter) -> tuple[object, ...]:
     names = None if filters.usernames is None else [name.lower() for name in filters.usernames]
-    return filters.kind, names, filters.user_ids, filters.workspace_id
+    return (
+        list(filters.kinds),
+        names,
+        filters.user_ids,
+        filters.workspace_id,
+        filters.old,
+        filters.parent_id,
+        None if filters.name is None else filters.name.lower(),
+    )
