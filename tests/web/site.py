@@ -71,6 +71,8 @@ class Site:
     failed_trial: int = 0
     #: One that is no trial's, once somebody asks for it (`started`).
     task: str = ""
+    #: With two versions of one model, once somebody asks for it (`registered`).
+    model: int = 0
     #: A search of many trials, and these, in order of creation.
     sweep: int = 0
     swept: list[int] = field(default_factory=list)
@@ -141,6 +143,26 @@ class Site:
             self.task = str(self.api("POST", "/api/v1/generic-tasks", {"config": config})["taskId"])
             self.say(self.task, [f"line of a task, {number}" for number in range(40)])
         return self.task
+
+    def registered(self) -> int:
+        """A model of two versions; the same whenever it is asked for."""
+        if not self.model:
+            self.model = self.make_model("digits of every page", notes="# Read\n\nthis first")
+        return self.model
+
+    def make_model(self, name: str, /, **told: object) -> int:
+        """A model with the newest checkpoints of the trial that is well as versions, of which the second is told of."""
+        made = self.api("POST", "/api/v1/models", {"name": name, "notes": told.get("notes", "")})
+        model = int(cast("dict[str, int]", made["model"])["id"])
+        newest, before = self.saved()[:2]
+        self.api("POST", f"/api/v1/models/{model}/versions", {"checkpointUuid": before})
+        self.api("POST", f"/api/v1/models/{model}/versions", {"checkpointUuid": newest, **told})
+        return model
+
+    def saved(self) -> list[str]:
+        """Checkpoints of the trial that is well, the newest first; tests delete the oldest one."""
+        asked = f"/api/v1/trials/{self.well}/checkpoints?orderBy=ORDER_BY_DESC"
+        return [str(each["uuid"]) for each in cast("list[dict[str, object]]", self.api("GET", asked)["checkpoints"])]
 
     def make_trial(self, experiment: int) -> int:
         """A trial of an experiment, that runs."""

@@ -46,6 +46,7 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
         "project",
         "models",
         "model",
+        "version",
         "queue",
         "cluster",
         "settings",

@@ -20,7 +20,7 @@ ROUTES = {
     "project": ("projects/1", "role=gridcell >> nth=0"),
     "project-notes": ("projects/1?tab=notes", "text=There are no notes yet"),
     "project-settings": ("projects/1?tab=settings", "text=where experiments go that name no project"),
-    "tasks": ("tasks", "role=button[name='Start a command']"),
+    "tasks": ("tasks?q=nightly", "role=cell[name='nightly check']"),
     "task": ("tasks/{task}", "text=line of a task"),
     "task-config": ("tasks/{task}?tab=config", "role=heading[name='Configuration']"),
     "task-children": ("tasks/{task}?tab=children", "text=It has no children"),
@@ -52,6 +52,8 @@ ROUTES = {
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
     "models": ("models", "role=button[name='New model']"),
+    "model": ("models/{model}", "role=columnheader[name='Version']"),
+    "version": ("models/{model}/versions/2", "role=columnheader[name='Change']"),
     "settings": ("settings", "role=button[name='New token']"),
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
@@ -60,8 +62,10 @@ ROUTES = {
 
 def address_of(site: Site, name: str) -> str:
     address = ROUTES[name][0]
-    if "{task}" in address:
+    if address.startswith("tasks"):
         site.started()
+    if "{model}" in address:
+        site.registered()
     return f"{site.url}/ui/" + address.format(compared=",".join(map(str, site.swept[:12])), **vars(site))
 
 

@@ -36,6 +36,9 @@ SHOWN = [
     "tasks/{task}",
     "tasks/{task}?tab=config",
     "tasks/{task}?tab=children",
+    "models",
+    "models/{model}",
+    "models/{model}/versions/2",
     "workspaces",
     "workspaces/{workspace}",
     "workspaces/{workspace}?tab=members",
@@ -85,8 +88,12 @@ def evil(site: Site) -> Iterator[dict[str, object]]:
     started = str(site.api("POST", "/api/v1/generic-tasks", {"config": generic})["taskId"])
     site.api("POST", "/api/v1/generic-tasks", {"config": generic, "parentId": started})
     site.say(started, LINES)
+    # Names of models have no slash.
+    told = {"name": EVIL[:36], "comment": EVIL, "notes": EVIL, "labels": [EVIL], "metadata": {EVIL: EVIL}}
+    model = site.make_model(EVIL[:36], **told)
     numbers = {"project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
-    yield {"task": started, "workspace": workspace, **numbers}
+    yield {"task": started, "workspace": workspace, "model": model, **numbers}
+    site.api("DELETE", f"/api/v1/models/{model}")
     site.write("update users set display_name = '' where username = 'determined'")
     site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
     site.write("update agent_slots set name = 'small' where agent_id = 'a1'")

@@ -30,3 +30,44 @@ def test_a_model_is_created_edited_archived_and_deleted(page: Page, site: Site) 
     expect(page.get_by_role("dialog", name="Delete model digits of the page?")).to_be_visible()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Models")
+
+
+def test_a_version_stands_beside_the_one_before(gone_page: Page, site: Site) -> None:
+    """Registered from the page of its model, with where it is from and how to load it; edited, and deleted."""
+    page = gone_page
+    newest, earlier = site.saved()[:2]
+    model = site.api("POST", "/api/v1/models", {"name": "versions of the page"})["model"]["id"]  # type: ignore[index]
+    site.api("POST", f"/api/v1/models/{model}/versions", {"checkpointUuid": earlier})
+    page.goto(f"{site.url}/ui/models/{model}")
+    page.get_by_role("button", name="Register a version").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Checkpoint").fill(newest)
+    dialog.get_by_label("Name of the version").fill("second")
+    dialog.get_by_role("button", name="Register").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("versions of the page / version 2 second")
+    for heading in ("Version 2", "Version 1", "Change"):
+        expect(page.get_by_role("columnheader", name=heading)).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="validation loss")
+    now, before, change = (row.get_by_role("cell").nth(place).inner_text() for place in (1, 2, 3))
+    assert abs(float(now) - float(before) - float(change)) < 0.01
+    expect(page.get_by_text(f"tenax checkpoint download {newest}")).to_be_visible()
+    expect(page.get_by_text(f"client.model({model}).version(2)")).to_be_visible()
+    expect(page.get_by_role("link", name=f"Trial {site.well}")).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("Labels").fill("stable\n")
+    dialog.get_by_label("Metadata").fill("[1]")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("no JSON object")
+    dialog.get_by_label("Metadata").fill('{"place": "shelf"}')
+    dialog.get_by_label("Notes").fill(HOSTILE)
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("stable")).to_be_visible()
+    expect(page.get_by_text("place: shelf")).to_be_visible()
+    expect(page.get_by_text(HOSTILE)).to_be_visible()
+    page.keyboard.press("[")
+    expect(page.get_by_text("There is no version before it")).to_be_visible()
+    page.go_back()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("versions of the page")
+    site.api("DELETE", f"/api/v1/models/{model}")

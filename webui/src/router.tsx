@@ -352,6 +352,13 @@ const settingsRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/settings"), "SettingsPage"),
 });
 
+const versionRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/models/$name/versions/$version",
+  params: { parse: ({ name, version }) => ({ name, version: id(version) }) },
+  component: lazyRouteComponent(() => import("./routes/version"), "VersionPage"),
+});
+
 function id(value: string): number {
   return /^\d{1,15}$/.test(value) ? Number(value) : 0;
 }
@@ -384,6 +391,7 @@ export const router = createRouter({
       clusterRoute,
       modelsRoute,
       modelRoute,
+      versionRoute,
       settingsRoute,
     ]),
   ]),

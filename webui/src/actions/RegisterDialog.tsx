@@ -2,46 +2,59 @@
 
 import { useState } from "react";
 import { useLive } from "../services/live";
-import { modelsQuery, registerVersion } from "../services/models";
+import { type Model, modelsQuery, registerVersion } from "../services/models";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
 
 export default function RegisterDialog(props: {
-  checkpointUuid: string;
+  /** Absent: it is asked for. */
+  checkpointUuid?: string;
+  /** Absent: it is chosen. */
+  model?: Model;
   title: string;
   onClose: () => void;
   onDone: (model: string, version: number) => void;
 }) {
-  const models = useLive(modelsQuery({})).data?.rows ?? [];
+  const models = useLive({ ...modelsQuery({}), enabled: !props.model }).data?.rows ?? [];
   const [chosen, setChosen] = useState("");
+  const [uuid, setUuid] = useState(props.checkpointUuid ?? "");
   const [name, setName] = useState("");
   const [notes, setNotes] = useState("");
-  const model = models.find((each) => String(each.id) === chosen) ?? models[0];
+  const model = props.model ?? models.find((each) => String(each.id) === chosen) ?? models[0];
   const submit = async () => {
     if (!model) throw new Error("There is no model yet: create one under Models first.");
-    const version = await registerVersion(model.id, { checkpointUuid: props.checkpointUuid, name, notes });
+    const version = await registerVersion(model.id, { checkpointUuid: uuid.trim(), name, notes });
     props.onClose();
     props.onDone(model.name, version);
   };
   return (
     <FormDialog title={props.title} yes="Register" onClose={props.onClose} onSubmit={submit}>
-      <Field label="Model">
-        {(ids) => (
-          <select
-            {...ids}
-            className={FIELD}
-            value={model ? String(model.id) : ""}
-            onChange={(event) => setChosen(event.target.value)}
-          >
-            {models.map((each) => (
-              <option key={each.id} value={String(each.id)}>
-                {each.name}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      {props.checkpointUuid === undefined && (
+        <Field label="Checkpoint" hint="Its whole id: a trial's Checkpoints have it. There, too, it can be registered.">
+          {(ids) => (
+            <input {...ids} required className={FIELD} value={uuid} onChange={(event) => setUuid(event.target.value)} />
+          )}
+        </Field>
+      )}
+      {!props.model && (
+        <Field label="Model">
+          {(ids) => (
+            <select
+              {...ids}
+              className={FIELD}
+              value={model ? String(model.id) : ""}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {models.map((each) => (
+                <option key={each.id} value={String(each.id)}>
+                  {each.name}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
       <Field label="Name of the version">
         {(ids) => <input {...ids} className={FIELD} value={name} onChange={(event) => setName(event.target.value)} />}
       </Field>

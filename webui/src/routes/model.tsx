@@ -7,6 +7,7 @@ import { Confirm } from "../actions/Confirm";
 import { outcome } from "../actions/perform";
 import { mayChange } from "../actions/states";
 import { count } from "../format";
+import { Markdown } from "../notes/Markdown";
 import { useLive } from "../services/live";
 import { archiveModel, deleteModel, type Model, type ModelVersion, modelQuery } from "../services/models";
 import { meQuery } from "../services/session";
@@ -17,11 +18,13 @@ import { Page, Section } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Moment, Value } from "../ui/values";
 
+const RegisterDialog = lazy(() => import("../actions/RegisterDialog"));
 const ModelDialog = lazy(() => import("../actions/ModelDialog"));
 const route = getRouteApi("/shell/models/$name");
 
 export function ModelPage() {
   const { name } = route.useParams();
+  const navigate = useNavigate();
   const shown = useLive(modelQuery(name));
   const { data } = shown;
   if (!data || (String(data.model.id) !== name && data.model.name !== name)) {
@@ -36,15 +39,26 @@ export function ModelPage() {
     );
   }
   const { model, versions, total } = data;
+  const register = () =>
+    openDialog((close) => (
+      <RegisterDialog
+        model={model}
+        title={`Register a version of ${model.name}`}
+        onClose={close}
+        onDone={(_, version) =>
+          void navigate({ to: "/models/$name/versions/$version", params: { name: String(model.id), version } })
+        }
+      />
+    ));
   return (
     <Page title={model.name} name={model.name} aside={<About model={model} />}>
       {model.description && <p className="break-words">{model.description}</p>}
       {model.notes && (
         <Section title="Notes">
-          <p className="whitespace-pre-wrap break-words">{model.notes}</p>
+          <Markdown text={model.notes} />
         </Section>
       )}
-      <Section title="Versions">
+      <Section title="Versions" aside={!model.archived && <Button onClick={register}>Register a version</Button>}>
         {versions.length === 0 ? (
           <Empty title="It has no version yet" command={`tenax model register-version ${model.id} CHECKPOINT`}>
             A checkpoint becomes its first version, and is kept for as long as it is one:
@@ -136,7 +150,20 @@ function From({ version }: { version: ModelVersion }) {
 }
 
 const COLUMNS = [
-  { id: "version", title: "Version", align: "right" as const, cell: (version: ModelVersion) => version.version },
+  {
+    id: "version",
+    title: "Version",
+    align: "right" as const,
+    cell: ({ model, version }: ModelVersion) => (
+      <Link
+        to="/models/$name/versions/$version"
+        params={{ name: String(model.id), version }}
+        className="inline-flex min-h-6 min-w-6 items-center justify-end underline"
+      >
+        {version}
+      </Link>
+    ),
+  },
   { id: "name", title: "Name", wide: true, cell: (version: ModelVersion) => version.name || "–" },
   { id: "from", title: "From", cell: (version: ModelVersion) => <From version={version} /> },
   {

@@ -79,3 +79,30 @@ export async function registerVersion(
   const body = { ...version, comment: "", labels: [], metadata: {} };
   return (await answered(api.POST("/api/v1/models/{modelName}/versions", { params, body }))).modelVersion.version;
 }
+
+/** One version. `name`: that of its model, or its number. */
+export function versionQuery(name: string, version: number) {
+  return query({
+    queryKey: ["model_version", name, version],
+    queryFn: async ({ signal }): Promise<ModelVersion> => {
+      const params = { path: { modelName: name, version } };
+      return (await answered(api.GET("/api/v1/models/{modelName}/versions/{version}", { params, signal })))
+        .modelVersion;
+    },
+    topics: ["models"],
+    news: (change) => newsOf(["model", "model_version"], change),
+  });
+}
+
+export type VersionEdit = components["schemas"]["PatchModelVersion"];
+
+/** What is absent stays. */
+export async function editVersion(modelId: number, version: number, edit: VersionEdit): Promise<void> {
+  const params = { path: { modelName: String(modelId), version } };
+  await answered(api.PATCH("/api/v1/models/{modelName}/versions/{version}", { params, body: edit }));
+}
+
+export async function deleteVersion(modelId: number, version: number): Promise<void> {
+  const params = { path: { modelName: String(modelId), version } };
+  await answered(api.DELETE("/api/v1/models/{modelName}/versions/{version}", { params }));
+}
