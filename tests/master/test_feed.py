@@ -21,6 +21,7 @@ from tenax.master.reading.events import ring
 from tenax.master.reading.events.feed import Feed
 from tenax.master.reading.events.ring import Change, StreamFollower
 from tenax.master.reading.events.topics import parse
+from tenax.master.store.cluster.rows import clear_message
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.master.store.users.sessions import TaskOf
@@ -187,7 +188,8 @@ async def test_each_topic(desk: Desk, book: Book) -> None:
             change = await until_kind(follower, kind, **fields)
             assert change["id"] == id
 
-        names = ["agents", "workspaces", "models", "job-queues/default", "experiments", f"experiments/{experiment}"]
+        names = ["agents", "workspaces", "models", "master", "job-queues/default", "experiments"]
+        names += [f"experiments/{experiment}"]
         names += [f"experiments/{experiment}/trials", f"trials/{trial}", "projects/1/experiments", "users/1"]
         followers = {name: await desk.follow(stack, name) for name in names}
         async with desk.others.transaction() as conn:
@@ -197,6 +199,7 @@ async def test_each_topic(desk: Desk, book: Book) -> None:
             await notify(conn, "agent", "a1")
             await conn.execute("update workspaces set name = 'other' where id = 1")
             await conn.execute("insert into models (name, workspace_id, owner_id) values ('m', 1, 1)")
+            await clear_message(conn)
         for topic in (f"trials/{trial}", f"experiments/{experiment}/trials"):
             await told(topic, "trial", trial, state="STATE_STARTING", experimentId=experiment)
         for topic in ("experiments", f"experiments/{experiment}", "projects/1/experiments", "users/1"):
@@ -204,6 +207,7 @@ async def test_each_topic(desk: Desk, book: Book) -> None:
         await told("agents", "agent", "a1", draining=True)
         await told("workspaces", "workspace", 1)
         await told("models", "model", 1)
+        await told("master", "cluster_message", 1)
         await told("job-queues/default", "job_queue", "default")
         async with desk.others.transaction() as conn:
             await conn.execute("update experiment_documents set name = 'renamed' where experiment_id = $1", experiment)

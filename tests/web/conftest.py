@@ -108,6 +108,12 @@ def gone_page(browser: Browser, site: Site, session: dict[str, object]) -> Itera
     yield from _page(browser, site, session, "404 (Not Found)")
 
 
+@pytest.fixture
+def refused_admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
+    """That of an administrator, of which something is refused."""
+    yield from _page(browser, site, admin_session, "status of 40")
+
+
 def _page(browser: Browser, site: Site, session: dict[str, object], provoked: str = "\0") -> Iterator[Page]:
     made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
     made.set_default_timeout(TIMEOUT_MS)

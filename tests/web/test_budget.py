@@ -50,6 +50,7 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
         "queue",
         "cluster",
         "settings",
+        "admin",
     ):
         files = set(re.findall(rf"import\([`\"']\./({route}-[\w-]+\.js)", scripts))
         assert len(files) == 1, f"{route} does not come by itself any more"

@@ -51,6 +51,7 @@ SHOWN = [
     "trials/{trial}?tab=attempts",
     "queue",
     "cluster",
+    "admin/users",
 ]
 #: Pages that may show it, and what is there once they are.
 OTHERS = {

@@ -14,7 +14,7 @@ import { BASE, withoutBase } from "./base";
 import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
-import { Kept, Shell } from "./routes/shell";
+import { Banner, Kept, Shell } from "./routes/shell";
 import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
@@ -156,7 +156,8 @@ const shellRoute = createRoute({
       throw redirect({ to: "/login", search: { next: withoutBase(location.href) } });
     }
   },
-  loader: ({ context }) => Promise.all([context.client.ensureQueryData(masterQuery), Kept.preload?.()]),
+  loader: ({ context }) =>
+    Promise.all([context.client.ensureQueryData(masterQuery), Kept.preload?.(), Banner.preload?.()]),
 });
 
 const homeRoute = createRoute({
@@ -359,6 +360,13 @@ const versionRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/version"), "VersionPage"),
 });
 
+const adminRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/admin/{-$part}",
+  validateSearch: peopleSearch,
+  component: lazyRouteComponent(() => import("./routes/admin"), "AdminPage"),
+});
+
 function id(value: string): number {
   return /^\d{1,15}$/.test(value) ? Number(value) : 0;
 }
@@ -393,6 +401,7 @@ export const router = createRouter({
       modelRoute,
       versionRoute,
       settingsRoute,
+      adminRoute,
     ]),
   ]),
   basepath: BASE || "/",

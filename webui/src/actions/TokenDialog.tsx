@@ -38,7 +38,8 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
     void client.invalidateQueries({ queryKey: ["tokens"] });
     openDialog((close) => (
       <Secret title={`Access token of ${user.username}`} secret={token} onClose={close}>
-        This is the only time that it is shown. Programs use it as DET_USER_TOKEN, or as a Bearer token of the API.
+        This is the only time that it is shown. Programs use it as DET_USER_TOKEN together with DET_USER, or send it as
+        a Bearer token.
       </Secret>
     ));
   };

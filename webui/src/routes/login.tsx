@@ -45,7 +45,9 @@ export function Login() {
         <h1 className="font-semibold text-lg">Tenax</h1>
         <p className="-mt-2 text-dim">{master.clusterName || "Log in to this cluster"}</p>
         {master.clusterMessage?.message && (
-          <p className="rounded-md border border-line bg-raised p-2">{master.clusterMessage.message}</p>
+          <p className="whitespace-pre-wrap break-words rounded-md border border-line bg-raised p-2">
+            {master.clusterMessage.message}
+          </p>
         )}
         <label className="flex flex-col gap-1">
           User name

@@ -5,7 +5,7 @@ import { Link, lazyRouteComponent, Outlet, useMatch, useNavigate } from "@tansta
 import { lazy, Suspense, useState, useSyncExternalStore } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
-import { logout, masterQuery, meQuery } from "../services/session";
+import { logout, masterQuery, meQuery, type User } from "../services/session";
 import { Connection } from "../ui/Connection";
 import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
 import { Toasts } from "../ui/Toasts";
@@ -15,8 +15,9 @@ import { AccountMark } from "./mark";
 const Account = lazy(() => import("./account").then(({ Account }) => ({ default: Account })));
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
-/** Loaded with the first page (router.tsx), not after it: what it follows is then in the first stream. */
+/** Loaded with the first page (router.tsx), not after it: what they follow is then in the first stream. */
 export const Kept = lazyRouteComponent(() => import("./kept"), "Kept");
+export const Banner = lazyRouteComponent(() => import("./banner"), "Banner");
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },
@@ -27,18 +28,24 @@ const PLACES = [
   { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
   { to: "/tasks", name: "Tasks", shape: "❯", exact: false, command: "tasks" },
   { to: "/workspaces", name: "Workspaces", shape: "▣", exact: false, command: "workspaces" },
+  { to: "/admin/{-$part}", name: "Admin", shape: "§", exact: false, command: "admin" },
 ] as const;
 
 function openPalette(): void {
   openDialog((close) => <Palette onClose={close} />);
 }
 
+/** Where a person can go: the last is for administrators. */
+function placesOf(user: User) {
+  return user.admin ? PLACES : PLACES.slice(0, -1);
+}
+
 /** What can be done on every page. */
-function useEverywhere(): void {
+function useEverywhere(me: User): void {
   const navigate = useNavigate();
   useKeys();
   useCommands([
-    ...PLACES.map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
+    ...placesOf(me).map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
     { name: "settings", run: () => void navigate({ to: "/settings" }) },
     { name: "palette", run: openPalette },
     { name: "help", run: () => openDialog((close) => <Help onClose={close} />) },
@@ -64,7 +71,7 @@ export function Shell() {
   // One place is shown as where one is: a new experiment is none of those that there are.
   const creates = useMatch({ from: "/shell/experiments/new", shouldThrow: false }) !== undefined;
   const wide = useSyncExternalStore(watchWidth, () => WIDE.matches);
-  useEverywhere();
+  useEverywhere(me);
 
   async function leave() {
     try {
@@ -94,7 +101,7 @@ export function Shell() {
           </span>
         </p>
         <nav aria-label="Places" className="flex min-h-0 min-w-0 gap-0.5 overflow-auto max-md:flex-1 md:flex-col">
-          {PLACES.map((place) => (
+          {placesOf(me).map((place) => (
             <Link
               key={place.to}
               to={place.to}
@@ -135,9 +142,7 @@ export function Shell() {
         </Suspense>
       </div>
       <main id="main" tabIndex={-1} className="min-h-0 min-w-0 flex-1 overflow-auto outline-none">
-        {master.clusterMessage?.message && (
-          <p className="border-line border-b bg-raised px-4 py-2">{master.clusterMessage.message}</p>
-        )}
+        <Banner first={master.clusterMessage?.message} />
         {problem && (
           <p role="alert" className="px-4 py-2 text-bad">
             {problem}

@@ -1,19 +1,32 @@
-/** The message that administrators show to everyone. What is shown now comes with what is known of the master. */
+/** The message that administrators show to everyone: what is shown now, for all, and what is set, for them. */
 
 import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
+import { query } from "./live";
 import type { components } from "./schema";
 
 export type ClusterMessage = components["schemas"]["ClusterMessageView"];
 
-/** The one that is shown, or will be; null: none. */
+/** What is shown to everyone now, and when the next one begins. */
+export const shownMessageQuery = query({
+  queryKey: ["cluster-message", "shown"],
+  queryFn: async ({ signal }): Promise<{ now: ClusterMessage | null; next: string | null }> => {
+    const { clusterMessage, clusterMessageAt } = await answered(api.GET("/api/v1/master", { signal }));
+    return { now: clusterMessage ?? null, next: clusterMessageAt ?? null };
+  },
+  topics: ["master"],
+  // Every page has this: what others need of `stream/news` comes with them.
+  news: (change) => (change.kind === "cluster_message" ? { refetch: true } : undefined),
+});
+
+/** The one that is set: it is shown, or will be; null: none. For administrators. */
 export const messageQuery = queryOptions({
-  queryKey: ["cluster-message"],
+  queryKey: ["cluster-message", "set"],
   queryFn: async ({ signal }): Promise<ClusterMessage | null> =>
     (await answered(api.GET("/api/v1/master/cluster_message", { signal }))).clusterMessage ?? null,
 });
 
-/** From now on or a moment, until another one or until it is taken back. */
+/** In the place of the one before; from now on or from a moment on, until another one or until it is taken back. */
 export async function setMessage(message: string, startTime?: string, endTime?: string): Promise<void> {
   await answered(api.PUT("/api/v1/master/cluster_message", { body: { message, startTime, endTime } }));
 }

@@ -75,6 +75,7 @@ export function Tokens(props: {
         }}
       />
     ));
+  const columns = [ID, ...(props.everyones ? [USER] : []), forColumn(describe), ...REST];
   useCommands(
     picked.size === 0
       ? []
@@ -108,7 +109,7 @@ export function Tokens(props: {
       <Grid
         label="Access tokens"
         className={props.everyones ? "" : found.total > 6 ? "h-80 flex-none" : "flex-none"}
-        columns={props.everyones ? EVERYONES : COLUMNS}
+        columns={columns}
         minWidth={props.everyones ? 800 : 640}
         total={found.total}
         rowAt={found.rowAt}
@@ -150,17 +151,29 @@ const USER: Column<Token> = {
   sort: "user",
   cell: (row) => <span title={row.username}>{row.username}</span>,
 };
-const REST: Column<Token>[] = [
-  {
+/** The mouse changes what it says by a click on it, Enter by the row. */
+function forColumn(describe: (token: Token) => void): Column<Token> {
+  return {
     id: "description",
     title: "For",
     width: "minmax(160px, 1fr)",
     sort: "description",
-    cell: (row) => <span title={row.description}>{row.description || "–"}</span>,
-  },
+    cell: (row) => (
+      <button
+        type="button"
+        tabIndex={-1}
+        title={row.description}
+        className="max-w-full truncate hover:underline"
+        onClick={() => describe(row)}
+      >
+        {row.description || "–"}
+      </button>
+    ),
+  };
+}
+
+const REST: Column<Token>[] = [
   { id: "state", title: "State", width: "110px", cell: (row) => <Standing token={row} /> },
   { id: "created", title: "Created", width: "110px", sort: "created", cell: (row) => <Moment at={row.createdAt} /> },
   { id: "expires", title: "Ends", width: "130px", sort: "expires", cell: (row) => <Until at={row.expiry} /> },
 ];
-const COLUMNS = [ID, ...REST];
-const EVERYONES = [ID, USER, ...REST];

@@ -117,6 +117,8 @@ class GetMasterResponse(Message):
     has_custom_logo: bool = False
     #: What administrators show to everyone at the moment.
     cluster_message: ClusterMessageView | None = None
+    #: When the next one begins to be shown.
+    cluster_message_at: Timestamp | None = None
     tenax_version: str
 
 

@@ -97,6 +97,7 @@ async def openapi(master: MasterDep, request: Request) -> Response:
 @routes.get("/api/v1/master", "GetMaster", allow=Allow.PUBLIC)
 async def get_master(master: MasterDep) -> messages.GetMasterResponse:
     """What a client needs to know before it does anything else."""
+    message = await _cluster_message(master)
     return messages.GetMasterResponse(
         version=messages.COMPATIBLE_VERSION,
         master_id=master.master_id,
@@ -104,7 +105,8 @@ async def get_master(master: MasterDep) -> messages.GetMasterResponse:
         cluster_name=master.cluster.name,
         feature_switches=[switch.value for switch in master.settings.feature_switches],
         rbac_enabled=master.settings.security.rbac_ui_enabled,
-        cluster_message=await _cluster_message(master),
+        cluster_message=message_view(message) if message is not None and message.begun else None,
+        cluster_message_at=None if message is None or message.begun else message.starts_at,
         tenax_version=__version__,
     )
 
@@ -115,14 +117,13 @@ async def get_telemetry() -> messages.GetTelemetryResponse:
     return messages.GetTelemetryResponse()
 
 
-async def _cluster_message(master: Master) -> messages.ClusterMessageView | None:
-    """What is shown now; nothing while the database is away, which is no reason not to say who answers."""
+async def _cluster_message(master: Master) -> ClusterMessage | None:
+    """The one there is; none while the database is away, which is no reason not to say who answers."""
     try:
         async with master.db.connection() as conn:
-            message = await cluster.get_message(conn)
+            return await cluster.get_message(conn)
     except TryAgain:
         return None
-    return message_view(message) if message is not None and message.begun else None
 
 
 #: Lines in one part of the stream.

@@ -16,7 +16,7 @@ from tenax.master.reading.events.topics import Noun, Topic
 from tenax.master.store.events import rows
 
 #: There is one of each, which everybody sees.
-_OPEN = frozenset({Noun.EXPERIMENTS, Noun.TASKS, Noun.AGENTS, Noun.WORKSPACES, Noun.MODELS})
+_OPEN = frozenset({Noun.EXPERIMENTS, Noun.TASKS, Noun.AGENTS, Noun.WORKSPACES, Noun.MODELS, Noun.MASTER})
 _OF_EXPERIMENTS = frozenset({Noun.EXPERIMENT, Noun.EXPERIMENT_TRIALS})
 
 

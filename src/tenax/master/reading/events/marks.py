@@ -18,14 +18,20 @@ from tenax.master.store.events.rows import TrialPlace
 #: Wake-ups that say something about what can be followed.
 KINDS = (
     *("experiment", "experiment_edited", "search", "progress", "logs", "task", "allocation", "scheduling", "agent"),
-    *("queue", "workspace", "project", "model", "model_version"),
+    *("queue", "workspace", "project", "model", "model_version", "cluster_message"),
 )
+#: Of these nothing is told but that they have changed: who shows them fetches them again.
+OTHERS = {
+    "workspace": Noun.WORKSPACES,
+    "project": Noun.WORKSPACES,
+    "model": Noun.MODELS,
+    "model_version": Noun.MODELS,
+    "cluster_message": Noun.MASTER,
+}
 #: The jobs of a pool are fetched as a whole, so they are named once in it.
 _QUEUES_S = 1.0
 #: How far an experiment is, is stored so long after its trials said how far they are (the loop `progress`).
 _PROGRESS_S = 2.0
-_PROJECTS = frozenset({"workspace", "project"})
-_MODELS = frozenset({"model", "model_version"})
 #: Topics of which every experiment may be one.
 _LISTS = frozenset({Noun.EXPERIMENTS, Noun.PROJECT_EXPERIMENTS, Noun.USER})
 
@@ -117,8 +123,7 @@ class Marks:
             return self._queue() | self._agent(agent_id)
         if kind == "agent":
             return self._agent(id)
-        noun = Noun.WORKSPACES if kind in _PROJECTS else Noun.MODELS
-        if self._nouns[noun]:
+        if self._nouns[OTHERS[kind]]:
             self._now.others.add((kind, id))
         return bool(self._now.others)
 

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.reading.events.marks import Marked
+from tenax.master.reading.events.marks import OTHERS, Marked
 from tenax.master.reading.events.topics import Noun, Topic
 from tenax.master.store.database.connection import Database
 from tenax.master.store.events import rows
@@ -23,13 +23,6 @@ from tenax.master.store.events.rows import MAX_LIVE_TRIALS, ExperimentNews, Tria
 News = tuple[str, "int | str", Collection[str], JsonObject]
 #: Of each kind, what was read last.
 MAX_SEEN = 20_000
-
-_OTHERS = {
-    "workspace": Noun.WORKSPACES,
-    "project": Noun.WORKSPACES,
-    "model": Noun.MODELS,
-    "model_version": Noun.MODELS,
-}
 
 
 @dataclass(slots=True)
@@ -65,7 +58,7 @@ async def read(database: Database, marked: Marked, seen: Seen, followed: Collect
         for name in [name for name in followed if name.startswith(prefix)]:
             yield "job_queue", name.removeprefix(prefix), (name,), {}
     for kind, id in marked.others:
-        yield kind, int(id) if id.isdecimal() else id, (_OTHERS[kind].value,), {}
+        yield kind, int(id) if id.isdecimal() else id, (OTHERS[kind].value,), {}
     for trial_id, steps in marked.steps.items():
         yield _metrics(trial_id, steps, seen)
     if not _asks(marked):

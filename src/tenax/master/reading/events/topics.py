@@ -11,6 +11,7 @@ job-queues/default          the jobs of a pool
 agents                      agents and their slots
 workspaces                  workspaces and their projects
 models                      models and their versions
+master                      the message to everyone
 users/5                     what concerns a person: their experiments and tasks
 """
 
@@ -42,6 +43,7 @@ class Noun(str, Enum):
     AGENTS = "agents"
     WORKSPACES = "workspaces"
     MODELS = "models"
+    MASTER = "master"
     USER = "users/{}"
 
     def of(self, id: object) -> str:

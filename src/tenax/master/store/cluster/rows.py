@@ -13,6 +13,7 @@ from datetime import datetime
 from asyncpg import Connection
 
 from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
 
 Q = load("cluster")
 
@@ -68,10 +69,12 @@ async def get_message(conn: Connection) -> ClusterMessage | None:
 async def set_message(
     conn: Connection, message: str, starts_at: datetime, ends_at: datetime | None, set_by: int
 ) -> None:
-    """Set it, in place of the one before."""
+    """Set it, in place of the one before. In a transaction."""
     await conn.execute(Q.put, message, starts_at, ends_at, set_by)
+    await notify(conn, "cluster_message", 1)
 
 
 async def clear_message(conn: Connection) -> None:
-    """Take it back; nothing where there is none."""
+    """Take it back; nothing where there is none. In a transaction."""
     await conn.execute(Q.drop)
+    await notify(conn, "cluster_message", 1)

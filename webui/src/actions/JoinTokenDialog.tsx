@@ -1,0 +1,70 @@
+/** Creates a token with which machines join, and shows it once. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { createJoinToken } from "../services/tokens";
+import { FIELD } from "../ui/Button";
+import type { Blame } from "../ui/blame";
+import { Field } from "../ui/Field";
+import { FormDialog } from "../ui/FormDialog";
+import { openDialog } from "../ui/overlays";
+import { Secret } from "../ui/Secret";
+
+const BLAME: Blame = { life: /lifespan/, uses: /uses/, agent: /agentId/, description: /description/ };
+
+export default function JoinTokenDialog({ onClose }: { onClose: () => void }) {
+  const client = useQueryClient();
+  const [description, setDescription] = useState("");
+  const [agentId, setAgentId] = useState("");
+  const [uses, setUses] = useState("1");
+  const [lifespan, setLifespan] = useState("1h");
+  const submit = async () => {
+    const number = uses.trim() === "" ? -1 : Number(uses);
+    const token = await createJoinToken({ description, agentId: agentId || undefined, uses: number, lifespan });
+    void client.invalidateQueries({ queryKey: ["join-tokens"] });
+    openDialog((close) => (
+      <Secret title="Join token" secret={token} onClose={close}>
+        This is the only time that it is shown. Write it to a file on the new machine and name that with
+        --join-token-file.
+      </Secret>
+    ));
+  };
+  const fields = [
+    { name: "description", label: "What it is for", value: description, set: setDescription },
+    {
+      name: "life",
+      label: "Good for",
+      value: lifespan,
+      set: setLifespan,
+      hint: "As in 90m, 12h or 2d; at most a year.",
+    },
+    { name: "uses", label: "How many machines", value: uses, set: setUses, hint: "Empty: any number.", numeric: true },
+    {
+      name: "agent",
+      label: "Machine",
+      value: agentId,
+      set: setAgentId,
+      hint: "Empty: any. With a name: that one alone, also in the place of one that has joined as it.",
+    },
+  ];
+  return (
+    <FormDialog title="New join token" yes="Create" blame={BLAME} onClose={onClose} onSubmit={submit}>
+      {(at) =>
+        fields.map(({ name, label, value, set, hint, numeric }) => (
+          <Field key={name} label={label} hint={hint} problem={at(name)}>
+            {(ids) => (
+              <input
+                {...ids}
+                className={FIELD}
+                inputMode={numeric ? "numeric" : undefined}
+                pattern={numeric ? "[0-9]*" : undefined}
+                value={value}
+                onChange={(event) => set(event.target.value)}
+              />
+            )}
+          </Field>
+        ))
+      }
+    </FormDialog>
+  );
+}

@@ -1,0 +1,108 @@
+/** Tokens with which machines join the cluster. */
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy } from "react";
+import { Confirm } from "../../actions/Confirm";
+import { outcome } from "../../actions/perform";
+import { count } from "../../format";
+import { type JoinToken, joinTokensQuery, revokeJoinToken } from "../../services/tokens";
+import { Button } from "../../ui/Button";
+import { Empty, Loading, Problem } from "../../ui/notices";
+import { closeDialog, openDialog, say } from "../../ui/overlays";
+import { Table } from "../../ui/Table";
+import { Moment, Until } from "../../ui/values";
+
+const JoinTokenDialog = lazy(() => import("../../actions/JoinTokenDialog"));
+const route = getRouteApi("/shell/admin/{-$part}");
+
+export default function JoinTokens(_: { may: boolean }) {
+  const { inactive } = route.useSearch();
+  const navigate = route.useNavigate();
+  const tokens = useQuery(joinTokensQuery(inactive ?? false));
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-2">
+        <Button onClick={() => openDialog((close) => <JoinTokenDialog onClose={close} />)}>New join token</Button>
+        <label className="flex min-h-7 items-center gap-1.5">
+          <input
+            type="checkbox"
+            checked={inactive ?? false}
+            onChange={(event) => void navigate({ search: { inactive: event.target.checked || undefined } })}
+          />
+          Used up, revoked and over, too
+        </label>
+        {tokens.data?.byFile && (
+          <p className="text-dim">Machines that can read the master&apos;s file join with that one, too.</p>
+        )}
+      </div>
+      {tokens.error && !tokens.data ? (
+        <Problem error={tokens.error} retry={() => void tokens.refetch()} />
+      ) : !tokens.data ? (
+        <Loading what="join tokens" />
+      ) : tokens.data.rows.length === 0 ? (
+        <Empty title="No join token is good now" command="tenax agent join-token create">
+          A machine shows one once, and is a member from then on. At the command line:
+        </Empty>
+      ) : (
+        <Table label="Join tokens" rows={tokens.data.rows} keyOf={(token) => token.id} columns={COLUMNS} />
+      )}
+    </>
+  );
+}
+
+function Revoke({ token }: { token: JoinToken }) {
+  const client = useQueryClient();
+  const revoke = async () => {
+    closeDialog();
+    const done = await outcome(
+      revokeJoinToken(token.id).then(() => true),
+      `Revoke join token ${token.id}`,
+    );
+    if (done) say({ text: `Revoked join token ${token.id}` });
+    await client.invalidateQueries({ queryKey: ["join-tokens"] });
+  };
+  const ask = () =>
+    openDialog((close) => (
+      <Confirm
+        title={`Revoke join token ${token.id}?`}
+        names={token.description ? [token.description] : []}
+        size={1}
+        warning="No machine joins with it any more; those that have joined stay. This cannot be taken back."
+        yes="Revoke"
+        onYes={() => void revoke()}
+        onNo={close}
+      />
+    ));
+  if (!token.good) return "–";
+  return (
+    <Button aria-label={`Revoke join token ${token.id}`} onClick={ask}>
+      Revoke
+    </Button>
+  );
+}
+
+const COLUMNS = [
+  { id: "id", title: "Token", align: "right" as const, cell: (token: JoinToken) => token.id },
+  { id: "for", title: "For", wide: true, cell: (token: JoinToken) => token.description || "–" },
+  { id: "agent", title: "Machine", cell: (token: JoinToken) => token.agentId ?? "any" },
+  {
+    id: "uses",
+    title: "Machines left",
+    align: "right" as const,
+    cell: (token: JoinToken) => (token.usesLeft < 0 ? "any number" : count(token.usesLeft)),
+  },
+  {
+    id: "state",
+    title: "State",
+    cell: (token: JoinToken) =>
+      token.good ? (
+        <span className="text-ok">✓ Good</span>
+      ) : (
+        <span className="text-off">⊘ {token.revoked ? "Revoked" : "Used up or over"}</span>
+      ),
+  },
+  { id: "made", title: "Created", cell: (token: JoinToken) => <Moment at={token.createdAt} /> },
+  { id: "ends", title: "Ends", cell: (token: JoinToken) => <Until at={token.expiry} /> },
+  { id: "change", title: "Change", cell: (token: JoinToken) => <Revoke token={token} /> },
+];

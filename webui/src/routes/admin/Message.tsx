@@ -1,0 +1,134 @@
+/** The message to everyone: what it says, from when, until when. */
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { outcome } from "../../actions/perform";
+import { absolute } from "../../format";
+import { type ClusterMessage, clearMessage, messageQuery, setMessage } from "../../services/message";
+import { Button, FIELD } from "../../ui/Button";
+import type { Blame } from "../../ui/blame";
+import { Field } from "../../ui/Field";
+import { Form } from "../../ui/Form";
+import { Loading, Problem } from "../../ui/notices";
+import { say } from "../../ui/overlays";
+import { Section } from "../../ui/Page";
+import { fromField, toField } from "./moments";
+
+const BLAME: Blame = { from: /startTime/, until: /endTime|end before/, text: /message has/ };
+
+export default function MessagePart(_: { may: boolean }) {
+  const shown = useQuery(messageQuery);
+  if (shown.data === undefined)
+    return shown.error ? (
+      <Problem error={shown.error} retry={() => void shown.refetch()} />
+    ) : (
+      <Loading what="the message" />
+    );
+  return (
+    <>
+      <Present message={shown.data} />
+      <Write key={shown.data?.createdTime} message={shown.data} />
+    </>
+  );
+}
+
+function useRefresh() {
+  const client = useQueryClient();
+  return () => client.invalidateQueries({ queryKey: ["cluster-message"] });
+}
+
+function Present({ message }: { message: ClusterMessage | null }) {
+  const refresh = useRefresh();
+  const clear = async () => {
+    const done = await outcome(
+      clearMessage().then(() => true),
+      "Take the message back",
+    );
+    const again = () =>
+      void outcome(
+        setMessage(message?.message ?? "", message?.startTime, message?.endTime ?? undefined).then(refresh),
+        "Set the message again",
+      );
+    if (done) say({ text: "Took the message back", undo: again });
+    await refresh();
+  };
+  if (!message)
+    return <p className="text-dim">No message is set. What is set here stands above every page, and at the login.</p>;
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      <p>
+        Shown to everyone from {absolute(message.startTime)}{" "}
+        {message.endTime ? `until ${absolute(message.endTime)}` : "until it is taken back"}.
+      </p>
+      <Button onClick={() => void clear()}>Take it back</Button>
+    </div>
+  );
+}
+
+function Write({ message }: { message: ClusterMessage | null }) {
+  const refresh = useRefresh();
+  const [text, setText] = useState(message?.message ?? "");
+  const [from, setFrom] = useState("");
+  const [until, setUntil] = useState(toField(message?.endTime));
+  const save = async () => {
+    await setMessage(text, fromField(from), fromField(until));
+    say({ text: "Set the message" });
+    await refresh();
+  };
+  return (
+    <Section title={message ? "Another one in its place" : "A message to everyone"}>
+      <Form label="Message" blame={BLAME} onSubmit={save} className="flex min-w-0 max-w-xl flex-col gap-3">
+        {(at, busy, problem) => (
+          <>
+            <Field label="Text" problem={at("text")}>
+              {(ids) => (
+                <textarea
+                  {...ids}
+                  required
+                  rows={3}
+                  className={FIELD}
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+              )}
+            </Field>
+            <When label="From" hint="Empty: from now on." value={from} onChange={setFrom} problem={at("from")} />
+            <When
+              label="Until"
+              hint="Empty: until it is taken back. In the time of this browser."
+              value={until}
+              onChange={setUntil}
+              problem={at("until")}
+            />
+            {problem}
+            <Button type="submit" look="primary" className="self-start" disabled={busy || text.trim() === ""}>
+              Set it
+            </Button>
+          </>
+        )}
+      </Form>
+    </Section>
+  );
+}
+
+function When(props: {
+  label: string;
+  hint: string;
+  value: string;
+  onChange: (value: string) => void;
+  problem?: string;
+}) {
+  return (
+    <Field label={props.label} hint={props.hint} problem={props.problem}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="datetime-local"
+          className={`${FIELD} self-start`}
+          value={props.value}
+          onChange={(event) => props.onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
