@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 
 import pytest
@@ -70,6 +71,36 @@ async def test_a_typed_filter_of_the_largest_size_is_answered(api: Api) -> None:
     query = " OR ".join(f"g.m{place}.last<{place}" for place in range(MAX_TERMS))
     assert len(query) <= MAX_QUERY
     assert (await api.user.post("/api/v1/experiments-search", {"query": query})).status_code == 200
+
+
+async def test_a_name_that_is_like_thousands_of_others(api: Api) -> None:
+    """What may have been meant is looked for among short names alone: comparing takes time with their square."""
+    letters = [chr(0x4E00 + number) for number in range(1000)]
+    chance = random.Random(1)
+    for _ in range(3):
+        names: dict[str, Json] = {"".join(chance.sample(letters, 1000)): 1 for _ in range(30)}
+        names |= {f"learning_rate_{number}": 1 for number in range(300)}
+        searcher: Json = {"name": "single", "metric": "loss", "max_length": {"batches": 1}}
+        config = json.dumps({"entrypoint": "true", "searcher": searcher, "hyperparameters": names}, ensure_ascii=False)
+        await create(api, config=config, activate=False)
+    query = "".join(chance.sample(letters, 1000)) + ":1"
+    checked = await api.user.get("/api/v1/experiments-search/query", query=query)
+    assert checked.json()["problem"]["message"].startswith("there is no column"), checked.text[:300]
+    assert (await api.user.post("/api/v1/experiments-search", {"query": query})).status_code == 400
+    checked = await api.user.get("/api/v1/experiments-search/query", query="lerning_rate_7:1")
+    assert "learning_rate_7" in checked.json()["problem"]["message"]
+
+
+async def test_the_schema_of_configurations_is_made_beside_the_loop(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for it first has all of it read from the sources."""
+    threads: list[int] = []
+    monkeypatch.setattr(
+        "tenax.master.api.experiments.submissions.experiment_schema",
+        lambda: threads.append(threading.get_ident()) or {},
+    )
+    assert (await api.user.get("/api/v1/config-schemas/experiment")).json() == {"jsonSchema": {}}
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize("path", LISTS)

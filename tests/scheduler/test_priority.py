@@ -11,7 +11,7 @@ from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.policy import jobs_ahead
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import queue
-from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolAgent, PoolRules
+from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolAgent, PoolRules, PoolSnapshot
 from tests.kits.builders.pool import Pool, agent
 
 PREEMPT = PoolRules(preemption=True)
@@ -130,6 +130,28 @@ def test_who_stands_behind_what_cannot_start_has_to_ask() -> None:
     assert class_of(waiting[AllocationId("small")]) is WaitClass.ASK
     assert "huge (priority 1, needs 8 slots) is ahead and cannot start itself" in waiting[AllocationId("small")]
     assert "9 slots can never run here" in waiting[AllocationId("vast")]
+
+
+def test_thousands_of_sizes_cost_a_look_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for another number of slots each time has the agents gone through once for each."""
+    looks: list[int] = []
+    copies: list[object] = []
+
+    def look(slots: int, snapshot: PoolSnapshot, **more: object) -> str | None:
+        looks.append(slots)
+        return can_never_fit(slots, snapshot, **more)  # type: ignore[arg-type]
+
+    def copied(of: PoolSnapshot, **changes: object) -> PoolSnapshot:
+        copies.append(of)
+        return replace(of, **changes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tenax.scheduler.reasons.can_never_fit", look)
+    monkeypatch.setattr("tenax.scheduler.reasons.replace", copied)
+    pool = Pool([agent(f"a{number}", 8, used=8) for number in range(10)])
+    for slots in range(1, 81):
+        pool.ask(f"r{slots}", slots)
+    assert len(pool.plan().waiting) == 80
+    assert (sorted(looks), len(copies)) == (list(range(1, 81)), 12)
 
 
 def test_a_reason_that_is_none_of_ours_has_no_class() -> None:

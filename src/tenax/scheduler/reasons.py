@@ -90,6 +90,10 @@ class ReasonWriter:
         self._more_urgent: dict[bool, int] = {True: 0, False: 0}
         self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
         self._obstacles: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
+        agents = snapshot.agents
+        #: As if every agent took work, and without those that take none.
+        self._opened = replace(snapshot, agents=tuple(replace(agent, state=AgentState.ENABLED) for agent in agents))
+        self._present = replace(snapshot, agents=tuple(agent for agent in agents if agent.state is AgentState.ENABLED))
         self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
@@ -135,18 +139,15 @@ class ReasonWriter:
         return self._obstacles[kind]
 
     def _find_obstacle(self, slots: int, single_node: bool, blocked: frozenset[AgentId], cap: int | None) -> str | None:
-        agents = self._snapshot.agents
-        opened = tuple(replace(agent, state=AgentState.ENABLED) for agent in agents)
-        with_all = replace(self._snapshot, agents=opened)
-        beyond = can_never_fit(slots, with_all, single_node=single_node, max_slots=cap)
-        if beyond is not None and (agents or (cap is not None and slots > cap)):
+        # What fits on fewer agents fits on more: most kinds need no other look, and there may be thousands of them.
+        if can_never_fit(slots, self._present, single_node=single_node, blocked_agents=blocked, max_slots=cap) is None:
+            return None
+        beyond = can_never_fit(slots, self._opened, single_node=single_node, max_slots=cap)
+        if beyond is not None and (self._snapshot.agents or (cap is not None and slots > cap)):
             return f"{_OPENING[WaitClass.CHANGE]}{beyond}"
         never = can_never_fit(slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap)
         if never is not None:
             return f"{_OPENING[WaitClass.ASK]}{never}"
-        present = replace(self._snapshot, agents=tuple(each for each in agents if each.state is AgentState.ENABLED))
-        if can_never_fit(slots, present, single_node=single_node, blocked_agents=blocked, max_slots=cap) is None:
-            return None
         need = _count(slots, "slot") if slots else "a place for a task without slots"
         return (
             f"{_OPENING[WaitClass.ASK]}pool {self._snapshot.pool} has {need} for it only with agents that take no work"

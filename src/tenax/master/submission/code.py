@@ -22,7 +22,7 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from tenax.errors import InvalidInput, NotFound
+from tenax.errors import InvalidInput, NotFound, TooLarge
 from tenax.master.submission.messages import File
 from tenax.master.submission.uploads import PIECE, Content, SpooledBody, temporary_file
 
@@ -30,6 +30,8 @@ _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
 _PERMISSIONS = 0o7777
 _MAX_DEPTH = 100
+#: Characters of all paths of a tree: each directory's name is in every path below it.
+MAX_TREE = 16 << 20
 #: The last second of the year 9999.
 _LATEST = 253_402_300_799
 #: Beyond it the archive grows smaller by a hundredth and slower by half.
@@ -138,19 +140,28 @@ class CodeEntry:
 
 
 def tree_of(archive: IO[bytes]) -> tuple[CodeEntry, ...]:
-    """What is in an archive; of each directory by name, directories first. Empty for an empty file."""
+    """What is in an archive; of each directory by name, directories first. Empty for an empty file. Raises TooLarge."""
     if _is_empty(archive):
         return ()
     inside: dict[str, dict[str, tarfile.TarInfo]] = {"": {}}
+    size = 0
     with tarfile.open(fileobj=archive, mode="r:gz") as tar:
         for info in tar:
             # A client that sends files only leaves their directories to be found here.
             for parent in reversed([str(folder) for folder in PurePosixPath(info.name).parents if str(folder) != "."]):
                 inside[_folder(parent)].setdefault(parent, _directory(parent, info.mtime))
-                inside.setdefault(parent, {})
+                if parent not in inside:
+                    inside[parent] = {}
+                    size += len(parent)
             inside[_folder(info.name)][info.name] = info
             if info.isdir():
                 inside.setdefault(info.name, {})
+            size += len(info.name)
+            if size > MAX_TREE:
+                raise TooLarge(
+                    f"the paths of this code have more than {MAX_TREE} characters together, and cannot be shown as a "
+                    "tree: download it as a whole (tenax experiment download-model-def)"
+                )
     return _entries(inside, "")
 
 

@@ -17,6 +17,7 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.experiments import messages
 from tenax.master.api.http.archives import archive_document, archive_size, document, inside, pieces, read
 from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import JSON, as_json
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
@@ -36,11 +37,15 @@ async def get_model_def(master: MasterDep, experiment_id: int) -> Response:
     return await archive_document(master, await _hash(master, experiment_id), "b64Tgz")
 
 
-@routes.get("/api/v1/experiments/{experiment_id}/file_tree", "GetModelDefTree", allow=Allow.USER)
-async def get_tree(master: MasterDep, experiment_id: int) -> messages.GetModelDefTreeResponse:
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/file_tree",
+    "GetModelDefTree",
+    allow=Allow.USER,
+    response_model=messages.GetModelDefTreeResponse,
+)
+async def get_tree(master: MasterDep, experiment_id: int) -> Response:
     """Its files and directories, by name, directories first."""
-    entries = await inside(master, await _hash(master, experiment_id), tree_of)
-    return messages.GetModelDefTreeResponse(files=[_node(entry) for entry in entries])
+    return Response(await inside(master, await _hash(master, experiment_id), _tree), media_type=JSON)
 
 
 @routes.post(
@@ -84,6 +89,10 @@ async def _file(master: Master, experiment_id: int, path: str) -> tuple[IO[bytes
     """A copy of one file of its code, and its size. Raises NotFound."""
     hashed = await _hash(master, experiment_id)
     return await inside(master, hashed, lambda archive: extract_file(archive, path, master.settings.uploads))
+
+
+def _tree(archive: IO[bytes]) -> bytes:
+    return as_json(messages.GetModelDefTreeResponse(files=[_node(entry) for entry in tree_of(archive)]))
 
 
 def _node(entry: CodeEntry) -> messages.FileNode:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, TypeAlias
 
-from fastapi import Query
+import msgspec
+from fastapi import Query, Response
 
 from tenax.config import stored_experiment
+from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.api.experiments.messages import State as ShownState
 from tenax.master.api.experiments.search_messages import (
@@ -19,7 +23,7 @@ from tenax.master.api.experiments.search_messages import (
     SearchedTrial,
 )
 from tenax.master.api.http.callers import MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import JSON, MAX_ANSWER_BYTES, WindowDep, as_json
 from tenax.master.api.http.routing import Routes
 from tenax.master.reading import importance
 from tenax.master.reading.importance import Sample
@@ -27,6 +31,7 @@ from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import searches
 from tenax.master.store.experiments.lists import ExperimentView
 from tenax.master.store.trials import lists as trial_lists
+from tenax.master.store.trials.lists import TrialOutcome
 from tenax.search import view
 from tenax.search.journal import SearchEntry
 from tenax.search.state import State, fold
@@ -34,42 +39,40 @@ from tenax.wire.message import Pagination
 
 routes = Routes("Searches")
 
+#: Number, time and entry.
+JournalRow: TypeAlias = "tuple[int, datetime, JsonObject]"
 #: Trials that a page draws at most: beyond that no line is told from another.
 _MAX_TRIALS = 5000
 
 
-@routes.get("/api/v1/experiments/{experiment_id}/search", "GetSearch", allow=Allow.USER)
-async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -> GetSearchResponse:
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/search", "GetSearch", allow=Allow.USER, response_model=GetSearchResponse
+)
+async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -> Response:
     """How far it is, what stands on its rungs, and a page of its journal."""
     async with master.db.snapshot() as conn:
         experiment = await experiment_lists.get(conn, experiment_id)
         _, entries = await searches.journal(conn, experiment_id, 0)
         page, pagination = window.of(len(entries))
         shown = await experiment_lists.journal(conn, experiment_id, page)
-    journal = [JournalEntry(seq=seq, at=at, entry=entry) for seq, at, entry in shown]
-    return await master.readers.run(_summed, experiment, entries, journal, pagination)
+    return Response(await master.readers.run(_summed, experiment, entries, shown, pagination), media_type=JSON)
 
 
-@routes.get("/api/v1/experiments/{experiment_id}/search/trials", "GetSearchTrials", allow=Allow.USER)
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/search/trials",
+    "GetSearchTrials",
+    allow=Allow.USER,
+    response_model=GetSearchTrialsResponse,
+)
 async def get_trials(
     master: MasterDep, experiment_id: int, limit: Annotated[int, Query(ge=1, le=_MAX_TRIALS)] = 1000
-) -> GetSearchTrialsResponse:
-    """What its trials tried and what came of it: the best ``limit`` of them."""
+) -> Response:
+    """What its trials tried and what came of it: the best ``limit`` of them, or fewer where they have much to say."""
     async with master.db.snapshot() as conn:
         experiment = await experiment_lists.get(conn, experiment_id)
         total = await trial_lists.count(conn, experiment_id, None)
-        outcomes = await trial_lists.outcomes(conn, experiment_id, limit)
-    metric, smaller_is_better = _objective(experiment)
-    trials = [
-        SearchedTrial(
-            id=outcome.id,
-            state=ShownState(f"STATE_{outcome.shown_state}"),
-            hparams=outcome.hparams,
-            metric=outcome.metric,
-        )
-        for outcome in outcomes
-    ]
-    return GetSearchTrialsResponse(metric=metric, smaller_is_better=smaller_is_better, total=total, trials=trials)
+        outcomes = await trial_lists.outcomes(conn, experiment_id, limit, MAX_ANSWER_BYTES)
+    return Response(await master.readers.run(_tried, experiment, total, outcomes), media_type=JSON)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/search/importance", "GetHyperparameterImportance", allow=Allow.USER)
@@ -77,7 +80,7 @@ async def get_importance(master: MasterDep, experiment_id: int) -> GetImportance
     """Which hyperparameters decided about the metric: shares that sum to 1. Empty where too few trials tell."""
     async with master.db.snapshot() as conn:
         experiment = await experiment_lists.get(conn, experiment_id)
-        outcomes = await trial_lists.outcomes(conn, experiment_id, _MAX_TRIALS)
+        outcomes = await trial_lists.outcomes(conn, experiment_id, _MAX_TRIALS, MAX_ANSWER_BYTES)
     samples = tuple(
         Sample(tuple(sorted(outcome.hparams.items())), outcome.metric)
         for outcome in outcomes
@@ -103,16 +106,46 @@ def _objective(experiment: ExperimentView) -> tuple[str, bool]:
     return str(searcher.get("metric") or ""), searcher.get("smaller_is_better") is not False
 
 
+def _tried(experiment: ExperimentView, total: int, outcomes: Sequence[TrialOutcome]) -> bytes:
+    metric, smaller_is_better = _objective(experiment)
+    trials = [
+        SearchedTrial(
+            id=outcome.id,
+            state=ShownState(f"STATE_{outcome.shown_state}"),
+            hparams=outcome.hparams,
+            metric=outcome.metric,
+        )
+        for outcome in outcomes
+    ]
+    return as_json(
+        GetSearchTrialsResponse(metric=metric, smaller_is_better=smaller_is_better, total=total, trials=trials)
+    )
+
+
+def _fitting(shown: Sequence[JournalRow]) -> list[JournalEntry]:
+    """The first of them, up to `MAX_ANSWER_BYTES`; one has a place whatever it has."""
+    fitting: list[JournalEntry] = []
+    size = 0
+    for seq, at, entry in shown:
+        size += len(msgspec.json.encode(entry))
+        if fitting and size > MAX_ANSWER_BYTES:
+            break
+        fitting.append(JournalEntry(seq=seq, at=at, entry=entry))
+    return fitting
+
+
 def _summed(
-    experiment: ExperimentView, entries: list[SearchEntry], journal: list[JournalEntry], pagination: Pagination
-) -> GetSearchResponse:
+    experiment: ExperimentView, entries: list[SearchEntry], shown: Sequence[JournalRow], pagination: Pagination
+) -> bytes:
+    journal = _fitting(shown)
+    pagination.end_index = pagination.start_index + len(journal)
     config = experiment.config
     search = stored_experiment(config).search
     # A search that has not begun yet is one that holds nothing; any seed will do.
     state = fold(search, entries) if entries else State(search, 0)
     counts = view.summary(state)
     searcher = config.get("searcher")
-    return GetSearchResponse(
+    summed = GetSearchResponse(
         method=str(searcher.get("name")) if isinstance(searcher, dict) else "",
         time_metric=view.time_metric(search) or "",
         progress=experiment.progress,
@@ -143,3 +176,4 @@ def _summed(
         journal=journal,
         pagination=pagination,
     )
+    return as_json(summed)

@@ -6,6 +6,9 @@ import random
 from datetime import datetime, timezone
 from typing import cast
 
+import anyio.to_thread
+from fastapi import Response
+
 from tenax.config import ResolvedExperiment, experiment_schema, parse_experiment, wishes_of, without_secrets
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
@@ -15,6 +18,7 @@ from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import JSON, as_json
 from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
@@ -55,10 +59,20 @@ async def create_experiment(
     return _reply(submission, await master.readers.run(experiment_message, made, caller))
 
 
-@routes.get("/api/v1/config-schemas/experiment", "GetConfigSchema", allow=Allow.USER)
-async def get_config_schema() -> messages.GetConfigSchemaResponse:
+@routes.get(
+    "/api/v1/config-schemas/experiment",
+    "GetConfigSchema",
+    allow=Allow.USER,
+    response_model=messages.GetConfigSchemaResponse,
+)
+async def get_config_schema() -> Response:
     """What a configuration may hold, for editors that complete it and mark what is wrong."""
-    return messages.GetConfigSchemaResponse(json_schema=experiment_schema())
+    # The first one reads our sources.
+    return Response(await anyio.to_thread.run_sync(_schema_document), media_type=JSON)
+
+
+def _schema_document() -> bytes:
+    return as_json(messages.GetConfigSchemaResponse(json_schema=experiment_schema()))
 
 
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)

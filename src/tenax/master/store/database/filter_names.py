@@ -9,6 +9,7 @@ Without one of these it is the last value. What does not fit is raised with its 
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,6 +53,8 @@ _ORDERS = ("<", "<=", ">", ">=")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw])")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+#: Names that are compared with one that is not known, and characters of each: it takes time with their square.
+_MAX_COMPARED, _MAX_ALIKE = 300, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,7 @@ class _Binder:
         meaning = self._names.meaning(token.text)
         if meaning is not None:
             return meaning
-        near = difflib.get_close_matches(token.text, self._names.listed()[:500], 2, 0.5)
+        near = _alike(token.text, self._names.listed())
         hint = f"did you mean {' or '.join(quoted(name) for name in near)}?" if near else "hp.NAME is a hyperparameter"
         raise QueryError(f"there is no column {token.text[:80]}: {hint}", token.start, token.end)
 
@@ -271,6 +274,14 @@ class _Binder:
         if _DAY.fullmatch(value.text):
             return FilterGroup((compared(Operator.AT_LEAST, moment), compared(Operator.LESS, after)))
         return compared(Operator.EQUAL, moment)
+
+
+def _alike(name: str, known: Iterable[str]) -> list[str]:
+    """The two that may have been meant."""
+    if len(name) > _MAX_ALIKE:
+        return []
+    short = (each for each in known if len(each) <= _MAX_ALIKE)
+    return difflib.get_close_matches(name, itertools.islice(short, _MAX_COMPARED), 2, 0.5)
 
 
 def _any_of(nodes: Iterable[Node]) -> Node:

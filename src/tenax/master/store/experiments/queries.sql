@@ -557,10 +557,13 @@ cross join lateral (
     with recursive walk (name, node) as (
         select x.key, x.value from jsonb_each(case jsonb_typeof(d.config -> 'hyperparameters')
             when 'object' then d.config -> 'hyperparameters' else '{}' end) x
+        where length(x.key) <= 500
         union all
+        -- As of runs: a longer name cannot be looked for, and thousands of them fill the memory.
         select w.name || '.' || x.key, x.value from walk w, jsonb_each(case
             when jsonb_typeof(w.node) = 'object' and jsonb_typeof(w.node -> 'type') is distinct from 'string'
             then w.node else '{}' end) x
+        where length(w.name) + length(x.key) < 500
     )
     select w.name from walk w where jsonb_typeof(w.node -> 'type') = 'string') l
 group by l.name order by count(*) desc, l.name limit $3)

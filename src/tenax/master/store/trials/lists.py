@@ -149,9 +149,12 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
     return matches[0]
 
 
-async def outcomes(conn: Connection, experiment_id: int, most: int) -> list[TrialOutcome]:
-    """Of at most so many trials of an experiment, the best first; those without a metric come last."""
-    return [TrialOutcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most)]
+async def outcomes(conn: Connection, experiment_id: int, most: int, most_bytes: int) -> list[TrialOutcome]:
+    """Of at most so many trials of an experiment, the best first; those without a metric come last.
+
+    They are fewer where what they tried has more than ``most_bytes``.
+    """
+    return [TrialOutcome(**row) for row in await conn.fetch(Q.outcomes, experiment_id, most, most_bytes)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ where t.experiment_id = $1
 
 -- name: outcomes
 -- What trials of an experiment tried and what came of it, the best first; those without a finite metric come last.
--- The metric of a few is known before the hyperparameters of any are read.
+-- The metric of a few is known before the hyperparameters of any are read, and with $3 bytes of these there are no more.
 with chosen as (
     select t.id, {{shown_state}} as shown_state, f.metric, y.smaller_is_better
     from trials t
@@ -209,14 +209,18 @@ with chosen as (
         select nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity') as metric) f
     where t.experiment_id = $1
     order by f.metric is null, tenax_rank(f.metric, y.smaller_is_better), t.id
-    limit $2)
-select c.id, c.shown_state, c.metric, coalesce(h.hparams, '{}'::jsonb) as hparams
-from chosen c
-left join lateral (
-    select jsonb_object_agg(
-               r.key, coalesce(to_jsonb(r.number_value), to_jsonb(r.boolean_value), to_jsonb(r.text_value))) as hparams
-    from run_hparams r where r.trial_id = c.id) h on true
-order by c.metric is null, tenax_rank(c.metric, c.smaller_is_better), c.id;
+    limit $2),
+tried as (
+    select c.*, coalesce(h.hparams, '{}'::jsonb) as hparams,
+           row_number() over best as place, sum(coalesce(h.bytes, 0)) over (best rows unbounded preceding) as bytes
+    from chosen c
+    left join lateral (
+        select jsonb_object_agg(
+                   r.key, coalesce(to_jsonb(r.number_value), to_jsonb(r.boolean_value), to_jsonb(r.text_value))) as hparams,
+               sum(octet_length(r.key) + 20 + coalesce(octet_length(r.text_value), 0)) as bytes
+        from run_hparams r where r.trial_id = c.id) h on true
+    window best as (order by c.metric is null, tenax_rank(c.metric, c.smaller_is_better), c.id))
+select id, shown_state, metric, hparams from tried where place = 1 or bytes <= $3 order by place;
 
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;

@@ -225,7 +225,8 @@ select $1, storage_path, key, value from unnest($2::text[], $3::text[], $4::text
 on conflict (user_id, storage_path, key) do update set value = excluded.value;
 
 -- name: size
-select coalesce(sum(length(storage_path) + length(key) + length(value)), 0) from user_settings where user_id = $1;
+select count(*), coalesce(sum(length(storage_path) + length(key) + length(value)), 0)
+from user_settings where user_id = $1;
 
 -- name: reset
 delete from user_settings where user_id = $1;

@@ -12,8 +12,8 @@ from tenax.master.store.database.queries import load
 
 Q = load("users")
 
-#: Characters of all settings of one person; they are read as a whole.
-MAX_TOGETHER = 1 << 20
+#: All settings of one person, and characters of them; they are read as a whole.
+MAX_SETTINGS, MAX_TOGETHER = 2000, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,10 @@ async def put(conn: Connection, user_id: int, values: Mapping[SettingKey, str]) 
     """Keep these settings beside the others. In a transaction. Raises TooLarge."""
     paths, keys = [place.storage_path for place in values], [place.key for place in values]
     await conn.execute(Q.put, user_id, paths, keys, list(values.values()))
-    if await conn.fetchval(Q.size, user_id) > MAX_TOGETHER:
+    count, characters = await conn.fetchrow(Q.size, user_id)
+    if count > MAX_SETTINGS:
+        raise TooLarge(f"one user may have {MAX_SETTINGS} settings: reset them, or store less")
+    if characters > MAX_TOGETHER:
         raise TooLarge(
             f"the settings of one user may have {MAX_TOGETHER} characters together: reset them, or store less"
         )
