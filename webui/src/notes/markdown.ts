@@ -25,11 +25,12 @@ const MAX_DEPTH = 8;
 const MAX_LOOKED = 20_000;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
+const HEADING = /^ {0,3}(#{1,6})(?:\s+(\S.*)|\s*)$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
 const ITEM = /^( {0,3})(?:[-*+]|(\d{1,9})[.)])(?:\s+|$)/;
 const QUOTE = /^ {0,3}> ?/;
-const DIVIDER = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+/** Of a line without the spaces at its ends. */
+const DIVIDER = /^\|?\s*:?-+:?(?:\s*\|\s*:?-+:?)*(?:\s*\|)?$/;
 
 export function markdown(text: string): Block[] {
   return blocks(text.replaceAll("\r\n", "\n").replaceAll("\t", "    ").split("\n"), 0);
@@ -56,7 +57,8 @@ function blockAt(lines: string[], at: number, depth: number): [Block, number] {
   const fence = FENCE.exec(line)?.[1];
   if (fence) return codeAt(lines, at, fence);
   const heading = HEADING.exec(line);
-  if (heading) return [{ kind: "heading", level: heading[1]?.length ?? 1, of: inlines(heading[2] ?? "") }, at + 1];
+  if (heading)
+    return [{ kind: "heading", level: heading[1]?.length ?? 1, of: inlines(opened(heading[2] ?? "")) }, at + 1];
   if (RULE.test(line)) return [{ kind: "rule" }, at + 1];
   if (QUOTE.test(line) && depth < MAX_DEPTH) {
     const end = endOf(lines, at, (each) => QUOTE.test(each));
@@ -64,12 +66,20 @@ function blockAt(lines: string[], at: number, depth: number): [Block, number] {
     return [{ kind: "quote", of: blocks(inner, depth + 1) }, end];
   }
   if (ITEM.test(line) && depth < MAX_DEPTH) return listAt(lines, at, depth);
-  if (line.includes("|") && DIVIDER.test(lines[at + 1] ?? "")) return tableAt(lines, at);
+  if (line.includes("|") && DIVIDER.test((lines[at + 1] ?? "").trim())) return tableAt(lines, at);
   const end = Math.max(
     at + 1,
     endOf(lines, at, (each, place) => place === at || (each.trim() !== "" && !begins(each))),
   );
   return [{ kind: "paragraph", of: inlines(lines.slice(at, end).join("\n")) }, end];
+}
+
+/** The text of a heading without the signs that close it. */
+function opened(text: string): string {
+  const trimmed = text.trimEnd();
+  let end = trimmed.length;
+  while (trimmed[end - 1] === "#") end--;
+  return end === 0 || /\s/.test(trimmed[end - 1] ?? "") ? trimmed.slice(0, end).trimEnd() : trimmed;
 }
 
 /** Whether a line ends a paragraph. */
@@ -120,8 +130,8 @@ function cut(line: string, indent: number): string {
 function tableAt(lines: string[], at: number): [Block, number] {
   const end = endOf(lines, at + 2, (line) => line.includes("|"));
   const [head = [], ...rows] = [lines[at] ?? "", ...lines.slice(at + 2, end)].map(cells);
-  const wide = (row: Inline[][]) => head.map((_, place) => row[place] ?? []);
-  return [{ kind: "table", head, rows: rows.map(wide) }, end];
+  // As many cells as were written: rows that are filled up would be the square of what was.
+  return [{ kind: "table", head, rows: rows.map((row) => row.slice(0, head.length)) }, end];
 }
 
 function cells(line: string): Inline[][] {
@@ -138,7 +148,7 @@ const MARKS = [
 ] as const;
 const ADDRESS = /^https?:\/\/[^\s<>"'`)\]]*[^\s<>"'`)\].,;:!?]/;
 const SAFE = /^(?:https?:\/\/|mailto:)[^\s<>"]+$/i;
-const LINK = /^!?\[([^[\]]*)\]\(\s*([^()\s]*)(?:\s+"[^"]*")?\s*\)/;
+const LINK = /^!?\[([^[\]]*)\]\( {0,9}([^()\s]+)(?:\s{1,9}"[^"]*")?\s{0,9}\)/;
 
 export function inlines(text: string, depth = 0): Inline[] {
   if (text.length > MAX_LOOKED || depth > MAX_DEPTH) return text === "" ? [] : [{ kind: "text", text }];

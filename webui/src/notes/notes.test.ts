@@ -54,6 +54,27 @@ test("what never ends is read all the same", () => {
   }
 });
 
+test("spaces without an end, before what makes a line none of its kind, are read in one go", () => {
+  const wide = " ".repeat(60_000);
+  for (const line of [
+    `# a${wide}#x`,
+    `# a${wide}x`,
+    `|a|\n|-${wide}x`,
+    `|a|\n|-${`${wide}|-`.repeat(3)}x`,
+    `-${wide}x`,
+  ]) {
+    expect(words(markdown(line)).length).toBeGreaterThan(0);
+  }
+  expect(words(inlines(`[a](${" ".repeat(3000)}`.repeat(6))).length).toBeGreaterThan(0);
+  expect(markdown("## a b ##  ")).toEqual([{ kind: "heading", level: 2, of: [{ kind: "text", text: "a b" }] }]);
+  expect(markdown("# a#")).toEqual([{ kind: "heading", level: 1, of: [{ kind: "text", text: "a#" }] }]);
+});
+
+test("a table has as many cells as were written", () => {
+  const [table] = markdown(`${"|a".repeat(10_000)}|\n|-|\n${"|b|\n".repeat(10_000)}`);
+  expect(table?.kind === "table" && table.rows.flat().length).toBe(10_000);
+});
+
 const PLAN = { name: "plan", contents: "one" };
 const LOG = { name: "log", contents: "two" };
 
