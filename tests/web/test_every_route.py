@@ -28,6 +28,7 @@ ROUTES = {
     "workspace": ("workspaces/1", "role=columnheader[name='Project']"),
     "workspace-members": ("workspaces/1?tab=members", "role=columnheader[name='Is allowed']"),
     "workspace-settings": ("workspaces/1?tab=settings", "text=own workspace"),
+    "project-trials": ("projects/1?rows=trials", "role=gridcell >> nth=0"),
     "create": ("experiments/new", "role=heading[name='It would train 4 trials']"),
     "experiment": ("experiments/{search}", "figure canvas >> nth=0"),
     "experiment-failed": ("experiments/{failed}", "text=CUDA out of memory"),

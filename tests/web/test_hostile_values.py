@@ -43,6 +43,7 @@ SHOWN = [
     "workspaces/{workspace}",
     "workspaces/{workspace}?tab=members",
     "workspaces/{workspace}?tab=settings",
+    "projects/{project}?rows=trials",
     "experiments/{experiment}",
     "trials/{trial}",
     "trials/{trial}?tab=logs",

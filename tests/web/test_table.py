@@ -8,33 +8,10 @@ import re
 from pathlib import Path
 from typing import cast
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site
-
-
-def search(site: Site, query: str, sort: str = "id=desc", **more: object) -> dict[str, object]:
-    """What the API itself finds."""
-    body = {"query": query, "sort": sort, "filter": json.dumps({"showArchived": False}), **more}
-    return site.api("POST", "/api/v1/experiments-search", body)
-
-
-def numbers(reply: dict[str, object]) -> list[int]:
-    rows = cast("list[dict[str, dict[str, int]]]", reply["experiments"])
-    return [row["experiment"]["id"] for row in rows]
-
-
-def filter_of(page: Page) -> Locator:
-    return page.get_by_label("Filter", exact=True)
-
-
-def shown(grid: Locator, count: int) -> list[int]:
-    """Numbers of the first rows."""
-    expect(grid).to_have_attribute("aria-busy", "false")
-    cells = grid.locator("[aria-rowindex]:not([aria-rowindex='1'])")
-    expect(cells).not_to_have_count(0)
-    rows = {int(str(row.get_attribute("aria-rowindex"))): row for row in cells.all()}
-    return [int(rows[place].get_by_role("gridcell").nth(1).inner_text()) for place in sorted(rows)[:count]]
+from tests.web.table import filter_of, headers, numbers, project_of, search, shown
 
 
 def test_a_typed_filter_is_what_the_api_finds(
@@ -96,15 +73,6 @@ def test_what_is_wrong_is_underlined_and_the_rows_stay(page: Page, site: Site) -
     expect(grid.get_by_text("asha over digits")).to_be_visible()
     field.press("Enter")
     expect(grid).to_be_focused()
-
-
-def project_of(site: Site) -> int:
-    return int(cast("int", site.experiment(site.search)["projectId"]))
-
-
-def headers(page: Page) -> list[str]:
-    """From left to right, without the box."""
-    return [text.strip(" \n↑↓") for text in page.get_by_role("columnheader").all_inner_texts()[1:]]
 
 
 def choose(page: Page, *titles: str) -> None:
@@ -226,7 +194,8 @@ def test_what_is_found_is_saved(page: Page, site: Site) -> None:
     page.goto(f"{site.url}/ui/experiments?cols={cols}&sort=-validation.loss.last&q=id<300")
     page.get_by_role("grid").wait_for()
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_role("button", name="Table", exact=True).click()
+        page.get_by_role("menuitem", name="Save all rows as CSV").click()
     assert download.value.suggested_filename == "Experiments.csv"
     with Path(download.value.path()).open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))

@@ -2,15 +2,20 @@
 
 import { useSyncExternalStore } from "react";
 
-export type Density = "dense" | "comfortable";
-/** As in styles.css. */
-const ROW_PX: Record<Density, number> = { dense: 32, comfortable: 40 };
+/** As in styles.css; from the third on a row has two lines of text. */
+const ROW_PX = { short: 28, dense: 32, comfortable: 40, tall: 52 };
+export type Density = keyof typeof ROW_PX;
+export function isDensity(value: unknown): value is Density {
+  return typeof value === "string" && Object.hasOwn(ROW_PX, value);
+}
+
 const KEY = "tenax.density";
 const listeners = new Set<() => void>();
 
 function stored(): Density {
   try {
-    return localStorage.getItem(KEY) === "comfortable" ? "comfortable" : "dense";
+    const kept = localStorage.getItem(KEY);
+    return isDensity(kept) ? kept : "dense";
   } catch {
     return "dense";
   }

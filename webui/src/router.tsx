@@ -11,6 +11,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { BASE, withoutBase } from "./base";
+import { LEVELS } from "./output/levels";
 import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
@@ -18,9 +19,8 @@ import { Banner, Kept, Shell } from "./routes/shell";
 import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
-import { LEVELS } from "./services/output";
 import { masterQuery, meQuery } from "./services/session";
-import { STATE_FILTERS } from "./services/states";
+import { STATE_FILTERS } from "./services/stateFilters";
 import type { TaskType } from "./services/tasks";
 import { Loading, Problem } from "./ui/notices";
 import { Page } from "./ui/Page";
@@ -41,6 +41,10 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 }
 
+function texts(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : undefined;
+}
+
 /** What of a list of experiments stands in the address. */
 export interface ListSearch {
   q?: string;
@@ -50,6 +54,8 @@ export interface ListSearch {
   sort?: string;
   /** Columns with their widths, from left to right. */
   cols?: string[];
+  /** All trials, each a row; without it experiments. */
+  rows?: "trials";
 }
 
 function listSearch(search: Search): ListSearch {
@@ -60,7 +66,8 @@ function listSearch(search: Search): ListSearch {
     owner: search.owner === "me" ? "me" : undefined,
     archived: search.archived === true || undefined,
     sort: text(search.sort),
-    cols: Array.isArray(search.cols) ? search.cols.filter((each) => typeof each === "string") : undefined,
+    rows: search.rows === "trials" ? "trials" : undefined,
+    cols: texts(search.cols),
   };
 }
 
@@ -68,31 +75,40 @@ function listSearch(search: Search): ListSearch {
 export const TRIAL_TABS = ["metrics", "logs", "system", "checkpoints", "code", "config", "events"] as const;
 export type TrialTab = (typeof TRIAL_TABS)[number];
 
+const CHART_AXES = ["steps", "time", "epoch"] as const;
+
 /**
  * What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing, what the
  * axis shows (steps, unless something else is named), and whether numbers stand in their place.
  */
 export interface ChartSearch {
   metric?: string;
+  /** `metric` is a pattern. */
+  pattern?: boolean;
   from?: number;
   to?: number;
+  /** These three say something only where it is not what is kept for the project. */
   smooth?: number;
-  x?: "time" | "epoch";
+  x?: (typeof CHART_AXES)[number];
   log?: boolean;
   view?: "table";
 }
 
 function chartSearch(search: Search): ChartSearch {
-  const smooth = Number(search.smooth);
   return {
     metric: text(search.metric),
+    pattern: search.pattern === true || undefined,
+    log: typeof search.log === "boolean" ? search.log : undefined,
     from: stepOf(search.from),
     to: stepOf(search.to),
-    smooth: smooth > 0 && smooth < 1 ? smooth : undefined,
-    x: search.x === "time" || search.x === "epoch" ? search.x : undefined,
-    log: search.log === true || undefined,
+    smooth: smoothOf(search.smooth),
+    x: CHART_AXES.find((axis) => axis === search.x),
     view: search.view === "table" ? "table" : undefined,
   };
+}
+
+function smoothOf(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 && value < 1 ? value : undefined;
 }
 
 function stepOf(value: unknown): number | undefined {
@@ -239,6 +255,9 @@ interface SearchSearch extends ChartSearch {
   sort?: string;
   best?: number;
   brush?: Record<string, (number | string)[]>;
+  /** Axes in their order, by hyperparameter, and those that have the other scale. */
+  axes?: string[];
+  scales?: string[];
 }
 
 const createExperimentRoute = createRoute({
@@ -258,6 +277,8 @@ const experimentRoute = createRoute({
     ...chartSearch(search),
     sort: text(search.sort),
     best: BEST_CURVES.find((best) => best === search.best),
+    axes: texts(search.axes),
+    scales: texts(search.scales),
     brush: search.brush && typeof search.brush === "object" ? (search.brush as SearchSearch["brush"]) : undefined,
   }),
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
@@ -287,9 +308,15 @@ export interface CompareSearch {
   tab?: "diff";
   all?: boolean;
   q?: string;
-  x?: "time";
+  /** `q` is a pattern. */
+  re?: boolean;
+  /** These three say something only where it is not what is kept for the project. */
+  x?: "time" | "batches";
   log?: boolean;
   smooth?: number;
+  /** Hyperparameters by which trials are grouped. */
+  by?: string[];
+  band?: "range";
 }
 
 const compareRoute = createRoute({
@@ -301,9 +328,12 @@ const compareRoute = createRoute({
     tab: search.tab === "diff" ? "diff" : undefined,
     all: search.all === true || undefined,
     q: text(search.q),
-    x: search.x === "time" ? "time" : undefined,
-    log: search.log === true || undefined,
-    smooth: typeof search.smooth === "number" && search.smooth > 0 && search.smooth < 1 ? search.smooth : undefined,
+    re: search.re === true || undefined,
+    x: search.x === "time" || search.x === "batches" ? search.x : undefined,
+    log: typeof search.log === "boolean" ? search.log : undefined,
+    smooth: smoothOf(search.smooth),
+    by: texts(search.by),
+    band: search.band === "range" ? "range" : undefined,
   }),
   component: lazyRouteComponent(() => import("./routes/compare"), "ComparePage"),
 });

@@ -68,6 +68,39 @@ async def test_runs_by_a_wrong_filter_or_order(api: Api) -> None:
         assert (reply.status_code, message in reply.text) == (status, True), reply.text
 
 
+async def test_runs_by_what_people_type(api: Api) -> None:
+    """The filter of experiments, of what each run tried; it is read, checked and shown as a tree before it counts."""
+    experiment, (first, second) = await add(api, 2, SEARCH, "ACTIVE")
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update run_hparams set number_value = 0.5 where trial_id = $1 and key = 'lr'", second)
+    await api.user.post(f"/api/v1/runs/{first}/metadata", {"metadata": {"note": "half a day", "size": 3}})
+    for query, found in (
+        ("hp.lr>=0.2", [second]),
+        ("hp.lr<0.2 owner:determined", [first]),
+        (f"experiment:{experiment} NOT hp.lr:0.1", [second]),
+        (f"{first} OR hp.lr=0.5", [first, second]),
+        ("state:active has:hp.lr", [first, second]),
+        ("state:error", []),
+        ('metadata.note:"half a" metadata.size>2', [first]),
+    ):
+        reply = await api.user.post("/api/v1/runs", {"projectId": 1, "query": query, "sort": "id=asc"})
+        assert [run["id"] for run in reply.json()["runs"]] == found, (query, reply.text)
+    asked = {"query": '(owner:"me" OR hp.lr>1) NOT x', "projectId": 1, "tableType": "TABLE_TYPE_RUN"}
+    checked = (await api.user.get("/api/v1/experiments-search/query", **asked)).json()
+    either = {
+        "any": True,
+        "parts": [
+            {"column": "owner", "operator": ":", "values": ["me"], "quoted": True},
+            {"column": "hp.lr", "operator": ">", "values": ["1"], "quoted": False},
+        ],
+    }
+    assert checked["tree"] == {"any": False, "parts": [either, {"not": {"values": ["x"], "quoted": False}}]}
+    wrong = (await api.user.get("/api/v1/experiments-search/query", **{**asked, "query": "trials>2"})).json()
+    assert (wrong["problem"]["start"], wrong.get("tree")) == (0, None)
+    refused = await api.user.post("/api/v1/runs", {"query": "trials>2"})
+    assert (refused.status_code, "query, characters 1 to 6" in refused.text) == (400, True)
+
+
 async def test_archive_and_unarchive(api: Api) -> None:
     """Only what has ended is hidden; doing it twice changes nothing; an archived search holds its runs."""
     experiment, ended = await add(api, 2)

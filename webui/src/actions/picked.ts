@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { Query } from "../services/live";
 import type { Selecting } from "../ui/Grid";
+import { rowToReturnTo } from "../ui/returning";
 
 interface Numbered {
   id: number;
@@ -19,9 +20,21 @@ interface Windows<R> {
 /** What one may select at most: more than that is no choice. */
 const MAX_PICKED = 1000;
 
-export function usePicked<R extends Numbered>(noun: string, { windowOf, size, total, rowAt }: Windows<R>) {
+/** Who goes to compare what is selected and comes back has it selected still. */
+let kept: { of: string; picked: ReadonlySet<number> } | undefined;
+
+/** `of`: of which question they are; of another one none are selected. */
+export function usePicked<R extends Numbered>(noun: string, { windowOf, size, total, rowAt }: Windows<R>, of = "") {
   const client = useQueryClient();
-  const [picked, pick] = useState<ReadonlySet<number>>(new Set());
+  const [picked, pick] = useState<ReadonlySet<number>>(() =>
+    rowToReturnTo() !== undefined && kept?.of === of ? kept.picked : new Set(),
+  );
+  kept = { of, picked };
+  const [known, setKnown] = useState(of);
+  if (of !== known) {
+    setKnown(of);
+    pick(new Set());
+  }
   const range = useRef<{ from: number; before: ReadonlySet<number> } | null>(null);
 
   async function between(first: number, last: number): Promise<number[]> {
@@ -65,6 +78,10 @@ export function usePicked<R extends Numbered>(noun: string, { windowOf, size, to
     none: () => {
       range.current = null;
       pick(new Set());
+    },
+    first: (count) => {
+      range.current = null;
+      void between(0, Math.min(count, total) - 1).then((ids) => pick(new Set(ids)));
     },
   };
   return { selecting, picked };

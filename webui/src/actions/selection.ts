@@ -59,6 +59,10 @@ export function useSelection(search: ExperimentSearch, total: number, shownRows:
       range.current = null;
       select(NOTHING);
     },
+    first: (count) => {
+      range.current = { from: 0, before: NOTHING };
+      void selectRange(0, Math.min(count, total) - 1);
+    },
   };
 
   async function selectRange(from: number, to: number): Promise<void> {

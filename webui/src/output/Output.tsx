@@ -5,11 +5,12 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { count } from "../format";
 import { useLive } from "../services/live";
-import { fieldsQuery, LEVELS, type LineFilter, nextError, tailQuery, type Writer } from "../services/output";
+import { fieldsQuery, type LineFilter, nextError, tailQuery, type Writer } from "../services/output";
 import { Button, FIELD } from "../ui/Button";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { SearchField } from "../ui/SearchField";
 import { Histogram } from "./Histogram";
+import { LEVELS } from "./levels";
 import { useHits, useLines } from "./lines";
 import { View } from "./View";
 

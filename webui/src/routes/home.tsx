@@ -9,7 +9,7 @@ import { type Experiment, type ExperimentSearch, experimentsQuery } from "../ser
 import { useLive } from "../services/live";
 import { recentProjectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
-import { STATE_FILTERS } from "../services/states";
+import { STATE_FILTERS } from "../services/stateFilters";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";

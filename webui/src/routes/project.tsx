@@ -17,7 +17,7 @@ import { Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 import { Tabs } from "../ui/Tabs";
 import { Moment } from "../ui/values";
-import { Experiments } from "./experiments";
+import { Rows } from "./experiments";
 import { Standing } from "./workspace/standing";
 
 const Notes = lazy(() => import("../notes/Notes"));
@@ -54,7 +54,7 @@ export function ProjectPage() {
     />
   );
   if (!project || tab === undefined) {
-    return <Experiments title={title} name={name} search={search} projectId={projectId} tabs={tabs} />;
+    return <Rows title={title} name={name} search={search} projectId={projectId} tabs={tabs} />;
   }
   return (
     <Page title={title} name={name} aside={project.archived && <Standing of={project} />}>

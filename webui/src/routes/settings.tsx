@@ -4,7 +4,7 @@ import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { lazy, useState } from "react";
 import { outcome } from "../actions/perform";
-import { type Density, useDensity } from "../density";
+import { useDensity } from "../density";
 import { meQuery, type User } from "../services/session";
 import { keepDensity, keepTheme } from "../services/settings";
 import { changeUser } from "../services/users";
@@ -13,6 +13,7 @@ import { Button, FIELD } from "../ui/Button";
 import type { Blame } from "../ui/blame";
 import { Field } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { DENSITIES } from "../ui/heights";
 import { openDialog, say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
 import { AllKeys } from "./help";
@@ -22,7 +23,6 @@ const TokenDialog = lazy(() => import("../actions/TokenDialog"));
 const route = getRouteApi("/shell/settings");
 
 const THEMES: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
-const DENSITIES: Record<Density, string> = { dense: "Dense: 32 pixels", comfortable: "Comfortable: 40 pixels" };
 
 export function SettingsPage() {
   const me = useSuspenseQuery(meQuery).data;

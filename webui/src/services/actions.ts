@@ -54,6 +54,21 @@ export async function act(verb: Verb, target: Target): Promise<Result[]> {
   return (await answered(api.POST(PATHS[verb], asked))).results;
 }
 
+/** What is done to many trials at once. */
+export type TrialVerb = "kill" | "archive" | "unarchive" | "delete";
+
+const TRIAL_PATHS = {
+  kill: "/api/v1/runs/kill",
+  archive: "/api/v1/runs/archive",
+  unarchive: "/api/v1/runs/unarchive",
+  delete: "/api/v1/runs/delete",
+} as const;
+
+/** To each by itself, of whatever project. */
+export async function actOnTrials(verb: TrialVerb, ids: number[]): Promise<Result[]> {
+  return (await answered(api.POST(TRIAL_PATHS[verb], { body: { runIds: ids } }))).results;
+}
+
 export async function moveExperiments(target: Target, projectId: number): Promise<Result[]> {
   const asked = {
     params: { path: { projectId: ANY } },

@@ -27,8 +27,8 @@ describe("columns that are shown", () => {
         },
       },
     } as unknown as Experiment;
-    expect(metricOf(row, "validation.a.b.last")).toBe(0.5);
-    expect(metricOf(row, "training.a.b.last")).toBeUndefined();
+    expect(metricOf(row.best?.summaryMetrics, "validation.a.b.last")).toBe(0.5);
+    expect(metricOf(row.best?.summaryMetrics, "training.a.b.last")).toBeUndefined();
     expect(hyperparameterOf(row, "hp.lr")).toBe("0.001 … 0.1");
     expect(hyperparameterOf(row, "hp.net.depth")).toBe(3);
     expect(hyperparameterOf(row, "hp.net.act")).toBe("relu, 2");

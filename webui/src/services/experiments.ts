@@ -3,6 +3,7 @@
 import { answered, api } from "./client";
 import { query } from "./live";
 import type { components } from "./schema";
+import { sortText } from "./sorts";
 import { newsOfExperiment, newsOfExperiments, newsOfTrials, waitingPools } from "./stream/news";
 
 /** `asOf`: when the times that run on were true, on this machine's clock. */
@@ -32,7 +33,7 @@ export interface ExperimentSearch {
   states?: State[];
   userId?: number;
   archived?: boolean;
-  /** `column` or `-column`, of the master's columns. */
+  /** `column` or `-column`, of the master's columns; several with commas. */
   sort: string;
 }
 
@@ -74,14 +75,6 @@ export function filterText(search: ExperimentSearch): string {
     filterGroup: { kind: "group", conjunction: "and", children },
     showArchived: search.archived ?? false,
   });
-}
-
-/** The order as the master reads it; numbers make it whole. */
-export function sortText(sort: string): string {
-  const descending = sort.startsWith("-");
-  const column = descending ? sort.slice(1) : sort;
-  const order = `${column}=${descending ? "desc" : "asc"}`;
-  return column === "id" ? order : `${order},id=desc`;
 }
 
 function topicOf({ projectId, userId }: ExperimentSearch): string {

@@ -1,6 +1,7 @@
 /** The filter that people type: the master reads it, says what is wrong and what may stand where. */
 
 import { answered, api } from "./client";
+import type { Detail } from "./columns";
 import type { components } from "./schema";
 
 export type Completion = components["schemas"]["Completion"];
@@ -9,13 +10,22 @@ export interface Checked {
   /** What is wrong, and where, in the master's count of characters. */
   problem?: components["schemas"]["QueryProblem"];
   completions: Completion[];
+  /** As the master read it. */
+  tree?: unknown;
+}
+
+/** What a filter is about. */
+export interface FilterOf {
+  projectId?: number;
+  detail: Detail;
 }
 
 /** `at`: a place in the master's count. */
-export async function checkFilter(text: string, at: number, projectId?: number): Promise<Checked> {
-  const query = { query: text, at, projectId: projectId ?? 0 };
+export async function checkFilter(text: string, at: number | undefined, of: FilterOf): Promise<Checked> {
+  const tableType = of.detail === "trials" ? ("TABLE_TYPE_RUN" as const) : ("TABLE_TYPE_EXPERIMENT" as const);
+  const query = { query: text, at, projectId: of.projectId ?? 0, tableType };
   const reply = await answered(api.GET("/api/v1/experiments-search/query", { params: { query } }));
-  return { problem: reply.problem ?? undefined, completions: reply.completions ?? [] };
+  return { problem: reply.problem ?? undefined, completions: reply.completions ?? [], tree: reply.tree };
 }
 
 /** The master counts characters, where a script counts halves of some. */

@@ -43,8 +43,6 @@ export interface LineFilter {
   errors?: boolean;
 }
 
-export const LEVELS = ["trace", "debug", "info", "warning", "error", "critical"];
-
 function lineOf(entry: Entry): OutputLine {
   return {
     number: entry.number,

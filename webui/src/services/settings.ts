@@ -1,18 +1,19 @@
 /** What the master remembers for a person: how the page looks, columns of each table, and views that they named. */
 
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
-import { chooseDensity, type Density } from "../density";
+import { chooseDensity, type Density, isDensity } from "../density";
 import type { ListSearch } from "../router";
 import { chooseTheme, type Theme } from "../theme";
 import { answered, api } from "./client";
-import { type Placed, placedOf, written } from "./columns";
+import { type Detail, type Placed, placedOf, written } from "./columns";
 
-const COLUMNS = "experiments/columns";
+/** By what the rows of a table are. */
+const COLUMNS: Record<Detail, string> = { experiments: "experiments/columns", trials: "trials/columns" };
 const VIEWS = "experiments/views";
 const APPEARANCE = "appearance";
 
 /** By path and key. */
-type Settings = Record<string, string>;
+export type Settings = Record<string, string>;
 
 export const settingsQuery = queryOptions({
   queryKey: ["settings"],
@@ -35,7 +36,7 @@ function tableOf(projectId: number | undefined): string {
   return projectId === undefined ? "all" : String(projectId);
 }
 
-function read(text: string | undefined): unknown {
+export function read(text: string | undefined): unknown {
   try {
     return text ? JSON.parse(text) : undefined;
   } catch {
@@ -44,8 +45,8 @@ function read(text: string | undefined): unknown {
 }
 
 /** The columns that somebody chose for a table. */
-export function keptColumns(settings: Settings, projectId: number | undefined): Placed[] | undefined {
-  const kept = read(settings[`${COLUMNS}\n${tableOf(projectId)}`]);
+export function keptColumns(settings: Settings, projectId: number | undefined, detail: Detail): Placed[] | undefined {
+  const kept = read(settings[`${COLUMNS[detail]}\n${tableOf(projectId)}`]);
   const placed = Array.isArray(kept) ? placedOf(kept) : [];
   return placed.length > 0 ? placed : undefined;
 }
@@ -63,7 +64,7 @@ export function viewsOf(settings: Settings, projectId: number | undefined): Name
 }
 
 /** Shows it at once, and keeps it on the master. Raises what that was refused with. */
-async function keep(client: QueryClient, path: string, key: string, value: string): Promise<void> {
+export async function keepSetting(client: QueryClient, path: string, key: string, value: string): Promise<void> {
   const { queryKey } = settingsQuery;
   await client.cancelQueries({ queryKey });
   client.setQueryData(queryKey, (former) => ({ ...former, [`${path}\n${key}`]: value }));
@@ -75,18 +76,23 @@ async function keep(client: QueryClient, path: string, key: string, value: strin
   }
 }
 
-export function keepColumns(client: QueryClient, projectId: number | undefined, placed: Placed[] | undefined) {
-  return keep(client, COLUMNS, tableOf(projectId), placed ? JSON.stringify(placed.map(written)) : "");
+export function keepColumns(
+  client: QueryClient,
+  projectId: number | undefined,
+  detail: Detail,
+  placed: Placed[] | undefined,
+) {
+  return keepSetting(client, COLUMNS[detail], tableOf(projectId), placed ? JSON.stringify(placed.map(written)) : "");
 }
 
 export function keepView(client: QueryClient, projectId: number | undefined, view: NamedView): Promise<void> {
   const { id, name, search } = view;
-  return keep(client, `${VIEWS}/${tableOf(projectId)}`, id, JSON.stringify({ name, search }));
+  return keepSetting(client, `${VIEWS}/${tableOf(projectId)}`, id, JSON.stringify({ name, search }));
 }
 
 /** A setting without a value is none. */
 export function dropView(client: QueryClient, projectId: number | undefined, id: string): Promise<void> {
-  return keep(client, `${VIEWS}/${tableOf(projectId)}`, id, "");
+  return keepSetting(client, `${VIEWS}/${tableOf(projectId)}`, id, "");
 }
 
 /** How the page looks for a person, on every machine; undefined: they chose nothing yet. */
@@ -95,17 +101,17 @@ export function keptAppearance(settings: Settings): { theme?: Theme; density?: D
   const density = settings[`${APPEARANCE}\ndensity`];
   return {
     theme: theme === "light" || theme === "dark" || theme === "system" ? theme : undefined,
-    density: density === "dense" || density === "comfortable" ? density : undefined,
+    density: isDensity(density) ? density : undefined,
   };
 }
 
 /** Shows it at once, here and in all tabs of this browser, and keeps it on the master. */
 export function keepTheme(client: QueryClient, theme: Theme): Promise<void> {
   chooseTheme(theme);
-  return keep(client, APPEARANCE, "theme", theme);
+  return keepSetting(client, APPEARANCE, "theme", theme);
 }
 
 export function keepDensity(client: QueryClient, density: Density): Promise<void> {
   chooseDensity(density);
-  return keep(client, APPEARANCE, "density", density);
+  return keepSetting(client, APPEARANCE, "density", density);
 }

@@ -21,8 +21,11 @@ import { useRowPx } from "../density";
 import { count } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, meaning, spelled } from "../keys/table";
+import { clicked, sortsOf } from "../services/sorts";
 import { returned, rowToReturnTo, stand } from "./returning";
 
+/** Rows of so many pixels have two lines of text. */
+const TALL_PX = 40;
 const HEADER_PX = 30;
 /** Of the boxes that select. */
 const BOX_PX = 36;
@@ -42,6 +45,8 @@ export interface Column<R> {
   /** Name for sorting, where the server can. */
   sort?: string;
   cell: (row: R) => ReactNode;
+  /** How strongly it is coloured, from 0 to 1; undefined: it is not. */
+  heat?: (row: R) => number | undefined;
 }
 
 /** Which rows are selected, and how that changes. */
@@ -55,6 +60,8 @@ export interface Selecting<R> {
   range: (from: number, to: number) => void;
   all: () => void;
   none: () => void;
+  /** So many from the top, and no others. */
+  first: (count: number) => void;
 }
 
 /** How columns are arranged by hand. */
@@ -75,8 +82,10 @@ interface GridProps<R> {
   /** The rows that are in view; whoever has the data asks for them. */
   onView: (first: number, last: number) => void;
   onOpen: (row: R) => void;
-  /** `name` or `-name`. */
+  /** `name` or `-name`; several with commas. */
   sort: string;
+  /** It may be sorted by several columns. */
+  manySorts?: boolean;
   onSort: (sort: string) => void;
   /** Pixels below which the table scrolls sideways. */
   minWidth?: number;
@@ -219,6 +228,7 @@ export function Grid<R>(props: GridProps<R>) {
               id={`${id}-${item.index}`}
               index={item.index}
               top={item.start - HEADER_PX}
+              tall={rowPx >= TALL_PX}
               row={rowAt(item.index)}
               columns={columns as Column<unknown>[]}
               template={template}
@@ -277,11 +287,19 @@ function pinnedAt(columns: readonly Column<never>[], place: number, selectable: 
   };
 }
 
+/** From the colour of the table to that of the accent; text stays legible on all of it. */
+function heated(column: Column<unknown>, row: unknown): CSSProperties | undefined {
+  const share = row === undefined ? undefined : column.heat?.(row);
+  if (share === undefined) return undefined;
+  return { backgroundColor: `color-mix(in srgb, var(--accent) ${Math.round(4 + 36 * share)}%, var(--surface))` };
+}
+
 const ACTIVE = "group-focus-visible:shadow-[inset_3px_0_0_var(--accent)]";
 const PINNED = "sticky z-1 bg-inherit";
 
 function Header<R>(props: GridProps<R> & { template: string }) {
-  const { columns, sort, onSort, template, selecting, total, arranging } = props;
+  const { columns, sort, onSort, template, selecting, total, arranging, manySorts = false } = props;
+  const sorts = sortsOf(sort);
   return (
     <div
       role="row"
@@ -291,9 +309,11 @@ function Header<R>(props: GridProps<R> & { template: string }) {
     >
       {selecting && <All selecting={selecting} total={total} />}
       {columns.map((column, place) => {
-        const ascending = column.sort !== undefined && sort === column.sort;
-        const descending = column.sort !== undefined && sort === `-${column.sort}`;
-        const order = ascending ? "ascending" : descending ? "descending" : column.sort ? "none" : undefined;
+        const rank = sorts.findIndex((each) => each.column === column.sort);
+        const now = sorts[rank];
+        const way = now ? (now.descending ? "descending" : "ascending") : "none";
+        // Only what is sorted by first is said to be: the others have their rank in words.
+        const order = column.sort ? (rank > 0 ? "other" : way) : undefined;
         const side = column.align === "right" ? "justify-end text-right" : "";
         return (
           <div
@@ -315,12 +335,16 @@ function Header<R>(props: GridProps<R> & { template: string }) {
               <button
                 type="button"
                 className={`flex h-full w-full items-center gap-1 truncate px-2 hover:text-text ${side}`}
-                onClick={() => onSort(descending ? (column.sort as string) : `-${column.sort}`)}
+                title={manySorts ? `${column.title}: a click sorts by it, with Shift after the others` : undefined}
+                onClick={(event) => onSort(clicked(sort, column.sort as string, manySorts && event.shiftKey))}
               >
                 <span className="truncate" title={column.title}>
                   {column.title}
                 </span>
-                <span aria-hidden="true">{ascending ? "↑" : descending ? "↓" : ""}</span>
+                {now && (
+                  <span aria-hidden="true">{`${now.descending ? "↓" : "↑"}${sorts.length > 1 ? rank + 1 : ""}`}</span>
+                )}
+                {rank > 0 && <span className="sr-only">{`, sorted by ${rank + 1}., ${way}`}</span>}
               </button>
             ) : (
               <span className="truncate px-2">{column.title}</span>
@@ -384,6 +408,7 @@ interface RowProps {
   id: string;
   index: number;
   top: number;
+  tall: boolean;
   row: unknown;
   columns: Column<unknown>[];
   template: string;
@@ -396,7 +421,7 @@ interface RowProps {
 }
 
 const Row = memo(function Row(props: RowProps) {
-  const { id, index, top, row, columns, template, active, onActivate, selected, name, onToggle } = props;
+  const { id, index, top, tall, row, columns, template, active, onActivate, selected, name, onToggle } = props;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the keys.
     <div
@@ -429,10 +454,12 @@ const Row = memo(function Row(props: RowProps) {
         <div
           key={column.id}
           role="gridcell"
-          style={pinnedAt(columns as Column<never>[], place, name !== undefined)}
+          style={{ ...pinnedAt(columns as Column<never>[], place, name !== undefined), ...heated(column, row) }}
           className={`flex min-w-0 items-center px-2 ${column.pinned ? PINNED : ""} ${column.align === "right" ? "justify-end" : ""}`}
         >
-          <span className="min-w-0 truncate">{row === undefined ? "–" : column.cell(row)}</span>
+          <span className={`min-w-0 ${tall ? "line-clamp-2 break-words" : "truncate"}`}>
+            {row === undefined ? "–" : column.cell(row)}
+          </span>
         </div>
       ))}
     </div>

@@ -62,3 +62,12 @@ export function Progress({ share, label }: { share: number; label: string }) {
     </span>
   );
 }
+
+/** A text that is not the main thing; all of it where one looks closer. */
+export function Dim({ text }: { text: string }) {
+  return (
+    <span className="text-dim" title={text}>
+      {text || "–"}
+    </span>
+  );
+}

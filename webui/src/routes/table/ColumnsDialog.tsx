@@ -4,13 +4,17 @@ import { useState } from "react";
 import { MAX_SHOWN, moved, type Placed } from "../../services/columns";
 import { Button, FIELD } from "../../ui/Button";
 import { Dialog, DialogBody } from "../../ui/Dialog";
-import { type Choice, type Kind, placedAt, titleOf } from "./columns";
+import { type Choice, type Group, hasHeat, titleOf } from "./columns";
+import { type Kind, placedAt } from "./kind";
 
-const KINDS: Kind[] = ["General", "Metrics", "Hyperparameters"];
-/** Of a kind; who looks for others types. */
+const GROUPS: Group[] = ["General", "Metrics", "Hyperparameters", "Metadata"];
+/** Of a group; who looks for others types. */
 const MAX_LISTED = 200;
 
-interface ColumnsProps {
+interface ColumnsProps<R extends { id: number }> {
+  kind: Kind<R>;
+  /** Of a project, whose least and greatest values are known. */
+  mayHeat: boolean;
   choices: Choice[];
   placed: Placed[];
   onChange: (placed: Placed[]) => void;
@@ -18,7 +22,8 @@ interface ColumnsProps {
   onClose: () => void;
 }
 
-export function ColumnsDialog({ choices, placed: first, onChange, onReset, onClose }: ColumnsProps) {
+export function ColumnsDialog<R extends { id: number }>(props: ColumnsProps<R>) {
+  const { kind, choices, placed: first, mayHeat, onChange, onReset, onClose } = props;
   const [placed, setPlaced] = useState(first);
   const [typed, setTyped] = useState("");
   const change = (next: Placed[]) => {
@@ -33,7 +38,8 @@ export function ColumnsDialog({ choices, placed: first, onChange, onReset, onClo
   );
   const isShown = (id: string) => placed.some((each) => each.id === id);
   const hide = (ids: Set<string>) => change(placed.filter((each) => !ids.has(each.id)));
-  const show = (ids: string[]) => change([...placed, ...ids.filter((id) => !isShown(id)).map((id) => placedAt(id))]);
+  const show = (ids: string[]) =>
+    change([...placed, ...ids.filter((id) => !isShown(id)).map((id) => placedAt(kind.own, id))]);
   return (
     <Dialog title="Columns" onClose={onClose} className="w-[min(720px,calc(100vw-24px))]">
       <DialogBody
@@ -62,14 +68,14 @@ export function ColumnsDialog({ choices, placed: first, onChange, onReset, onClo
           {`${placed.length} shown, of at most ${MAX_SHOWN}`}
         </p>
         <div className="grid gap-4 sm:grid-cols-2">
-          <Order placed={placed} onChange={change} />
+          <Order kind={kind} placed={placed} mayHeat={mayHeat} onChange={change} />
           <div className="flex flex-col gap-2">
-            {KINDS.map((kind) => {
-              const listed = matching.filter((each) => each.kind === kind);
+            {GROUPS.map((group) => {
+              const listed = matching.filter((each) => each.group === group);
               if (listed.length === 0) return null;
               return (
-                <fieldset key={kind} className="min-w-0">
-                  <legend className="font-medium text-dim text-sm">{kind}</legend>
+                <fieldset key={group} className="min-w-0">
+                  <legend className="font-medium text-dim text-sm">{group}</legend>
                   {listed.slice(0, MAX_LISTED).map((choice) => (
                     <label key={choice.id} className="flex min-h-7 items-center gap-2">
                       <input
@@ -95,11 +101,17 @@ export function ColumnsDialog({ choices, placed: first, onChange, onReset, onClo
 }
 
 /** Those that are shown, from left to right. */
-function Order({ placed, onChange }: { placed: Placed[]; onChange: (placed: Placed[]) => void }) {
+function Order<R extends { id: number }>(props: {
+  kind: Kind<R>;
+  placed: Placed[];
+  mayHeat: boolean;
+  onChange: (placed: Placed[]) => void;
+}) {
+  const { kind, placed, mayHeat, onChange } = props;
   return (
     <ol aria-label="Shown, from left to right" className="flex min-w-0 flex-col">
       {placed.map((column, place) => {
-        const title = titleOf(column.id);
+        const title = titleOf(kind, column.id);
         const [before, after] = [placed[place - 1], placed[place + 1]];
         const pin = () => {
           const next = placed.map((each) => (each === column ? { ...each, pinned: !each.pinned } : each));
@@ -116,6 +128,16 @@ function Order({ placed, onChange }: { placed: Placed[]; onChange: (placed: Plac
             <Step label={`${title} to the right`} on={after && (() => onChange(moved(placed, column.id, after.id)))}>
               ↓
             </Step>
+            {mayHeat && hasHeat(column.id) && (
+              <Button
+                aria-label={`Heat map of ${title}`}
+                aria-pressed={column.heat ?? false}
+                onClick={() => onChange(placed.map((each) => (each === column ? heated(each) : each)))}
+                className="text-sm"
+              >
+                {column.heat ? "Heat on" : "Heat"}
+              </Button>
+            )}
             <Button aria-label={`Pin ${title}`} aria-pressed={column.pinned} onClick={pin} className="text-sm">
               {column.pinned ? "Pinned" : "Pin"}
             </Button>
@@ -124,6 +146,10 @@ function Order({ placed, onChange }: { placed: Placed[]; onChange: (placed: Plac
       })}
     </ol>
   );
+}
+
+function heated({ heat, ...column }: Placed): Placed {
+  return heat ? column : { ...column, heat: true };
 }
 
 function Step({ label, on, children }: { label: string; on?: () => void; children: string }) {

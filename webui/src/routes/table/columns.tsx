@@ -1,153 +1,87 @@
-/** What the columns of the table of experiments are called and hold; metrics and hyperparameters come from the project. */
+/** The columns of a table: its own, and metrics, hyperparameters and metadata as the project has them. */
 
-import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import { bytes, count } from "../../format";
-import { hyperparameterOf, metricOf, type Placed, type ProjectColumn, textOf } from "../../services/columns";
-import type { Experiment } from "../../services/experiments";
+import { heatOf, type Placed, type ProjectColumn, type Ranges, textOf } from "../../services/columns";
 import type { Column } from "../../ui/Grid";
-import { StateMark } from "../../ui/State";
-import { Elapsed, Moment, Progress, Value } from "../../ui/values";
+import { Value } from "../../ui/values";
+import type { Kind } from "./kind";
 
-interface Own {
-  title: string;
-  width: number;
-  align?: "right";
-  /** Labels have no order. */
-  unsorted?: boolean;
-  cell: (row: Experiment) => ReactNode;
-}
-
-/** By the names of the master's catalogue. */
-const OWN: Record<string, Own> = {
-  id: { title: "ID", width: 64, align: "right", cell: (row) => row.id },
-  name: {
-    title: "Name",
-    width: 240,
-    cell: (row) => (
-      <Link
-        to="/experiments/$experimentId"
-        params={{ experimentId: row.id }}
-        tabIndex={-1}
-        className="hover:underline"
-        title={row.name}
-      >
-        {row.name}
-        {row.archived && <span className="text-dim"> · archived</span>}
-      </Link>
-    ),
-  },
-  state: { title: "State", width: 130, cell: (row) => <StateMark state={row.state} reason={row.reason} /> },
-  progress: {
-    title: "Progress",
-    width: 130,
-    cell: (row) => <Progress share={row.progress ?? 0} label={`Progress of experiment ${row.id}`} />,
-  },
-  searcherMetricsVal: {
-    title: "Best metric",
-    width: 100,
-    align: "right",
-    cell: (row) => <Value value={row.bestTrialSearcherMetric} />,
-  },
-  searcherMetric: { title: "Metric", width: 120, cell: (row) => <Dim text={row.searcherMetric} /> },
-  numTrials: { title: "Trials", width: 70, align: "right", cell: (row) => count(row.numTrials ?? 0) },
-  user: { title: "Owner", width: 110, cell: (row) => row.username },
-  startTime: { title: "Started", width: 100, cell: (row) => <Moment at={row.startTime} /> },
-  duration: {
-    title: "Took",
-    width: 100,
-    align: "right",
-    cell: (row) => (
-      <span title="from its submission to its end, or until now">
-        <Elapsed seconds={row.duration} asOf={row.asOf} runs={!row.endTime} />
-      </span>
-    ),
-  },
-  endTime: { title: "Ended", width: 100, cell: (row) => <Moment at={row.endTime} /> },
-  description: { title: "Description", width: 200, cell: (row) => <Dim text={row.description} /> },
-  tags: { title: "Labels", width: 140, unsorted: true, cell: (row) => <Dim text={row.labels.join(", ")} /> },
-  resourcePool: { title: "Pool", width: 110, cell: (row) => row.resourcePool },
-  searcherType: { title: "Searcher", width: 120, cell: (row) => row.searcherType },
-  checkpointCount: { title: "Checkpoints", width: 110, align: "right", cell: (row) => count(row.checkpointCount) },
-  checkpointSize: {
-    title: "Checkpoint size",
-    width: 130,
-    align: "right",
-    cell: (row) => bytes(Number(row.checkpointSize)),
-  },
-  forkedFrom: { title: "Forked from", width: 100, align: "right", cell: (row) => row.forkedFrom ?? "–" },
-  projectId: { title: "Project", width: 80, align: "right", cell: (row) => row.projectId },
-};
-
-const SHOWN = ["id", "name", "state", "progress", "searcherMetricsVal", "searcherMetric", "numTrials", "user"];
-const PINNED = new Set(["id", "name", "state"]);
-
-/** What a table shows until somebody chooses. */
-export const DEFAULT_COLUMNS: Placed[] = [...SHOWN, "startTime", "duration"].map((id) => placedAt(id, PINNED.has(id)));
-
-export function placedAt(id: string, pinned = false): Placed {
-  return { id, width: OWN[id]?.width ?? 120, pinned };
-}
-
-export type Kind = "General" | "Metrics" | "Hyperparameters";
+export type Group = "General" | "Metrics" | "Hyperparameters" | "Metadata";
 
 export interface Choice {
   id: string;
   title: string;
-  kind: Kind;
+  group: Group;
 }
 
 /** All columns that may be shown; without a project those that each table has. */
-export function choicesOf(catalogue: readonly ProjectColumn[]): Choice[] {
-  const own = Object.entries(OWN).map(([id, { title }]): Choice => ({ id, title, kind: "General" }));
+export function choicesOf<R extends { id: number }>(kind: Kind<R>, catalogue: readonly ProjectColumn[]): Choice[] {
+  const own = Object.entries(kind.own).map(([id, { title }]): Choice => ({ id, title, group: "General" }));
   const others = catalogue
     .map((each) => each.column)
-    .filter((id) => !(id in OWN) && id.includes("."))
-    .map((id): Choice => ({ id, title: titleOf(id), kind: kindOf(id) }));
+    .filter((id) => !(id in kind.own) && id.includes("."))
+    .map((id): Choice => ({ id, title: titleOf(kind, id), group: groupOf(id) }));
   return [...own, ...others];
 }
 
-function kindOf(id: string): Kind {
-  return id.startsWith("hp.") ? "Hyperparameters" : "Metrics";
+function groupOf(id: string): Group {
+  return id.startsWith("hp.") ? "Hyperparameters" : id.startsWith("metadata.") ? "Metadata" : "Metrics";
 }
 
 /** `lr`, `loss` (of validation, the last), `training loss`, `loss min`. */
-export function titleOf(id: string): string {
-  const own = OWN[id];
-  if (own) return own.title;
-  if (id.startsWith("hp.")) return id.slice("hp.".length);
-  const [group = ""] = id.split(".", 1);
+export function titleOf<R extends { id: number }>({ own }: Kind<R>, id: string): string {
+  if (own[id]) return own[id].title;
+  const group = groupOf(id);
+  if (group !== "Metrics") return id.slice(id.indexOf(".") + 1);
+  const [of = ""] = id.split(".", 1);
   const end = id.lastIndexOf(".");
   const qualifier = id.slice(end + 1);
-  const name = id.slice(group.length + 1, end);
-  return [group === "validation" ? "" : group, name, qualifier === "last" ? "" : qualifier].filter(Boolean).join(" ");
+  const name = id.slice(of.length + 1, end);
+  return [of === "validation" ? "" : of, name, qualifier === "last" ? "" : qualifier].filter(Boolean).join(" ");
+}
+
+/** Whether it may be a heat map: the master knows between which values it lies. */
+export function hasHeat(id: string): boolean {
+  return id === "searcherMetricsVal" || (id.includes(".") && groupOf(id) === "Metrics");
 }
 
 /** Whether anything can stand there: an address may name what never was. */
-function isColumn(id: string): boolean {
-  return id in OWN || id.startsWith("hp.") || /^[^.]+\..+\.(last|min|max|mean)$/s.test(id);
+function isColumn<R extends { id: number }>({ own }: Kind<R>, id: string): boolean {
+  return id in own || /^(hp|metadata)\../.test(id) || /^[^.]+\..+\.(last|min|max|mean)$/s.test(id);
+}
+
+/** What stands in a cell, as a file has it. */
+export function contentOf<R extends { id: number }>(kind: Kind<R>, row: R, id: string): unknown {
+  const own = kind.own[id];
+  if (own) return own.value(row);
+  const group = groupOf(id);
+  if (group === "Metrics") return kind.metric(row, id);
+  return group === "Metadata" ? kind.metadata(row, id) : kind.hyperparameter(row, id);
 }
 
 /** As the table draws them. The master splits orders at commas. */
-export function drawn(placed: readonly Placed[]): Column<Experiment>[] {
+export function drawn<R extends { id: number }>(
+  kind: Kind<R>,
+  placed: readonly Placed[],
+  ranges: Ranges | undefined,
+): Column<R>[] {
   return placed
-    .filter(({ id }) => isColumn(id))
-    .map(({ id, width, pinned }) => {
-      const own = OWN[id];
+    .filter(({ id }) => isColumn(kind, id))
+    .map(({ id, width, pinned, heat }): Column<R> => {
+      const own = kind.own[id];
       const sort = own?.unsorted || id.includes(",") ? undefined : id;
-      const column = { id, title: titleOf(id), width: `${width}px`, px: width, pinned, sort };
-      if (own) return { ...column, align: own.align, cell: own.cell };
-      const value = kindOf(id) === "Metrics" ? metricOf : hyperparameterOf;
-      return { ...column, align: "right" as const, cell: (row: Experiment) => <Anything value={value(row, id)} /> };
+      const range = heat && hasHeat(id) ? ranges?.get(id) : undefined;
+      return {
+        id,
+        title: titleOf(kind, id),
+        width: `${width}px`,
+        px: width,
+        pinned,
+        sort,
+        align: own ? own.align : "right",
+        cell: own ? own.cell : (row) => <Anything value={contentOf(kind, row, id)} />,
+        ...(range && { heat: (row: R) => heatOf(contentOf(kind, row, id), range) }),
+      };
     });
-}
-
-function Dim({ text }: { text: string }) {
-  return (
-    <span className="text-dim" title={text}>
-      {text || "–"}
-    </span>
-  );
 }
 
 function Anything({ value }: { value: unknown }) {

@@ -1,40 +1,13 @@
 /** What a table shows, all of its rows, as a file of comma-separated values: full numbers, times as the master says them. */
 
 import type { QueryClient } from "@tanstack/react-query";
-import { hyperparameterOf, metricOf, textOf } from "../../services/columns";
-import { type Experiment, type ExperimentSearch, experimentsQuery } from "../../services/experiments";
-import { titleOf } from "./columns";
+import { textOf } from "../../services/columns";
+import type { ExperimentSearch } from "../../services/experiments";
+import { contentOf, titleOf } from "./columns";
+import type { Kind } from "./kind";
 
 /** Rows that are asked for at once. */
 const ROWS = 500;
-
-const VALUES: Record<string, (row: Experiment) => unknown> = {
-  id: (row) => row.id,
-  name: (row) => row.name,
-  state: (row) => row.state.replace("STATE_", "").toLowerCase(),
-  progress: (row) => row.progress,
-  searcherMetricsVal: (row) => row.bestTrialSearcherMetric,
-  searcherMetric: (row) => row.searcherMetric,
-  numTrials: (row) => row.numTrials,
-  user: (row) => row.username,
-  startTime: (row) => row.startTime,
-  duration: (row) => row.duration,
-  endTime: (row) => row.endTime,
-  description: (row) => row.description,
-  tags: (row) => row.labels.join(", "),
-  resourcePool: (row) => row.resourcePool,
-  searcherType: (row) => row.searcherType,
-  checkpointCount: (row) => row.checkpointCount,
-  checkpointSize: (row) => row.checkpointSize,
-  forkedFrom: (row) => row.forkedFrom,
-  projectId: (row) => row.projectId,
-};
-
-function contentOf(row: Experiment, id: string): unknown {
-  const own = VALUES[id];
-  if (own) return own(row);
-  return id.startsWith("hp.") ? hyperparameterOf(row, id) : metricOf(row, id);
-}
 
 /** One cell. Text that a spreadsheet would run as a formula is kept from it by an apostrophe. */
 export function cell(value: unknown): string {
@@ -46,13 +19,18 @@ export function cell(value: unknown): string {
 }
 
 /** All rows of a search, window by window: what changes meanwhile may stand twice, or not at all. Raises Refused. */
-export async function csvOf(client: QueryClient, search: ExperimentSearch, ids: string[]): Promise<string> {
-  const lines = [ids.map((id) => cell(titleOf(id))).join(",")];
+export async function csvOf<R extends { id: number }>(
+  client: QueryClient,
+  kind: Kind<R>,
+  search: ExperimentSearch,
+  ids: string[],
+): Promise<string> {
+  const lines = [ids.map((id) => cell(titleOf(kind, id))).join(",")];
   for (let offset = 0, total = 1; offset < total; ) {
-    const asked = { ...experimentsQuery(search, offset, ROWS), staleTime: 0, gcTime: 0 };
+    const asked = { ...kind.query(search, offset, ROWS), staleTime: 0, gcTime: 0 };
     const window = await client.fetchQuery(asked);
     if (window.rows.length === 0) break;
-    for (const row of window.rows) lines.push(ids.map((id) => cell(contentOf(row, id))).join(","));
+    for (const row of window.rows) lines.push(ids.map((id) => cell(contentOf(kind, row, id))).join(","));
     offset += window.rows.length;
     total = window.total;
   }

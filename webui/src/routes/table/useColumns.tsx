@@ -2,17 +2,18 @@
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
-import { bounded, columnsQuery, moved, type Placed, placedOf, written } from "../../services/columns";
-import type { Experiment } from "../../services/experiments";
+import { bounded, columnsQuery, moved, type Placed, placedOf, rangesQuery, written } from "../../services/columns";
 import { keepColumns, keptColumns, type NamedView, settingsQuery, viewsOf } from "../../services/settings";
 import type { Arranging, Column } from "../../ui/Grid";
 import { openDialog, say } from "../../ui/overlays";
 import { ColumnsDialog } from "./ColumnsDialog";
-import { choicesOf, DEFAULT_COLUMNS, drawn } from "./columns";
+import { choicesOf, drawn } from "./columns";
+import type { Kind } from "./kind";
 
-export interface Columns {
+export interface Columns<R extends { id: number }> {
+  kind: Kind<R>;
   placed: Placed[];
-  drawn: Column<Experiment>[];
+  drawn: Column<R>[];
   arranging: Arranging;
   views: NamedView[];
   /** What the reader chose has come. */
@@ -23,29 +24,33 @@ export interface Columns {
 }
 
 /** `toAddress`: where the address names columns, they are changed there. */
-export function useColumns(
+export function useColumns<R extends { id: number }>(
+  kind: Kind<R>,
   projectId: number | undefined,
   address: string[] | undefined,
   toAddress: (cols: string[] | undefined) => void,
-): Columns {
+): Columns<R> {
   const client = useQueryClient();
   const settings = useQuery(settingsQuery);
   const kept = settings.data ?? {};
   const named = useMemo(() => (address ? placedOf(address) : []), [address]);
   /** While an edge is dragged. */
   const [dragged, setDragged] = useState<Placed[] | null>(null);
-  const placed = dragged ?? (named.length > 0 ? named : (keptColumns(kept, projectId) ?? DEFAULT_COLUMNS));
+  const chosen = named.length > 0 ? named : (keptColumns(kept, projectId, kind.detail) ?? kind.usual);
+  const placed = dragged ?? chosen;
+  const refused = (error: unknown) =>
+    say({ text: `That is not kept: ${error instanceof Error ? error.message : error}` });
   const change = (next: Placed[] | undefined) => {
     setDragged(null);
     if (named.length > 0) toAddress(next?.map(written));
-    else
-      keepColumns(client, projectId, next).catch((error) =>
-        say({ text: `The columns are not kept: ${error instanceof Error ? error.message : error}` }),
-      );
+    else keepColumns(client, projectId, kind.detail, next).catch(refused);
   };
+  // Only for heat maps, of which a project is asked.
+  const heated = projectId !== undefined && placed.some((each) => each.heat);
+  const ranges = useQuery({ ...rangesQuery(projectId), enabled: heated }).data;
   const key = JSON.stringify(placed);
   // Rows are drawn again only where columns differ.
-  const columns = useMemo(() => drawn(placed), [key]);
+  const columns = useMemo(() => drawn(kind, placed, ranges), [key, kind, ranges]);
   const latest = useRef({ placed, change });
   latest.current = { placed, change };
   const arranging: Arranging = {
@@ -57,6 +62,7 @@ export function useColumns(
     move: (id, to) => change(moved(placed, id, to)),
   };
   return {
+    kind,
     placed,
     drawn: columns,
     arranging,
@@ -65,22 +71,25 @@ export function useColumns(
     projectId,
     change: (next) => latest.current.change(next),
     reset: () => {
-      latest.current.change(address ? DEFAULT_COLUMNS : undefined);
-      return DEFAULT_COLUMNS;
+      latest.current.change(address ? kind.usual : undefined);
+      return kind.usual;
     },
   };
 }
 
-export function chooseColumns(columns: Columns): void {
+export function chooseColumns<R extends { id: number }>(columns: Columns<R>): void {
   openDialog((close) => <Choosing columns={columns} onClose={close} />);
 }
 
-function Choosing({ columns, onClose }: { columns: Columns; onClose: () => void }) {
-  const catalogue = useQuery(columnsQuery(columns.projectId)).data ?? [];
+function Choosing<R extends { id: number }>({ columns, onClose }: { columns: Columns<R>; onClose: () => void }) {
+  const { kind, projectId } = columns;
+  const catalogue = useQuery(columnsQuery(projectId, kind.detail)).data ?? [];
   return (
     <ColumnsDialog
-      choices={choicesOf(catalogue)}
+      kind={kind}
+      choices={choicesOf(kind, catalogue)}
       placed={columns.placed}
+      mayHeat={projectId !== undefined}
       onChange={columns.change}
       onReset={columns.reset}
       onClose={onClose}

@@ -2,6 +2,7 @@
 
 import type { Agent } from "../cluster";
 import type { Experiment, ExperimentSearch, Found, Trial, TrialSort, TrialsFound } from "../experiments";
+import { type Sort, sortsOf } from "../sorts";
 import type { Change } from "./messages";
 import { differing, type News } from "./subject";
 
@@ -63,16 +64,17 @@ export function newsOfExperiments(search: ExperimentSearch, offset: number, chan
   if (change.kind !== "experiment") return undefined;
   const at = found.rows.findIndex((row) => row.id === change.id);
   const belonging = belongs(search, change);
-  const sort = search.sort.replace(/^-/, "");
   const row = found.rows[at];
   if (row === undefined) return { refetch: maybeElsewhere(search, offset, change, found, belonging) };
   if (change.deleted) return { refetch: true };
   const patched = patchedExperiment(row, change);
   if (patched === row) return undefined;
-  const by = SORTED_BY[sort];
   // What was typed is read by the master alone, and so are metrics.
-  const read = !!search.query || sort.includes(".");
-  const moved = read || (by !== undefined && row[by] !== patched[by]);
+  const moves = ({ column }: Sort) => {
+    const by = SORTED_BY[column];
+    return column.includes(".") || (by !== undefined && row[by] !== patched[by]);
+  };
+  const moved = !!search.query || sortsOf(search.sort).some(moves);
   return { data: { ...found, rows: found.rows.with(at, patched) }, refetch: !belonging || moved };
 }
 
@@ -89,8 +91,8 @@ function maybeElsewhere(
   const narrowed = (search.states?.length ?? 0) > 0 || !!search.name || !!search.query;
   if (!belonging) return narrowed || change.archived === true || search.projectId !== undefined;
   if (narrowed) return true;
-  const sort = search.sort.replace(/^-/, "");
-  if (SORTED_BY[sort] !== undefined || sort.includes(".")) return true;
+  const moving = ({ column }: Sort) => SORTED_BY[column] !== undefined || column.includes(".");
+  if (sortsOf(search.sort).some(moving)) return true;
   // In an order that never changes only a new one matters: its number is above all that are known.
   const newest = found.rows.reduce((most, row) => Math.max(most, row.id), 0);
   if (search.sort === "-id") return offset === 0 && Number(change.id) > newest;

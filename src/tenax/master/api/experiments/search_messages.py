@@ -135,6 +135,10 @@ class CheckQueryResponse(Message):
     """Whether a filter can be read: without a problem it can."""
 
     problem: QueryProblem | None = None
+    #: As it was read: a group has ``parts`` and ``any``, what does not hold ``not``, a condition ``values``
+    #: (``quoted``: one of them stands in quotes) and, unless it is text by itself, ``column`` and ``operator``.
+    #: None: it cannot be read.
+    tree: Document | None = None
     completions: list[Completion] = Field(default_factory=list)
 
 

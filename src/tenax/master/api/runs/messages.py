@@ -15,13 +15,14 @@ _ProjectOrAny = Annotated[int | None, AfterValidator(lambda number: None if numb
 
 
 class SearchRunsRequest(Message):
-    """Which runs; ``filter`` is JSON, ``sort`` is ``column=asc,other=desc``."""
+    """Which runs; ``filter`` is JSON, ``query`` a filter as people type it, ``sort`` is ``column=asc,other=desc``."""
 
     project_id: _ProjectOrAny = None
     offset: int = 0
     limit: int = 0
     sort: str | None = None
     filter: str | None = None
+    query: str | None = None
 
 
 class FlatRunExperiment(Message):
@@ -69,6 +70,7 @@ class FlatRun(Message):
     workspace_id: int
     workspace_name: str
     user_id: int
+    username: str = ""
     external_run_id: str | None = None
     log_policy_matched: str | None = None
     experiment: FlatRunExperiment

@@ -11,6 +11,7 @@ from fastapi import Response
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments.messages import State
+from tenax.master.api.experiments.queries import narrowed
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import NONE, Rendering, as_json, listed, search_page
 from tenax.master.api.http.routing import Routes
@@ -27,7 +28,7 @@ from tenax.master.store.database.filter_text import parse, parse_sort
 from tenax.master.store.metrics import summaries
 from tenax.master.store.runs import lists as run_lists
 from tenax.master.store.runs import metadata as run_metadata
-from tenax.master.store.runs.lists import RunView
+from tenax.master.store.runs.lists import RUNS, RunView
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.workspaces import projects
 from tenax.search.methods.registry import is_one_trial
@@ -43,6 +44,7 @@ async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequ
     async with master.db.snapshot() as conn:
         if project_id is not None:
             await projects.get(conn, project_id)
+        filters = await narrowed(conn, caller, project_id, filters, body.query, RUNS)
         page, pagination = search_page(await run_lists.count(conn, project_id, filters), body.offset, body.limit)
         ids: list[int] = []
         if body.limit != NONE:
@@ -111,6 +113,7 @@ def _flat_run(view: RunView, caller: Caller, summary: JsonObject) -> FlatRun:
         workspace_id=view.workspace_id,
         workspace_name=view.workspace_name,
         user_id=view.owner_id,
+        username=view.username,
         external_run_id=view.external_id,
         log_policy_matched=view.log_policy,
         experiment=FlatRunExperiment(

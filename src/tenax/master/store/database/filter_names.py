@@ -52,6 +52,8 @@ _OPERATORS = {operator.value: operator for operator in Operator}
 _ORDERS = ("<", "<=", ">", ">=")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw])")
+#: Columns in percent.
+_PERCENTAGES = ("progress", "experimentProgress")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 #: Names that are compared with one that is not known, and characters of each: it takes time with their square.
 _MAX_COMPARED, _MAX_ALIKE = 300, 40
@@ -91,6 +93,11 @@ class Names:
         """Columns of the list, by the short name where there is one."""
         return [column.short or name for name, column in self.table.columns.items() if column.filters]
 
+    @property
+    def _tried(self) -> Location:
+        """Where its hyperparameters stand: a list of runs has what each tried, others what is configured."""
+        return Location.RUN_HYPERPARAMETERS if self.table.trial else Location.HYPERPARAMETERS
+
     def listed(self) -> list[str]:
         """All names, as they are typed."""
         metrics = [_short(group, metric) for group, metric in self.metrics]
@@ -102,9 +109,11 @@ class Names:
         if own is not None:
             return Meaning(own, Location.EXPERIMENT, self.table.columns[own].holds)
         if name.startswith("hp.") and len(name) > len("hp."):
-            return _hyperparameter(name)
+            return Meaning(name, self._tried, Holds.TEXT)
+        if name.startswith("metadata.") and self.table.trial:
+            return Meaning(name, Location.RUN_METADATA, Holds.TEXT)
         if name in self.hyperparameters:
-            return _hyperparameter(f"hp.{name}")
+            return Meaning(f"hp.{name}", self._tried, Holds.TEXT)
         return self._metric(name)
 
     def _metric(self, name: str) -> Meaning | None:
@@ -140,10 +149,6 @@ def _short(group: str, metric: str) -> str:
     """How a metric is typed."""
     prefix = {"validation": "val_", "training": "train_"}.get(group, f"{group}.")
     return metric if metric.startswith(prefix) else prefix + metric
-
-
-def _hyperparameter(column: str) -> Meaning:
-    return Meaning(column, Location.HYPERPARAMETERS, Holds.TEXT)
 
 
 def _of_metric(group: str, metric: str, qualifier: str) -> Meaning:
@@ -225,6 +230,8 @@ class _Binder:
         """What an operator says of one value; ``!=`` is not what ``=`` is."""
         if meaning.location is Location.HYPERPARAMETERS:
             return _configured(meaning, operator, value)
+        if meaning.location in (Location.RUN_HYPERPARAMETERS, Location.RUN_METADATA):
+            return _tried(meaning, operator, value)
         if meaning.location is not Location.EXPERIMENT:
             return _of_metric_value(meaning, operator, value)
         makers = {
@@ -311,7 +318,7 @@ def _is_number(text: str) -> bool:
 
 
 def _number(meaning: Meaning, operator: Token, value: Token) -> Node:
-    text = value.text.removesuffix("%") if meaning.column == "progress" else value.text
+    text = value.text.removesuffix("%") if meaning.column in _PERCENTAGES else value.text
     span = _SPAN.fullmatch(text) if meaning.column == "duration" else None
     number = str(float(span[1]) * _UNITS[span[2]]) if span else text
     if not _is_number(number):
@@ -370,6 +377,21 @@ def _configured(meaning: Meaning, operator: Token, value: Token) -> Node:
         return equal
     contained = escaped(value.text) if not number else compared
     return FilterGroup((equal, _condition(meaning, kind, Operator.CONTAINS, contained)), any_of=True)
+
+
+def _tried(meaning: Meaning, operator: Token, value: Token) -> Node:
+    """What one run tried, or was written about it: a number, a text, or true and false."""
+    if _is_number(value.text) and not value.quoted:
+        return _condition(meaning, ValueKind.NUMBER, _sign(operator), _spelled(value.text))
+    if operator.text in _ORDERS:
+        raise QueryError(f"{value.text[:80]} is no number, and {operator.text} needs one", value.start, value.end)
+    if operator.text == ":":
+        return _condition(meaning, ValueKind.TEXT, Operator.CONTAINS, escaped(value.text))
+    equal = _condition(meaning, ValueKind.TEXT, Operator.EQUAL, value.text)
+    if value.text not in ("true", "false"):
+        return equal
+    truth = Condition(meaning.column, meaning.location, ValueKind.UNSPECIFIED, Operator.EQUAL, value.text == "true")
+    return _any_of((equal, truth))
 
 
 __all__ = ["OPERATORS", "STATES", "Meaning", "Names", "bound", "unknown_names"]

@@ -123,13 +123,24 @@ EXPERIMENTS = Table(
 MAX_RECENT, MAX_NAMES = 200, 1000
 
 
-async def recent_names(conn: Connection, project_id: int | None) -> tuple[Names, list[str]]:
+def _name_of(table: Table) -> str:
+    """A run is called as its experiment."""
+    return "experimentName" if table.trial else "name"
+
+
+def plain_names(table: Table) -> Names:
+    """What a filter may name whatever the project: the columns of the list."""
+    return Names(table, name=_name_of(table))
+
+
+async def recent_names(conn: Connection, project_id: int | None, table: Table = EXPERIMENTS) -> tuple[Names, list[str]]:
     """What a filter may name beside the columns of the list, and labels in use; None: of every project."""
     rows = await conn.fetch(Q.recent_names, project_id, MAX_RECENT, MAX_NAMES)
     names = Names(
-        EXPERIMENTS,
+        table,
         hyperparameters=tuple(row["name"] for row in rows if row["kind"] == "hyperparameter"),
         metrics=tuple((row["grp"], row["name"]) for row in rows if row["kind"] == "metric"),
+        name=_name_of(table),
     )
     return names, [row["name"] for row in rows if row["kind"] == "label"]
 

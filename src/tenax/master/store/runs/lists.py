@@ -50,6 +50,7 @@ class RunView:
     workspace_id: int
     workspace_name: str
     owner_id: int
+    username: str
     #: Its project or workspace is.
     parent_archived: bool
     parent_id: int | None
@@ -105,14 +106,16 @@ _FINITE = "nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')
 RUNS = Table(
     columns={
         "archived": Column("(t.archived or e.archived)", Holds.BOOLEAN, filters=False),
-        "checkpointCount": Column(_checkpoints("count(*)"), Holds.NUMBER),
+        "checkpointCount": Column(_checkpoints("count(*)"), Holds.NUMBER, short="checkpoints"),
         "checkpointSize": Column(_checkpoints("coalesce(sum(c.size_bytes), 0)"), Holds.NUMBER),
-        "duration": Column("extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8", Holds.NUMBER),
-        "endTime": Column("t.ended_at", Holds.TIME),
-        "experimentDescription": Column("d.description", Holds.TEXT),
-        "experimentId": Column("e.id", Holds.NUMBER),
-        "experimentName": Column("d.name", Holds.TEXT),
-        "experimentProgress": Column(PERCENT, Holds.NUMBER, sort="pr.progress"),
+        "duration": Column(
+            "extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8", Holds.NUMBER, short="took"
+        ),
+        "endTime": Column("t.ended_at", Holds.TIME, short="ended"),
+        "experimentDescription": Column("d.description", Holds.TEXT, short="description"),
+        "experimentId": Column("e.id", Holds.NUMBER, short="experiment"),
+        "experimentName": Column("d.name", Holds.TEXT, short="name"),
+        "experimentProgress": Column(PERCENT, Holds.NUMBER, sort="pr.progress", short="progress"),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),
@@ -122,15 +125,20 @@ RUNS = Table(
         ),
         "localId": Column("(p.key || '-' || n.local_id)", Holds.TEXT, sort="n.local_id"),
         "parentArchived": Column("(p.archived or w.archived)", Holds.BOOLEAN),
-        "projectId": Column("e.project_id", Holds.NUMBER),
-        "resourcePool": Column("j.pool", Holds.TEXT),
-        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT),
-        "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
-        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT),
-        "startTime": Column("t.created_at", Holds.TIME),
+        "projectId": Column("e.project_id", Holds.NUMBER, short="project"),
+        "resourcePool": Column("j.pool", Holds.TEXT, short="pool"),
+        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT, short="metric"),
+        "searcherMetricsVal": Column(_FINITE, Holds.NUMBER, short="best"),
+        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT, short="searcher"),
+        "startTime": Column("t.created_at", Holds.TIME, short="started"),
         "state": Column(f"({load('trials').shown_state})", Holds.STATE),
-        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
-        "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
+        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False, short="label"),
+        "user": Column(
+            "e.owner_id",
+            Holds.USER,
+            sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\"",
+            short="owner",
+        ),
     },
     locations=frozenset(Location) - {Location.HYPERPARAMETERS},
     metrics_of="t.id",

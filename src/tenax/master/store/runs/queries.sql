@@ -67,7 +67,7 @@ select {{trials.shown_state}} as state,
        t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
        extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8 as age_s, {{trials.ran_s}} as ran_s,
        p.key || '-' || n.local_id as local_id,
-       e.project_id, p.name as project_name, p.workspace_id, w.name as workspace_name, e.owner_id,
+       e.project_id, p.name as project_name, p.workspace_id, w.name as workspace_name, e.owner_id, u.username,
        p.archived or w.archived as parent_archived, e.parent_id, e.unmanaged, pr.progress as experiment_progress,
        e.external_id as external_experiment_id,
        d.name, d.description, d.labels, j.pool,
@@ -84,6 +84,7 @@ join experiment_progress pr on pr.experiment_id = e.id
 join jobs j on j.job_id = e.job_id
 join projects p on p.id = e.project_id
 join workspaces w on w.id = p.workspace_id
+join users u on u.id = e.owner_id
 left join run_numbers n on n.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
 left join run_metadata r on r.trial_id = t.id
