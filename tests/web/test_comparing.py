@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import statistics
+from typing import cast
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.searched import DETAILED, METRICS
@@ -122,3 +125,90 @@ def test_differences_alone(page: Page, site: Site) -> None:
     expect(table.get_by_role("rowheader", name="batch_size")).to_be_visible()
     names = table.get_by_role("rowheader").all_text_contents()
     assert names.index("lr") < names.index("batch_size")
+
+
+def test_trials_are_grouped(page: Page, site: Site) -> None:
+    """One line for each value of what they are grouped by, with its band; the table has count, mean and deviation."""
+    trials = compare(page, site, DETAILED)
+    every = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=1000")["trials"]
+    groups: dict[str, list[float]] = {}
+    for trial in cast("list[dict[str, object]]", every):
+        if trial["id"] in trials:
+            name = cast("dict[str, str]", trial["hparams"])["optimizer"]
+            groups.setdefault(name, []).append(float(cast("float", trial["metric"])))
+    page.get_by_role("button", name="Group…").click()
+    dialog = page.get_by_role("dialog", name="Group trials")
+    for name in ("lr", "width", "dropout"):
+        dialog.get_by_role("checkbox", name=name).uncheck()
+    dialog.get_by_role("button", name="Group", exact=True).click()
+    rows = page.get_by_role("region", name="Groups").locator("tbody tr")
+    expect(rows).to_have_count(len(groups))
+    expect(page).to_have_url(re.compile("by=%5B%22optimizer%22%5D"))
+    for name, values in groups.items():
+        cells = rows.filter(has_text=name).get_by_role("cell")
+        expect(cells.nth(2)).to_have_text(str(len(values)))
+        mean, spread = (float(str(cells.nth(place).locator("span").get_attribute("title"))) for place in (3, 4))
+        assert mean == pytest.approx(statistics.mean(values))
+        assert spread == pytest.approx(statistics.stdev(values))
+    figure = page.get_by_role("figure", name="training loss")
+    expect(figure).to_have_accessible_description(re.compile(f"^{len(groups)} lines"))
+    figure.locator("canvas").wait_for()
+    narrow = [float(end) for end in str(figure.locator("[data-values]").get_attribute("data-values")).split()]
+    page.get_by_label("Band").select_option("Mean, least to greatest")
+    expect(page).to_have_url(re.compile("band=range"))
+    expect(figure.locator("[data-values]")).not_to_have_attribute("data-values", " ".join(map(str, narrow)))
+    rows.first.hover()
+    expect(figure.locator("svg[data-hovered]")).to_be_visible()
+
+
+def test_a_project_keeps_its_layout(page: Page, site: Site) -> None:
+    """Which charts come first, which are hidden, their size, smoothing and values: on other pages, too, and later.
+    They are found by a pattern."""
+    trials = compare(page, site, 3, "&re=true&q=metric_0%5B0-3%5D")
+    figures = page.locator("figure")
+    expect(figures).to_have_count(4)
+
+    def arrange(title: str, item: str) -> None:
+        with page.expect_response(lambda reply: "users/setting" in reply.url and reply.request.method == "POST"):
+            page.get_by_role("button", name=f"Arrange training {title}").click()
+            page.get_by_role("menuitem", name=item).click()
+
+    arrange("metric_03", "Pin it first")
+    arrange("metric_00", "Hide")
+    arrange("metric_02", "Earlier")
+    page.get_by_role("button", name="Arrange training metric_01").click()
+    page.get_by_role("menuitem", name="Limit values").click()
+    dialog = page.get_by_role("dialog", name="Values of training metric_01")
+    dialog.get_by_label("To").fill("-1e9x")
+    dialog.get_by_role("button", name="Use it").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("is no number")
+    dialog.get_by_label("To").fill("4.5")
+    dialog.get_by_role("button", name="Use it").click()
+    page.get_by_label("Smoothing").fill("0.5")
+    page.get_by_label("Logarithmic").check()
+    layout = page.get_by_role("button", name="Layout")
+    layout.click()
+    page.get_by_role("menuitemradio", name="Large charts").click()
+    layout.click()
+    with page.expect_response(lambda reply: "users/setting" in reply.url and reply.request.method == "POST"):
+        page.get_by_role("menuitem", name="Keep axis, scale and smoothing").click()
+    names = ["metric_03", "metric_02", "metric_01"]
+    for address, prefix in (
+        (f"compare?trials={trials[0]},{trials[1]}&re=true&q=metric_0%5B0-3%5D", "training "),
+        (f"trials/{trials[0]}?tab=metrics&pattern=true&metric=metric_0%5B0-3%5D", ""),
+    ):
+        page.goto(f"{site.url}/ui/{address}")
+        expect(figures).to_have_count(3)
+        for place, name in enumerate(names):
+            expect(figures.nth(place)).to_have_accessible_name(prefix + name)
+        expect(page.get_by_label("Smoothing")).to_have_value("0.5")
+        expect(page.get_by_label("Logarithmic")).to_be_checked()
+        figures.nth(2).scroll_into_view_if_needed()
+        expect(figures.nth(2).locator("[data-values]")).to_have_attribute("data-values", re.compile(r" 4\.5$"))
+    layout.click()
+    page.get_by_role("menuitem", name="Show metric_00").click()
+    expect(figures).to_have_count(4)
+    layout.click()
+    with page.expect_response(lambda reply: "users/setting" in reply.url and reply.request.method == "POST"):
+        page.get_by_role("menuitem", name="Forget the layout").click()
+    expect(figures.first).to_have_accessible_name("metric_00")

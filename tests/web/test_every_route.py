@@ -35,6 +35,7 @@ ROUTES = {
     "search": ("experiments/{sweep}", "role=list[name='Importance of hyperparameters']"),
     "search-brushed": ("experiments/{sweep}?brush=%7B%22optimizer%22:%5B%22adam%22%5D%7D", "[data-brushed]"),
     "compare": ("compare?trials={compared}", "figure canvas >> nth=1"),
+    "compare-grouped": ("compare?trials={compared}&by=%5B%22optimizer%22%5D", "role=region[name='Groups']"),
     "compare-diff": ("compare?trials={compared}&tab=diff", "role=rowheader[name='lr']"),
     "compare-nothing": ("compare", "text=Nothing is compared yet"),
     "trial": ("trials/{trial}", "figure canvas >> nth=2"),

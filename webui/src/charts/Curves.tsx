@@ -8,11 +8,12 @@ import uPlot from "uplot";
 import { elapsed, number } from "../format";
 import { useShownTheme } from "../theme";
 import { Figure } from "./Figure";
+import type { Band } from "./groups";
 import { hover, useHovered } from "./hovered";
 import { useInView } from "./inview";
 import { type Drawn, drawn, nearest, span, summaries, type TrialLine } from "./lines";
 import { faint, GREY, type Look, type Shade } from "./palette";
-import { BOTH_SIDES, LINEAR, LOGARITHMIC } from "./scales";
+import { BOTH_SIDES, LINEAR, LOGARITHMIC, told, widest, within } from "./scales";
 
 const HEIGHT = 190;
 /** More lines, or points, are hairlines: wider ones take ten times as long where there is no graphics card. */
@@ -38,6 +39,14 @@ interface CurvesProps {
   onView?: (inView: boolean) => void;
   nameOf?: (trial: number) => string;
   aside?: ReactNode;
+  /** Behind lines: how far what they are the mean of spreads. */
+  bands?: readonly Band[];
+  /** Between which values it is drawn; an end that is not said is that of the data. */
+  range?: { low?: number; high?: number };
+  /** A line is called so in the table. */
+  noun?: string;
+  /** Pixels. */
+  height?: number;
 }
 
 export function Curves(props: CurvesProps) {
@@ -54,14 +63,19 @@ export function Curves(props: CurvesProps) {
       summary={summaryOf(lines, nameOf)}
       aside={props.aside}
       table={() => ({
-        head: ["Trial", "Last", "Least", "Greatest"],
+        head: [props.noun ?? "Trial", "Last", "Least", "Greatest"],
         rows: whole.map((line) => ({
           key: line.trial,
           cells: [nameOf(line.trial), number(line.last), number(line.least), number(line.greatest)],
         })),
       })}
     >
-      <div ref={frame} style={{ height: HEIGHT }} className="relative min-w-0 overflow-hidden" data-chart={title}>
+      <div
+        ref={frame}
+        style={{ height: props.height ?? HEIGHT }}
+        className="relative min-w-0 overflow-hidden"
+        data-chart={title}
+      >
         {inView && whole.length > 0 && <Plot {...props} />}
         {whole.length === 0 && waiting && <p className="appears-late p-2 text-dim">{waiting}</p>}
       </div>
@@ -86,14 +100,14 @@ function summaryOf(lines: TrialLine[], nameOf: (trial: number) => string): strin
   return `${last.length} ${last.length === 1 ? "line" : "lines"}, values from ${number(low)} to ${number(high)}.${ends}`;
 }
 
-function Plot({ lines, looks, axis, log, smoothing = 0 }: CurvesProps) {
+function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, height = HEIGHT }: CurvesProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const theme = useShownTheme();
   const shown = useMemo(() => drawn(lines, smoothing), [lines, smoothing]);
   const latest = useRef(shown);
   latest.current = shown;
-  const data = useMemo(() => joined(shown), [shown]);
+  const data = useMemo(() => joined(shown, bands), [shown, bands]);
   const drawnNow = useRef(data);
   drawnNow.current = data;
   const looked = shown.map(({ trial, faint: behind }) => {
@@ -101,7 +115,9 @@ function Plot({ lines, looks, axis, log, smoothing = 0 }: CurvesProps) {
     const colour = look?.colour ?? GREY[theme];
     return `${behind ? faint(colour) : colour}|${look?.dash ?? ""}`;
   });
+  const around = bands.map(({ trial }) => faint(looks.get(trial)?.colour ?? GREY[theme], 0x30)).join("|");
   const known = looked.join("\n");
+  const { low, high } = range ?? {};
   const points = lines.reduce((sum, line) => sum + line.x.length, 0);
   const fine = shown.length > FINE_LINES || points > FINE_POINTS;
   const lowest = useMemo(() => span(lines)?.[0] ?? 0, [lines]);
@@ -112,8 +128,10 @@ function Plot({ lines, looks, axis, log, smoothing = 0 }: CurvesProps) {
     const parent = place.current;
     if (!parent) return;
     const made = new uPlot(
-      options(known.split("\n"), { theme, width: parent.clientWidth, fine, scale, axis }, (at) =>
-        hover(at && lineAt(made, latest.current, at)),
+      options(
+        known.split("\n"),
+        { theme, width: parent.clientWidth, fine, scale, axis, around, low, high, height },
+        (at) => hover(at && lineAt(made, latest.current, at)),
       ),
       drawnNow.current,
       parent,
@@ -121,7 +139,7 @@ function Plot({ lines, looks, axis, log, smoothing = 0 }: CurvesProps) {
     plot.current = made;
     setDrawings((count) => count + 1);
     const resized = new ResizeObserver(() => {
-      made.setSize({ width: parent.clientWidth, height: HEIGHT });
+      made.setSize({ width: parent.clientWidth, height });
       setDrawings((count) => count + 1);
     });
     resized.observe(parent);
@@ -131,7 +149,7 @@ function Plot({ lines, looks, axis, log, smoothing = 0 }: CurvesProps) {
       made.destroy();
       hover(undefined);
     };
-  }, [known, theme, fine, scale, axis]);
+  }, [known, theme, fine, scale, axis, around, low, high, height]);
   useEffect(() => {
     if (plot.current?.data !== data) plot.current?.setData(data);
     setDrawings((count) => count + 1);
@@ -211,8 +229,11 @@ function lineAt(plot: uPlot, lines: readonly Drawn[], { left, top }: At): number
 }
 
 /** One axis for all lines: where another line has a point this one has no gap; a value that is no number is one. */
-function joined(lines: readonly Drawn[]): uPlot.AlignedData {
-  const tables = lines.map((line): uPlot.AlignedData => [line.x, line.y]);
+function joined(lines: readonly Drawn[], bands: readonly Band[]): uPlot.AlignedData {
+  const tables = [
+    ...lines.map((line): uPlot.AlignedData => [line.x, line.y]),
+    ...bands.map((band): uPlot.AlignedData => [band.x, band.high, band.low]),
+  ];
   if (tables.length < 2) return tables[0] ?? [[]];
   return uPlot.join(
     tables,
@@ -223,10 +244,17 @@ function joined(lines: readonly Drawn[]): uPlot.AlignedData {
 interface Manner {
   theme: Shade;
   width: number;
+  height: number;
   fine: boolean;
   scale: uPlot.Scale;
   axis: "batches" | "time";
+  /** Colours of bands, with bars between them. */
+  around: string;
+  low?: number;
+  high?: number;
 }
+
+const NONE: readonly Band[] = [];
 
 function options(looked: string[], manner: Manner, onCursor: (at: At | undefined) => void): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
@@ -234,11 +262,13 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
   const line = style.getPropertyValue("--line").trim();
   const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
   const across = manner.axis === "time" ? elapsed : number;
+  const bands = manner.around ? manner.around.split("|") : [];
+  const edge = (): uPlot.Series => ({ width: 0, points: { show: false } });
   return {
     width: manner.width,
-    height: HEIGHT,
+    height: manner.height,
     ...(looked.length > COARSE_LINES && { pxRatio: 1 }),
-    scales: { x: { time: false }, y: manner.scale },
+    scales: { x: { time: false }, y: within(manner.scale, manner.low, manner.high) },
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { show: false } },
     axes: [
@@ -256,18 +286,15 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
           points: { show: (_, __, first, last) => last - first < 40, size: 4 },
         };
       }),
+      ...bands.flatMap(() => [edge(), edge()]),
     ],
+    bands: bands.map((fill, place) => {
+      const high = 1 + looked.length + 2 * place;
+      return { series: [high, high + 1] as [number, number], fill };
+    }),
     hooks: {
+      draw: [told],
       setCursor: [({ cursor: { left = -1, top = -1 } }) => onCursor(left < 0 || top < 0 ? undefined : { left, top })],
     },
   };
 }
-
-/** The axis is as wide as its longest label, or it would be cut. */
-const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {
-  const axis = plot.axes[axisIndex] as uPlot.Axis & { _size?: number };
-  if (cycle > 1) return axis._size ?? 50;
-  const label = (values ?? []).reduce((most, value) => (value && value.length > most.length ? value : most), "");
-  plot.ctx.font = `${11 * devicePixelRatio}px sans-serif`;
-  return Math.ceil(plot.ctx.measureText(label).width / devicePixelRatio) + 12;
-};

@@ -73,5 +73,5 @@ export function withMarks(made: uPlot.Options, marking: RefObject<Marking>): uPl
       });
       if (hit) marking.current.onMark?.();
     });
-  return { ...made, hooks: { ...made.hooks, draw: [draw], ready: [listen] } };
+  return { ...made, hooks: { ...made.hooks, draw: [...(made.hooks?.draw ?? []), draw], ready: [listen] } };
 }

@@ -1,11 +1,16 @@
 /** Trials side by side: a legend, a chart for each metric, and what they were made with. All of it stands in the address. */
 
 import { getRouteApi, Link, useNavigate, useRouter } from "@tanstack/react-router";
-import { useDeferredValue, useMemo, useState } from "react";
+import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
 import { Curves } from "../charts/Curves";
-import type { TrialLine } from "../charts/lines";
-import { looksOf } from "../charts/palette";
+import { type BandOf, grouped, type TrialGroup, together } from "../charts/groups";
+import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, type Manner, useLayout } from "../charts/layout";
+import { smoothed, type TrialLine } from "../charts/lines";
+import { MetricFinder } from "../charts/MetricFinder";
+import { type Look, looksOf } from "../charts/palette";
 import { Diff } from "../compare/Diff";
+import { leaves, settings } from "../compare/differences";
+import { Grouping, Groups, groupName } from "../compare/Grouping";
 import { Legend } from "../compare/Legend";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
@@ -17,13 +22,13 @@ import {
   manySeriesQuery,
   type TrialSeries,
 } from "../services/comparing";
+import { arranged, named } from "../services/layouts";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";
 import { useShownTheme } from "../theme";
 import { FIELD } from "../ui/Button";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
-import { SearchField } from "../ui/SearchField";
 
 const route = getRouteApi("/shell/compare");
 
@@ -86,7 +91,19 @@ function Compared({ trials, search }: { trials: ComparedTrial[]; search: Compare
   const change = (changed: Partial<CompareSearch>) =>
     void navigate({ to: ".", search: (former: CompareSearch) => ({ ...former, ...changed }), replace: true } as never);
   const ids = useMemo(() => trials.map((trial) => trial.id), [trials]);
-  const looks = useMemo(() => looksOf(ids, theme), [ids, theme]);
+  const tried = useMemo(
+    () => trials.map(({ id, hyperparameters }) => ({ id, settings: leaves(hyperparameters) })),
+    [trials],
+  );
+  const varying = useMemo(
+    () => settings(tried.map((each) => each.settings)).flatMap(({ name, differs }) => (differs ? name : [])),
+    [tried],
+  );
+  const { by } = search;
+  const groups = useMemo(() => by && grouped(tried, by), [tried, by]);
+  const looks = useMemo(() => (groups ? looksOfGroups(groups, theme) : looksOf(ids, theme)), [groups, ids, theme]);
+  const laid = useLayout(projectOf(trials));
+  const manner = mannerOf(search, laid);
   const hidden = useMemo(() => new Set(idsOf(search.hide)), [search.hide]);
   const hide = (trial: number, off: boolean) => {
     const now = new Set(hidden);
@@ -96,6 +113,7 @@ function Compared({ trials, search }: { trials: ComparedTrial[]; search: Compare
   };
   return (
     <>
+      {groups && by && <Groups groups={groups} by={by} trials={trials} looks={looks} />}
       <Legend
         trials={trials}
         looks={looks}
@@ -113,12 +131,56 @@ function Compared({ trials, search }: { trials: ComparedTrial[]; search: Compare
         />
       ) : (
         <>
-          <Controls search={search} change={change} />
-          <Metrics trials={trials} looks={looks} hidden={hidden} search={search} />
+          <Controls search={search} change={change} laid={laid} manner={manner} trials={trials}>
+            <Grouping
+              varying={varying}
+              by={by}
+              band={search.band ?? "std"}
+              onBy={(names) => change({ by: names, band: names && search.band })}
+              onBand={(band) => change({ band: band === "range" ? "range" : undefined })}
+            />
+          </Controls>
+          {laid.ready && (
+            <Metrics
+              trials={trials}
+              looks={looks}
+              hidden={hidden}
+              search={search}
+              laid={laid}
+              manner={manner}
+              groups={groups}
+            />
+          )}
         </>
       )}
     </>
   );
+}
+
+/** All trials of a group are drawn as it is. */
+function looksOfGroups(groups: readonly TrialGroup[], theme: "light" | "dark"): Map<number, Look> {
+  const looks = looksOf(
+    groups.map((group) => group.id),
+    theme,
+  );
+  const all = new Map(looks);
+  for (const { id, trials } of groups) for (const trial of trials) all.set(trial, looks.get(id) as Look);
+  return all;
+}
+
+/** The project whose layout holds: that of all of them. */
+function projectOf(trials: readonly ComparedTrial[]): number | undefined {
+  const [first, ...others] = new Set(trials.map((trial) => trial.projectId));
+  return others.length === 0 ? first : undefined;
+}
+
+/** What the address says, or else what is kept for the project. */
+function mannerOf(search: CompareSearch, { layout }: Laid): Manner {
+  return {
+    x: (search.x ?? layout.x) === "time" ? "time" : undefined,
+    log: (search.log ?? layout.log) || undefined,
+    smooth: (search.smooth ?? layout.smooth) || undefined,
+  };
 }
 
 function Tabs({ tab }: { tab?: "diff" }) {
@@ -140,19 +202,35 @@ function Tabs({ tab }: { tab?: "diff" }) {
   );
 }
 
-function Controls({ search, change }: { search: CompareSearch; change: (changed: Partial<CompareSearch>) => void }) {
+function Controls(props: {
+  search: CompareSearch;
+  change: (changed: Partial<CompareSearch>) => void;
+  laid: Laid;
+  manner: Manner;
+  trials: ComparedTrial[];
+  children: ReactNode;
+}) {
+  const { search, change, laid, manner, trials } = props;
+  const { layout } = laid;
+  const smoothing = manner.smooth ?? 0;
+  const reported = new Set(metricsOf(trials).map((metric) => metric.name));
   return (
     <div className="-mb-2 flex flex-wrap items-center gap-x-4 gap-y-2">
-      <SearchField
-        value={search.q ?? ""}
-        label="Part of a metric's name"
-        onChange={(q) => change({ q: q || undefined })}
+      <MetricFinder
+        text={search.q ?? ""}
+        isPattern={search.re ?? false}
+        onChange={({ text = search.q, isPattern = search.re }) =>
+          change({ q: text || undefined, re: isPattern || undefined })
+        }
       />
       <select
         aria-label="Horizontal axis"
         className={FIELD}
-        value={search.x ?? "batches"}
-        onChange={(event) => change({ x: event.target.value === "time" ? "time" : undefined })}
+        value={manner.x ?? "batches"}
+        onChange={(event) => {
+          const x = event.target.value === "time" ? "time" : "batches";
+          change({ x: x === (layout.x ?? "batches") ? undefined : x });
+        }}
       >
         <option value="batches">By batches</option>
         <option value="time">By time</option>
@@ -161,8 +239,10 @@ function Controls({ search, change }: { search: CompareSearch; change: (changed:
         <input
           type="checkbox"
           className="size-4 accent-(--accent)"
-          checked={search.log ?? false}
-          onChange={(event) => change({ log: event.target.checked || undefined })}
+          checked={manner.log ?? false}
+          onChange={({ target }) =>
+            change({ log: target.checked === (layout.log ?? false) ? undefined : target.checked })
+          }
         />
         Logarithmic
       </label>
@@ -173,15 +253,20 @@ function Controls({ search, change }: { search: CompareSearch; change: (changed:
           min={0}
           max={0.99}
           step={0.01}
-          value={search.smooth ?? 0}
-          aria-valuetext={search.smooth ? String(search.smooth) : "off"}
+          value={smoothing}
+          aria-valuetext={smoothing ? String(smoothing) : "off"}
           className="w-32 accent-(--accent)"
-          onChange={(event) => change({ smooth: Number(event.target.value) || undefined })}
+          onChange={(event) => {
+            const smooth = Number(event.target.value);
+            change({ smooth: smooth === (layout.smooth ?? 0) ? undefined : smooth });
+          }}
         />
         <span aria-hidden="true" className="w-8 text-dim">
-          {search.smooth ?? "off"}
+          {smoothing || "off"}
         </span>
       </label>
+      {props.children}
+      <LayoutMenu {...laid} now={manner} hidden={layout.hidden.filter((name) => reported.has(name))} />
     </div>
   );
 }
@@ -221,66 +306,90 @@ export function metricsOf(trials: readonly ComparedTrial[]): Metric[] {
 
 interface MetricsProps {
   trials: ComparedTrial[];
-  looks: ReturnType<typeof looksOf>;
+  looks: ReadonlyMap<number, Look>;
   hidden: ReadonlySet<number>;
   search: CompareSearch;
+  laid: Laid;
+  manner: Manner;
+  groups?: TrialGroup[];
 }
 
-function Metrics({ trials, looks, hidden, search }: MetricsProps) {
+function Metrics(props: MetricsProps) {
+  const { trials, search, laid } = props;
+  const { layout } = laid;
   const metrics = useMemo(() => metricsOf(trials), [trials]);
-  const part = search.q?.toLowerCase() ?? "";
-  const shown = metrics.filter(({ group, name }) => `${group} ${name}`.toLowerCase().includes(part));
+  const matches = named(search.q ?? "", search.re ?? false) ?? (() => true);
+  const found = metrics.filter(({ group, name }) => matches(`${group} ${name}`) && !layout.hidden.includes(name));
+  const shown = arranged(found, layout);
+  const names = shown.map((metric) => metric.name);
+  const ended = trials.every((trial) => hasEnded(trial.state));
   if (metrics.length === 0) return <Empty title="None of them has reported a metric yet" />;
-  if (shown.length === 0) return <Empty title={`No metric is called ${search.q}`} />;
+  if (shown.length === 0)
+    return <Empty title={search.q ? `No metric is called ${search.q}` : "All charts are hidden"} />;
   return (
     <>
       <p className="-mb-2 text-dim" aria-live="polite">
         {count(shown.length)} {shown.length === 1 ? "metric" : "metrics"}
       </p>
-      <div className="grid grid-cols-1 gap-3 lg:grid-cols-2">
+      <div className={`grid gap-3 ${layout.size ? COLUMNS[layout.size] : "grid-cols-1 lg:grid-cols-2"}`}>
         {shown.map((metric) => (
-          <MetricChart
-            key={`${metric.group} ${metric.name}`}
-            metric={metric}
-            looks={looks}
-            hidden={hidden}
-            search={search}
-            ended={trials.every((trial) => hasEnded(trial.state))}
-          />
+          <MetricChart key={`${metric.group} ${metric.name}`} {...props} metric={metric} names={names} ended={ended} />
         ))}
       </div>
     </>
   );
 }
 
-function MetricChart(props: {
+interface MetricChartProps extends MetricsProps {
   metric: Metric;
-  looks: ReturnType<typeof looksOf>;
-  hidden: ReadonlySet<number>;
-  search: CompareSearch;
+  /** Of all charts in their order. */
+  names: string[];
   ended: boolean;
-}) {
-  const { metric, looks, hidden, search, ended } = props;
+}
+
+function MetricChart(props: MetricChartProps) {
+  const { metric, looks, hidden, search, laid, manner, groups, ended } = props;
   const [inView, setInView] = useState(false);
   const series = useLive(manySeriesQuery(metric.of, metric.group, metric.name, inView), () => ended);
-  const axis = search.x ?? "batches";
+  const axis = manner.x ?? "batches";
   const lines = useMemo(
     () => (series.data ?? []).filter((line) => !hidden.has(line.trialId)).map((line) => lineOf(line, axis)),
     [series.data, hidden, axis],
   );
-  const smoothing = useDeferredValue(search.smooth ?? 0);
+  const smoothing = useDeferredValue(manner.smooth ?? 0);
+  const band = search.band ?? "std";
+  const means = useMemo(() => groups && meansOf(groups, lines, smoothing, band), [groups, lines, smoothing, band]);
+  const names = new Map(groups?.map((group) => [group.id, groupName(group, search.by ?? [])]));
+  const title = `${metric.group} ${metric.name}`;
   return (
     <Curves
-      title={`${metric.group} ${metric.name}`}
-      lines={lines}
+      title={title}
+      lines={means?.lines ?? lines}
+      bands={means?.bands}
       looks={looks}
       axis={axis}
-      log={search.log}
-      smoothing={smoothing}
+      log={manner.log}
+      // Of a group each trial is smoothed, before the mean.
+      smoothing={means ? 0 : smoothing}
       onView={setInView}
+      height={HEIGHTS[laid.layout.size ?? "medium"]}
+      range={laid.layout.ranges[metric.name]}
+      {...(means && { nameOf: (id: number) => names.get(id) ?? "", noun: "Group" })}
       waiting={series.data ? "Its lines are hidden." : series.error ? String(series.error.message) : "Loading…"}
+      aside={<ChartMenu name={metric.name} title={title} shown={props.names} {...laid} />}
     />
   );
+}
+
+/** A line and a band for each group of which some trial has the metric. */
+function meansOf(groups: readonly TrialGroup[], lines: readonly TrialLine[], smoothing: number, of: BandOf) {
+  const made = groups.flatMap(({ id, trials }) => {
+    const own = lines
+      .filter((line) => trials.includes(line.trial))
+      .map((line) => ({ ...line, y: smoothed(line.y, smoothing) }));
+    return own.length > 0 ? [together(id, own, of)] : [];
+  });
+  return { lines: made.map((each) => each.line), bands: made.map((each) => each.band) };
 }
 
 /** Against time: seconds since its first report. */

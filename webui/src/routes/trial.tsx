@@ -4,7 +4,6 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
 import { count, duration, number } from "../format";
-import { Output as OutputView } from "../output/Output";
 import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
@@ -27,6 +26,7 @@ import { Verdict } from "./trial/verdict";
 /** Each comes where it is shown. */
 const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
 const Code = lazy(() => import("./trial/code").then(({ Code }) => ({ default: Code })));
+const OutputView = lazy(() => import("../output/Output").then(({ Output }) => ({ default: Output })));
 const Events = lazy(() => import("./trial/events").then(({ Events }) => ({ default: Events })));
 const System = lazy(() => import("./trial/system").then(({ System }) => ({ default: System })));
 
@@ -59,10 +59,10 @@ export function TrialPage() {
     <Page title={name} name={name} full={tab === "logs"} aside={<About trial={trial} />}>
       <Tabs tab={tab} trialId={trialId} />
       <Verdict trialId={trialId} />
-      {tab === "logs" && <OutputView key={trialId} of={trialId} ended={hasEnded(trial.state)} />}
       {tab === "metrics" && <Charts trial={trial} />}
       {tab === "config" && <Configuration trial={trial} />}
       <Suspense fallback={<Loading what="this part" />}>
+        {tab === "logs" && <OutputView key={trialId} of={trialId} ended={hasEnded(trial.state)} />}
         {tab === "system" && <System trial={trial} />}
         {tab === "checkpoints" && <Checkpoints trial={trial} chosen={checkpoint} />}
         {tab === "code" && <Code trial={trial} file={file} />}

@@ -9,7 +9,7 @@ import uPlot from "uplot";
 import { Figure } from "../charts/Figure";
 import { type Marking, withMarks } from "../charts/marks";
 import { faint, PALETTE } from "../charts/palette";
-import { scaleOf } from "../charts/scales";
+import { scaleOf, told, widest, within } from "../charts/scales";
 import { number } from "../format";
 import { useShownTheme } from "../theme";
 
@@ -42,6 +42,10 @@ interface ChartProps {
   /** How places on the axis are written. */
   across?: (value: number | null | undefined) => string;
   log?: boolean;
+  /** Between which values it is drawn; an end that is not said is that of the data. */
+  range?: { low?: number; high?: number };
+  /** Pixels. */
+  height?: number;
   marks?: Mark[];
   /** A mark was clicked. */
   onMark?: () => void;
@@ -69,8 +73,8 @@ export function Chart(props: ChartProps) {
                 {line.name}
               </span>
             ))}
-          {props.aside}
           <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
+          {props.aside}
         </>
       }
       table={() => ({
@@ -92,7 +96,8 @@ interface PlotProps extends ChartProps {
   readout: RefObject<HTMLSpanElement | null>;
 }
 
-function Plot({ lines, onZoom, readout, across = number, log = false, marks, onMark }: PlotProps) {
+function Plot(props: PlotProps) {
+  const { lines, onZoom, readout, across = number, log = false, range, height = HEIGHT, marks, onMark } = props;
   const frame = useRef<HTMLDivElement>(null);
   const theme = useShownTheme();
   const seen = useSeen(frame);
@@ -104,27 +109,28 @@ function Plot({ lines, onZoom, readout, across = number, log = false, marks, onM
   const marking = useRef<Marking>({ marks, onMark });
   marking.current = { marks, onMark };
   const marked = (marks?.length ?? 0) > 0;
-  const scale = useMemo(() => scaleOf(lines, log), [lines, log]);
+  const { low, high } = range ?? {};
+  const scale = useMemo(() => within(scaleOf(lines, log), low, high), [lines, log, low, high]);
   useEffect(() => {
     const place = frame.current;
     if (!place || !seen) return;
-    const manner = { theme, width: place.clientWidth, readout: readout.current, across, scale };
+    const manner = { theme, width: place.clientWidth, height, readout: readout.current, across, scale };
     const made = withMarks(options(names.split("\u0000"), manner), marking);
     const plot = new uPlot(zooms ? zooming(made, (from, to) => zoom.current?.(from, to)) : made, data, place);
     drawn.set(place, plot);
-    const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
+    const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
     resized.observe(place);
     return () => {
       resized.disconnect();
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names, zooms, across, scale, marked]);
+  }, [seen, theme, names, zooms, across, scale, marked, height]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
     // Marks are drawn with the lines.
   }, [data, marks]);
-  return <div ref={frame} style={{ height: HEIGHT }} className="min-w-0 overflow-hidden" />;
+  return <div ref={frame} style={{ height }} className="min-w-0 overflow-hidden" />;
 }
 
 /** Before the name of a line that is faint. */
@@ -217,6 +223,7 @@ function options(names: string[], { theme, width, readout, across, scale }: Mann
       }),
     ],
     hooks: {
+      draw: [told],
       setCursor: [
         (plot) => {
           if (!readout) return;
@@ -254,15 +261,6 @@ function cursorText(plot: uPlot, at: number, across: Manner["across"]): string {
   const known = values.filter((value) => value !== null && value !== undefined);
   return `${across(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
 }
-
-/** The axis is as wide as its longest label, or it would be cut. */
-const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {
-  const axis = plot.axes[axisIndex] as uPlot.Axis & { _size?: number };
-  if (cycle > 1) return axis._size ?? 50;
-  const longest = (values ?? []).reduce((most, value) => (value && value.length > most.length ? value : most), "");
-  plot.ctx.font = `${11 * devicePixelRatio}px sans-serif`;
-  return Math.ceil(plot.ctx.measureText(longest).width / devicePixelRatio) + 12;
-};
 
 /** Whether it has been in view, or almost. */
 function useSeen(place: React.RefObject<HTMLElement | null>): boolean {

@@ -5,10 +5,13 @@
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
+import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, useLayout } from "../../charts/layout";
 import { nearest, smoothed } from "../../charts/lines";
+import { MetricFinder } from "../../charts/MetricFinder";
 import { count, duration, number } from "../../format";
 import type { ChartSearch } from "../../router";
-import type { Trial } from "../../services/experiments";
+import { experimentQuery, type Trial } from "../../services/experiments";
+import { arranged, type Layout, named } from "../../services/layouts";
 import { useLive } from "../../services/live";
 import { hasEnded } from "../../services/states";
 import { type Series, type Summaries, seriesQuery, summariesQuery } from "../../services/trials";
@@ -16,7 +19,6 @@ import { Button, FIELD } from "../../ui/Button";
 import { Chart, type Line, type Mark, type Zoom } from "../../ui/Chart";
 import { Loading, Problem } from "../../ui/notices";
 import { Section } from "../../ui/Page";
-import { SearchField } from "../../ui/SearchField";
 import { axisOf, EPOCH, type Saved, useSaved } from "./axis";
 import { LatestValues } from "./latest";
 
@@ -29,13 +31,12 @@ interface Metric {
 }
 
 /** Metrics by name; those of validation and training that have one name share a chart. */
-export function metricsOf(summaries: Summaries, part: string): Metric[] {
+export function metricsOf(summaries: Summaries): Metric[] {
   const groups = new Map<string, string[]>();
   const order = (group: string) => ["validation", "training"].indexOf(group) + 1 || 9;
   for (const group of Object.keys(summaries).sort((a, b) => order(a) - order(b) || a.localeCompare(b))) {
     for (const [name, summary] of Object.entries(summaries[group] ?? {})) {
-      if (summary.count === undefined || isOfMachine(group) || !name.toLowerCase().includes(part.toLowerCase()))
-        continue;
+      if (summary.count === undefined || isOfMachine(group)) continue;
       groups.set(name, [...(groups.get(name) ?? []), group]);
     }
   }
@@ -60,38 +61,48 @@ export function Charts({ trial }: { trial: Trial }) {
   const settled = () => hasEnded(trial.state);
   const summaries = useLive(summariesQuery(trial.id), settled);
   const part = search.metric ?? "";
-  const every = useMemo(() => metricsOf(summaries.data ?? {}, ""), [summaries.data]);
-  const metrics = useMemo(() => metricsOf(summaries.data ?? {}, part), [summaries.data, part]);
+  const every = useMemo(() => metricsOf(summaries.data ?? {}), [summaries.data]);
+  // The project whose layout holds.
+  const experiment = useLive(experimentQuery(trial.experimentId), () => true).data?.experiment;
+  const laid = useLayout(experiment?.projectId);
+  const { layout } = laid;
+  const matches = useMemo(() => named(part, search.pattern ?? false) ?? (() => true), [part, search.pattern]);
+  const found = every.filter(({ name }) => matches(name));
+  const metrics = arranged(
+    found.filter(({ name }) => !layout.hidden.includes(name)),
+    layout,
+  );
+  const names = metrics.map((metric) => metric.name);
   const change = (changed: ChartSearch) =>
     void navigate({ to: ".", search: (former: object) => ({ ...former, ...changed }), replace: true } as never);
   const saved = useSaved(trial);
+  const epochs = reportsEpochs(summaries.data ?? {});
   return (
-    <Section
-      title="Metrics"
-      aside={
-        every.length > 0 && (
-          <Controls {...{ search, change, many: every.length > 3, epochs: reportsEpochs(summaries.data ?? {}) }} />
-        )
-      }
-    >
+    <Section title="Metrics" aside={every.length > 0 && <Controls {...{ search, change, every, laid, epochs }} />}>
       {summaries.error && !summaries.data ? (
         <Problem error={summaries.error} retry={() => void summaries.refetch()} />
-      ) : !summaries.data ? (
+      ) : !summaries.data || !laid.ready || !experiment ? (
         <Loading what="metrics" />
+      ) : search.view === "table" && found.length > 0 ? (
+        <LatestValues summaries={summaries.data} matches={matches} />
       ) : metrics.length === 0 ? (
         <p className="rounded-md border border-line border-dashed p-3 text-dim">
-          {part ? "No metric is called so." : "It has reported no metrics yet."}
+          {found.length === 0 && every.length > 0
+            ? "No metric is called so."
+            : every.length > 0
+              ? "All charts are hidden: Layout shows them."
+              : "It has reported no metrics yet."}
         </p>
-      ) : search.view === "table" ? (
-        <LatestValues summaries={summaries.data} part={part} />
       ) : (
-        <div className="grid grid-cols-[repeat(auto-fill,minmax(min(360px,100%),1fr))] gap-3">
+        <div className={`grid gap-3 ${COLUMNS[layout.size ?? "medium"]}`}>
           {metrics.slice(0, shown).map((each) => (
             <MetricChart
               key={each.name}
               trial={trial}
               metric={each}
               search={search}
+              names={names}
+              laid={laid}
               zoom={(from, to) => change({ from, to })}
               saved={saved}
             />
@@ -107,26 +118,31 @@ export function Charts({ trial }: { trial: Trial }) {
   );
 }
 
-const AXES: Record<string, ChartSearch["x"]> = { time: "time", epoch: EPOCH };
-
 interface ControlsProps {
   search: ChartSearch;
   change: (changed: ChartSearch) => void;
-  /** Whether there are so many metrics that one looks for some by name. */
-  many: boolean;
+  every: Metric[];
+  laid: Laid;
   /** Whether it reports epochs. */
   epochs: boolean;
 }
 
-function Controls({ search, change, many, epochs }: ControlsProps) {
+/** From so many metrics on one looks for some by name. */
+const MANY = 4;
+
+function Controls({ search, change, every, laid, epochs }: ControlsProps) {
+  const { layout } = laid;
+  const { smooth, log, x } = mannerOf(search, layout);
   const zoomed = search.from !== undefined || search.to !== undefined;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-      {many && (
-        <SearchField
-          value={search.metric ?? ""}
-          label="Part of a metric's name"
-          onChange={(to) => change({ metric: to || undefined })}
+      {every.length >= MANY && (
+        <MetricFinder
+          text={search.metric ?? ""}
+          isPattern={search.pattern ?? false}
+          onChange={({ text = search.metric, isPattern = search.pattern }) =>
+            change({ metric: text || undefined, pattern: isPattern || undefined })
+          }
         />
       )}
       <span className="inline-flex items-center gap-1 text-dim text-sm">
@@ -139,18 +155,23 @@ function Controls({ search, change, many, epochs }: ControlsProps) {
       <select
         aria-label="Horizontal axis"
         className={FIELD}
-        value={search.x ?? "steps"}
-        onChange={(event) => change({ x: AXES[event.target.value] })}
+        value={x ?? "steps"}
+        onChange={({ target }) =>
+          change({ x: target.value === (layout.x ?? "steps") ? undefined : (target.value as ChartSearch["x"]) })
+        }
       >
         <option value="steps">By steps</option>
         <option value="time">By time</option>
-        {(epochs || search.x === EPOCH) && <option value={EPOCH}>By epochs</option>}
+        {(epochs || x === EPOCH) && <option value={EPOCH}>By epochs</option>}
       </select>
       <label className="inline-flex min-h-6 items-center gap-1 text-dim text-sm">
         <input
           type="checkbox"
-          checked={search.log ?? false}
-          onChange={(event) => change({ log: event.target.checked || undefined })}
+          className="size-4 accent-(--accent)"
+          checked={log}
+          onChange={({ target }) =>
+            change({ log: target.checked === (layout.log ?? false) ? undefined : target.checked })
+          }
         />
         Logarithmic
       </label>
@@ -161,9 +182,12 @@ function Controls({ search, change, many, epochs }: ControlsProps) {
           min={0}
           max={0.99}
           step={0.01}
-          value={search.smooth ?? 0}
+          value={smooth}
           className="w-24 accent-accent"
-          onChange={(event) => change({ smooth: Number(event.target.value) || undefined })}
+          onChange={(event) => {
+            const chosen = Number(event.target.value);
+            change({ smooth: chosen === (layout.smooth ?? 0) ? undefined : chosen });
+          }}
         />
       </label>
       <Button
@@ -172,6 +196,11 @@ function Controls({ search, change, many, epochs }: ControlsProps) {
       >
         Table
       </Button>
+      <LayoutMenu
+        {...laid}
+        now={{ log: log || undefined, smooth: smooth || undefined, x: x === "time" ? x : undefined }}
+        hidden={layout.hidden.filter((name) => every.some((metric) => metric.name === name))}
+      />
     </div>
   );
 }
@@ -204,10 +233,15 @@ interface MetricChartProps {
   search: ChartSearch;
   zoom: Zoom;
   saved: Saved;
+  /** Of all charts in their order. */
+  names: string[];
+  laid: Laid;
 }
 
-function MetricChart({ trial, metric, search, zoom, saved }: MetricChartProps) {
-  const { from, to, smooth = 0, x, log } = search;
+function MetricChart({ trial, metric, search, zoom, saved, names, laid }: MetricChartProps) {
+  const { layout } = laid;
+  const { from, to } = search;
+  const { smooth, log, x } = mannerOf(search, layout);
   const settled = () => hasEnded(trial.state);
   const [first = "", second] = metric.groups;
   const steps = { from, to };
@@ -252,23 +286,34 @@ function MetricChart({ trial, metric, search, zoom, saved }: MetricChartProps) {
       x={axis.title}
       across={x === "time" ? duration : number}
       log={log}
+      range={layout.ranges[metric.name]}
+      height={HEIGHTS[layout.size ?? "medium"]}
       marks={marks}
       onMark={saved.open}
       aside={
-        marks.length > 0 && (
-          <Link
-            to="/trials/$trialId"
-            params={{ trialId: trial.id }}
-            search={{ tab: "checkpoints" }}
-            className="inline-flex min-h-6 items-center whitespace-nowrap text-dim text-sm hover:text-text"
-            title={`Checkpoints of ${metric.name}: the best one is filled`}
-          >
-            ◆ {count(marks.length)}
-          </Link>
-        )
+        <>
+          {marks.length > 0 && (
+            <Link
+              to="/trials/$trialId"
+              params={{ trialId: trial.id }}
+              search={{ tab: "checkpoints" }}
+              className="inline-flex min-h-6 items-center whitespace-nowrap text-dim text-sm hover:text-text"
+              title={`Checkpoints of ${metric.name}: the best one is filled`}
+            >
+              ◆ {count(marks.length)}
+            </Link>
+          )}
+          <ChartMenu name={metric.name} title={metric.name} shown={names} {...laid} />
+        </>
       }
     />
   );
+}
+
+/** How charts are drawn: as the address says, and where it says nothing as it is kept for the project. */
+function mannerOf(search: ChartSearch, layout: Layout) {
+  const { smooth = layout.smooth ?? 0, log = layout.log ?? false, x = layout.x } = search;
+  return { smooth, log, x: x === "steps" ? undefined : x };
 }
 
 type Place = (step: number, time: number) => number;

@@ -16,18 +16,24 @@ interface Row {
   summary: Summary;
 }
 
-export function rowsOf(summaries: Summaries, part: string): Row[] {
+export function rowsOf(summaries: Summaries, matches: (name: string) => boolean): Row[] {
   const rows = Object.entries(summaries).flatMap(([group, metrics]) =>
     Object.entries(metrics).map(([name, summary]) => ({ group, name, summary })),
   );
   return rows
-    .filter(({ name }) => name.toLowerCase().includes(part.toLowerCase()))
+    .filter(({ name }) => matches(name))
     .filter(({ summary }) => summary.type !== "object")
     .sort((a, b) => a.name.localeCompare(b.name) || a.group.localeCompare(b.group));
 }
 
-export function LatestValues({ summaries, part }: { summaries: Summaries; part: string }) {
-  const rows = useMemo(() => rowsOf(summaries, part), [summaries, part]);
+interface LatestValuesProps {
+  summaries: Summaries;
+  /** Of which metrics. */
+  matches: (name: string) => boolean;
+}
+
+export function LatestValues({ summaries, matches }: LatestValuesProps) {
+  const rows = useMemo(() => rowsOf(summaries, matches), [summaries, matches]);
   const [shown, show] = useState(ROWS);
   const numeric = (id: keyof Summary, title: string) => ({
     id,
