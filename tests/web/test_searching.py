@@ -20,10 +20,15 @@ def opened(page: Page, site: Site, more: str = "") -> None:
 
 
 def brushed(site: Site, brush: dict[str, list[float | str]]) -> int:
-    """How many trials the API counts between these bounds."""
+    """How many trials the API counts between these bounds, or with this text."""
     children = [field("experimentId", "LOCATION_TYPE_RUN", "=", site.sweep)]
-    for name, (low, high) in brush.items():
+    for name, values in brush.items():
         location = "LOCATION_TYPE_RUN_HYPERPARAMETERS"
+        if isinstance(values[0], str):
+            (text,) = values
+            children.append({**field(f"hp.{name}", location, "=", text), "type": "COLUMN_TYPE_TEXT"})
+            continue
+        low, high = values
         children += [field(f"hp.{name}", location, ">=", low), field(f"hp.{name}", location, "<=", high)]
     group = {"kind": "group", "conjunction": "and", "children": children}
     body = {"limit": -2, "filter": json.dumps({"filterGroup": group, "showArchived": True})}
@@ -70,7 +75,7 @@ def test_brushing_without_a_mouse(page: Page, site: Site) -> None:
     """Ranges are typed, texts are checked; both hold together."""
     opened(page, site)
     page.get_by_text("Narrow by values").click()
-    page.get_by_label("lr to").fill("0.001")
+    page.get_by_label("lr to", exact=True).fill("0.001")
     page.keyboard.press("Enter")
     page.get_by_role("checkbox", name="adam").check()
     grid = page.get_by_role("grid")
@@ -137,6 +142,7 @@ def test_the_best_trial_and_the_curves(page: Page, site: Site) -> None:
 def test_selected_trials_are_compared(page: Page, site: Site) -> None:
     """`x`, a range and `c`; exactly these."""
     opened(page, site, "?sort=id")
+    page.get_by_role("gridcell", name=f"{site.swept[0]}", exact=True).wait_for()
     for key in ("j", "x", "Shift+ArrowDown", "Shift+ArrowDown"):
         page.keyboard.press(key)
     expect(page.get_by_text("3 selected")).to_be_visible()
@@ -145,3 +151,49 @@ def test_selected_trials_are_compared(page: Page, site: Site) -> None:
     rows = page.get_by_role("region", name="Trials that are compared").locator("tbody tr")
     expect(rows).to_have_count(3)
     assert [row.get_attribute("data-trial") for row in rows.all()] == [str(trial) for trial in site.swept[:3]]
+
+
+def test_axes_are_arranged(page: Page, site: Site) -> None:
+    """By hand and by keys, and each with a linear or a logarithmic scale; it stands in the address."""
+    opened(page, site)
+    axes = page.locator("[data-axis]")
+    names = [str(axis.get_attribute("data-axis")) for axis in axes.all()]
+    assert names[0] == PLANTED
+    page.get_by_text("Narrow by values").click()
+    order = page.get_by_role("list", name="Axes from left to right")
+    order.get_by_role("button", name="lr to the right").click()
+    expect(axes.nth(1)).to_have_attribute("data-axis", PLANTED)
+    page.locator("[data-title=metric]").drag_to(page.locator(f"[data-title={names[1]}]"))
+    expect(axes.first).to_have_attribute("data-axis", "metric")
+    expect(order.get_by_role("checkbox", name="lr logarithmic")).to_be_checked()
+    order.get_by_role("checkbox", name="lr logarithmic").uncheck()
+    page.reload()
+    expect(axes.nth(2)).to_have_attribute("data-axis", PLANTED)
+    page.get_by_text("Narrow by values").click()
+    expect(order.get_by_role("checkbox", name="lr logarithmic")).not_to_be_checked()
+
+
+def test_the_metric_over_hyperparameters(page: Page, site: Site) -> None:
+    """A small chart for each of them; over two a heat map, of which a cell narrows the table to its trials."""
+    opened(page, site)
+    page.get_by_label("Hyperparameter", exact=True).select_option("Each of them")
+    expect(page.locator("[data-scatters] canvas")).to_have_count(4)
+    page.get_by_label("From left to right", exact=True).select_option("optimizer")
+    page.get_by_label("Upwards", exact=True).select_option("lr")
+    figure = page.get_by_role("figure", name="loss by optimizer and lr")
+    trials = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=1000")["trials"]
+    figure.get_by_role("button", name="View as table").click()
+    rows = [row.get_by_role("cell").all_inner_texts() for row in figure.get_by_role("row").all()[1:]]
+    with_metric = [trial for trial in cast("list[dict[str, object]]", trials) if trial.get("metric") is not None]
+    assert sum(int(row[2]) for row in rows) == len(with_metric)
+    figure.get_by_role("button", name="View as table").click()
+    drawing = figure.locator("[data-heatmap]")
+    box = drawing.bounding_box()
+    assert box is not None
+    # The best rates lie in the middle of their range.
+    drawing.click(position={"x": box["width"] / 6, "y": box["height"] * 0.45})
+    expect(page).to_have_url(re.compile("brush="))
+    brush = json.loads(parse_qs(urlsplit(page.url).query)["brush"][0])
+    assert brush["optimizer"] == ["adam"]
+    assert set(brush) == {"optimizer", "lr"}
+    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(brushed(site, brush) + 1))

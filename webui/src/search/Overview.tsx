@@ -1,7 +1,7 @@
 /** The search of an experiment: how its best came about, its best trial, where its trials stand, and what decides. */
 
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { Curves } from "../charts/Curves";
 import type { TrialLine } from "../charts/lines";
 import { looksOf } from "../charts/palette";
@@ -24,12 +24,15 @@ import { Facts } from "../ui/Facts";
 import { Problem } from "../ui/notices";
 import { Section } from "../ui/Page";
 import { Value } from "../ui/values";
-import { axesOf } from "./axes";
+import { arrangedAxes, axesOf } from "./axes";
 import { BEST_CURVES } from "./curves";
 import { Importance } from "./Importance";
 import { Parallel } from "./Parallel";
 import { Rungs } from "./Rungs";
-import { Scatter } from "./Scatter";
+
+/** Below what is seen at first. */
+const HeatMap = lazy(() => import("./HeatMap"));
+const Scatter = lazy(() => import("./Scatter"));
 
 /** Of more curves than that only the first few have a colour of their own. */
 const COLOURED = 50;
@@ -44,16 +47,24 @@ interface OverviewProps {
   /** How many of the best trials have their curves drawn. */
   best: number;
   onBest: (best: number) => void;
+  /** Axes as somebody arranged them. */
+  order: readonly string[];
+  flipped: readonly string[];
+  onArrange: (changed: { order?: string[]; flipped?: string[] }) => void;
 }
 
-export function Overview({ experiment, brushes, onBrush, best, onBest }: OverviewProps) {
+export function Overview(props: OverviewProps) {
+  const { experiment, brushes, onBrush, best, onBest, order, flipped, onArrange } = props;
   const settled = () => hasEnded(experiment.state);
   const found = useLive(searchTrialsQuery(experiment.id), settled);
   const search = useLive(searchQuery(experiment.id), settled);
   const shares = useLive(importanceQuery(experiment.id), settled);
   const data = found.data;
-  const order = useMemo(() => (shares.data?.hyperparameters ?? []).map((each) => each.name), [shares.data]);
-  const axes = useMemo(() => (data ? axesOf(data.trials, data.metric, order, AXES) : []), [data, order]);
+  const important = useMemo(() => (shares.data?.hyperparameters ?? []).map((each) => each.name), [shares.data]);
+  const axes = useMemo(
+    () => (data ? arrangedAxes(axesOf(data.trials, data.metric, important, AXES), order, flipped) : []),
+    [data, important, order, flipped],
+  );
   if (found.error && !data) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!data || data.trials.length === 0) return null;
   const ranked = data.trials.filter((trial) => trial.metric !== null && trial.metric !== undefined);
@@ -81,12 +92,32 @@ export function Overview({ experiment, brushes, onBrush, best, onBest }: Overvie
               Drawn are the best {count(data.trials.length)} of {count(data.total)} trials.
             </p>
           )}
-          <Parallel trials={data.trials} axes={axes} brushes={brushes} onBrush={onBrush} />
+          <Parallel
+            trials={data.trials}
+            axes={axes}
+            brushes={brushes}
+            onBrush={onBrush}
+            onOrder={(names) => onArrange({ order: names })}
+            onFlip={(name) =>
+              onArrange({
+                flipped: flipped.includes(name) ? flipped.filter((each) => each !== name) : [...flipped, name],
+              })
+            }
+          />
           <div className="grid grid-cols-1 gap-x-6 gap-y-4 lg:grid-cols-2">
             <Section title="What decides">
               {shares.data ? <Importance shares={shares.data} /> : <p className="appears-late text-dim">Computing…</p>}
             </Section>
-            <Scatter trials={data.trials} axes={axes} brushes={brushes} />
+            <Suspense>
+              <Scatter trials={data.trials} axes={axes} brushes={brushes} />
+              <HeatMap
+                trials={data.trials}
+                axes={axes}
+                smallerIsBetter={data.smallerIsBetter}
+                brushes={brushes}
+                onBrush={onBrush}
+              />
+            </Suspense>
           </div>
         </>
       )}

@@ -11,7 +11,7 @@ import { count, number } from "../format";
 import type { Brushes, SearchedTrial } from "../services/searching";
 import { useShownTheme } from "../theme";
 import { Button, FIELD } from "../ui/Button";
-import { type Axis, brushAt, isIn, shareOf, stretchOf, triedOf } from "./axes";
+import { type Axis, brushAt, isIn, mayBeLog, placedBefore, shareOf, stretchOf, triedOf } from "./axes";
 
 const HEIGHT = 220;
 /** Beside the first and the last axis, above and below all of them. */
@@ -25,6 +25,10 @@ interface ParallelProps {
   axes: Axis[];
   brushes: Brushes;
   onBrush: (brushes: Brushes) => void;
+  /** Axes in another order. */
+  onOrder: (names: string[]) => void;
+  /** An axis to its other scale. */
+  onFlip: (name: string) => void;
 }
 
 export function Parallel(props: ParallelProps) {
@@ -54,7 +58,7 @@ export function Parallel(props: ParallelProps) {
       })}
     >
       <Drawing {...props} />
-      <Fields axes={axes} brushes={brushes} onBrush={onBrush} />
+      <Fields {...props} />
     </Figure>
   );
 }
@@ -66,7 +70,8 @@ function written(value: number | string | undefined): string {
 /** Shares of a trial on all axes; where it has none it has a gap. */
 type Path = { trial: SearchedTrial; shares: (number | undefined)[] };
 
-function Drawing({ trials, axes, brushes, onBrush }: ParallelProps) {
+function Drawing({ trials, axes, brushes, onBrush, onOrder }: ParallelProps) {
+  const names = axes.map((axis) => axis.name);
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useShownTheme();
@@ -145,7 +150,20 @@ function Drawing({ trials, axes, brushes, onBrush }: ParallelProps) {
         </div>
         <div aria-hidden="true" className="relative h-10 text-center text-sm">
           {axes.map((axis, place) => (
-            <div key={axis.name} className="absolute -translate-x-1/2" style={{ left: xOf(place), width: label }}>
+            // biome-ignore lint/a11y/noStaticElementInteractions: below are buttons for whoever has no mouse.
+            <div
+              key={axis.name}
+              data-title={axis.name || "metric"}
+              draggable
+              onDragStart={(event) => event.dataTransfer.setData(DRAGGED, JSON.stringify(axis.name))}
+              onDragOver={(event) => event.dataTransfer.types.includes(DRAGGED) && event.preventDefault()}
+              onDrop={(event) => {
+                event.preventDefault();
+                onOrder(placedBefore(names, JSON.parse(event.dataTransfer.getData(DRAGGED)), axis.name));
+              }}
+              className="absolute -translate-x-1/2 cursor-grab"
+              style={{ left: xOf(place), width: label }}
+            >
               <p className="truncate font-medium" title={axis.title}>
                 {axis.title}
               </p>
@@ -160,9 +178,11 @@ function Drawing({ trials, axes, brushes, onBrush }: ParallelProps) {
   );
 }
 
+const DRAGGED = "application/x-tenax-axis";
+
 function rangeOf(axis: Axis): string {
   if (axis.texts) return axis.texts.join(", ");
-  return `${number(axis.low)} – ${number(axis.high)}`;
+  return `${number(axis.low)} – ${number(axis.high)}${axis.log ? " log" : ""}`;
 }
 
 function Stretch({ low, high }: { low: number; high: number }) {
@@ -249,11 +269,13 @@ function pathAt(paths: Path[], brushes: Brushes, axes: number, across: number, u
 }
 
 /** The same without a mouse. */
-function Fields({ axes, brushes, onBrush }: Pick<ParallelProps, "axes" | "brushes" | "onBrush">) {
+function Fields(props: Omit<ParallelProps, "trials">) {
+  const { axes, brushes, onBrush } = props;
   const id = useId();
   return (
     <details className="px-1 pt-1">
       <summary className="min-h-6 w-fit cursor-pointer text-dim text-sm">Narrow by values</summary>
+      <Arrangement {...props} />
       <div className="grid grid-cols-[repeat(auto-fill,minmax(230px,1fr))] gap-3 py-2">
         {axes.map((axis) => {
           const brush = brushes[axis.name];
@@ -313,5 +335,52 @@ function Fields({ axes, brushes, onBrush }: Pick<ParallelProps, "axes" | "brushe
         })}
       </div>
     </details>
+  );
+}
+
+/** The order and the scales of axes, without a mouse. */
+function Arrangement({ axes, onOrder, onFlip }: Pick<ParallelProps, "axes" | "onOrder" | "onFlip">) {
+  const names = axes.map((axis) => axis.name);
+  return (
+    <ol aria-label="Axes from left to right" className="flex flex-wrap gap-x-4 gap-y-1 pt-2">
+      {axes.map((axis, place) => {
+        const [before, after] = [names[place - 1], names[place + 1]];
+        return (
+          <li key={axis.name} className="inline-flex min-h-7 min-w-0 items-center gap-1">
+            <span className="max-w-32 truncate font-medium" title={axis.title}>
+              {axis.title}
+            </span>
+            <Button
+              aria-label={`${axis.title} to the left`}
+              disabled={before === undefined}
+              className="min-w-7 px-1"
+              onClick={() => before !== undefined && onOrder(placedBefore(names, axis.name, before))}
+            >
+              ←
+            </Button>
+            <Button
+              aria-label={`${axis.title} to the right`}
+              disabled={after === undefined}
+              className="min-w-7 px-1"
+              onClick={() => after !== undefined && onOrder(placedBefore(names, axis.name, after))}
+            >
+              →
+            </Button>
+            {mayBeLog(axis) && (
+              <label className="inline-flex items-center gap-1">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-(--accent)"
+                  aria-label={`${axis.title} logarithmic`}
+                  checked={axis.log}
+                  onChange={() => onFlip(axis.name)}
+                />
+                log
+              </label>
+            )}
+          </li>
+        );
+      })}
+    </ol>
   );
 }

@@ -1,4 +1,4 @@
-/** The metric of each trial against one hyperparameter. */
+/** The metric of each trial against one hyperparameter, or against each of them in a small chart of its own. */
 
 import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
 import { Figure } from "../charts/Figure";
@@ -11,6 +11,9 @@ import { FIELD } from "../ui/Button";
 import { type Axis, isIn, shareOf, triedOf } from "./axes";
 
 const HEIGHT = 200;
+const SMALL = 110;
+/** The value for all of them. */
+const EVERY = "*";
 const EDGE = 12;
 const NEAR_PX = 12;
 
@@ -26,39 +29,62 @@ interface Dot {
   y: number;
 }
 
-export function Scatter({ trials, axes, brushes }: ScatterProps) {
+export default function Scatter({ trials, axes, brushes }: ScatterProps) {
   const tried = axes.filter((axis) => axis.name !== METRIC);
   const metric = axes.find((axis) => axis.name === METRIC);
   const [chosen, choose] = useState<string>();
   const axis = tried.find((each) => each.name === chosen) ?? tried[0];
   if (!axis || !metric) return null;
+  const select = (
+    <select
+      aria-label="Hyperparameter"
+      className={`${FIELD} max-w-48`}
+      value={chosen === EVERY ? EVERY : axis.name}
+      onChange={(event) => choose(event.target.value)}
+    >
+      {tried.map((each) => (
+        <option key={each.name} value={each.name}>
+          {each.title}
+        </option>
+      ))}
+      {tried.length > 1 && <option value={EVERY}>Each of them</option>}
+    </select>
+  );
+  if (chosen === EVERY) {
+    return (
+      <Figure
+        title={`${metric.title} by each hyperparameter`}
+        summary={`A chart for each of ${tried.map((each) => each.title).join(", ")}: a dot for each trial, ${metric.title} upwards, from ${number(metric.low)} to ${number(metric.high)}.`}
+        aside={select}
+        table={() => ({
+          head: ["Trial", ...tried.map((each) => each.title), metric.title],
+          rows: trials.map((trial) => ({
+            key: trial.id,
+            cells: [trial.id, ...tried.map((each) => shown(triedOf(trial, each.name))), number(trial.metric)],
+          })),
+        })}
+      >
+        <div className="grid grid-cols-[repeat(auto-fill,minmax(min(200px,100%),1fr))] gap-3" data-scatters>
+          {tried.map((each) => (
+            <div key={each.name} className="min-w-0">
+              <Dots trials={trials} axis={each} metric={metric} brushes={brushes} height={SMALL} />
+            </div>
+          ))}
+        </div>
+      </Figure>
+    );
+  }
   return (
     <Figure
       title={`${metric.title} by ${axis.title}`}
       summary={`A dot for each trial: ${axis.title} from left to right${axis.log ? ", logarithmic" : ""}, ${metric.title} upwards, from ${number(metric.low)} to ${number(metric.high)}.`}
-      aside={
-        <select
-          aria-label="Hyperparameter"
-          className={`${FIELD} max-w-48`}
-          value={axis.name}
-          onChange={(event) => choose(event.target.value)}
-        >
-          {tried.map((each) => (
-            <option key={each.name} value={each.name}>
-              {each.title}
-            </option>
-          ))}
-        </select>
-      }
+      aside={select}
       table={() => ({
         head: ["Trial", axis.title, metric.title],
-        rows: trials.map((trial) => {
-          const value = triedOf(trial, axis.name);
-          return {
-            key: trial.id,
-            cells: [trial.id, typeof value === "number" ? number(value) : value, number(trial.metric)],
-          };
-        }),
+        rows: trials.map((trial) => ({
+          key: trial.id,
+          cells: [trial.id, shown(triedOf(trial, axis.name)), number(trial.metric)],
+        })),
       })}
     >
       <Dots trials={trials} axis={axis} metric={metric} brushes={brushes} />
@@ -66,17 +92,19 @@ export function Scatter({ trials, axes, brushes }: ScatterProps) {
   );
 }
 
-function Dots({
-  trials,
-  axis,
-  metric,
-  brushes,
-}: {
+function shown(value: number | string | undefined): string {
+  return typeof value === "number" ? number(value) : (value ?? "–");
+}
+
+interface DotsProps {
   trials: SearchedTrial[];
   axis: Axis;
   metric: Axis;
   brushes: Brushes;
-}) {
+  height?: number;
+}
+
+function Dots({ trials, axis, metric, brushes, height = HEIGHT }: DotsProps) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useShownTheme();
@@ -95,16 +123,16 @@ function Dots({
         const x = shareOf(axis, triedOf(trial, axis.name));
         const y = shareOf(metric, triedOf(trial, METRIC));
         if (x === undefined || y === undefined) return [];
-        return [{ trial, x: EDGE + x * (width - 2 * EDGE), y: EDGE + (1 - y) * (HEIGHT - 2 * EDGE) }];
+        return [{ trial, x: EDGE + x * (width - 2 * EDGE), y: EDGE + (1 - y) * (height - 2 * EDGE) }];
       }),
-    [trials, axis, metric, width],
+    [trials, axis, metric, width, height],
   );
   useEffect(() => {
     const place = canvas.current;
     const pen = place?.getContext("2d");
     if (!place || !pen || !width) return;
     place.width = width * devicePixelRatio;
-    place.height = HEIGHT * devicePixelRatio;
+    place.height = height * devicePixelRatio;
     pen.scale(devicePixelRatio, devicePixelRatio);
     // The best are first: they are drawn last.
     [...dots].reverse().forEach((dot, place) => {
@@ -115,7 +143,7 @@ function Dots({
       pen.arc(dot.x, dot.y, 3.5, 0, 2 * Math.PI);
       pen.fill();
     });
-  }, [dots, brushes, theme, width]);
+  }, [dots, brushes, theme, width, height]);
   const mark = dots.find((dot) => dot.trial.id === hovered);
   const onMove = (event: MouseEvent) => {
     const box = (frame.current as HTMLElement).getBoundingClientRect();
@@ -132,7 +160,7 @@ function Dots({
         ref={frame}
         aria-hidden="true"
         className="relative border-line border-b border-l"
-        style={{ height: HEIGHT }}
+        style={{ height }}
         onMouseMove={onMove}
         onMouseLeave={() => hover(undefined)}
       >

@@ -11,6 +11,8 @@ import { Trials } from "./Trials";
 const route = getRouteApi("/shell/experiments/$experimentId");
 const FEWEST = BEST_CURVES[0] as number;
 
+const NONE: readonly string[] = [];
+
 export default function Search({ experiment }: { experiment: Experiment }) {
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -24,6 +26,11 @@ export default function Search({ experiment }: { experiment: Experiment }) {
         brushes={brushes}
         onBrush={(to) => change({ brush: writtenBrushes(to) })}
         best={search.best ?? FEWEST}
+        order={search.axes ?? NONE}
+        flipped={search.scales ?? NONE}
+        onArrange={({ order, flipped }) =>
+          change({ ...(order && { axes: order }), ...(flipped && { scales: flipped.length ? flipped : undefined }) })
+        }
         onBest={(best) => change({ best: best === FEWEST ? undefined : best })}
       />
       <Trials experiment={experiment} sort={search.sort} brushes={brushes} />

@@ -52,12 +52,16 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
     [experiment.id, brushes, brushed, order, descends],
   );
   const found = useWindows<Trial>(windowOf, WINDOW);
-  const { selecting, picked } = usePicked<Trial>("trial", {
-    windowOf,
-    size: WINDOW,
-    total: found.total ?? 0,
-    rowAt: found.rowAt,
-  });
+  const { selecting, picked } = usePicked<Trial>(
+    "trial",
+    {
+      windowOf,
+      size: WINDOW,
+      total: found.total ?? 0,
+      rowAt: found.rowAt,
+    },
+    `experiment ${experiment.id}`,
+  );
   const comparePicked = () => compare(Promise.resolve([...picked]));
   useCommands(
     picked.size === 0

@@ -53,6 +53,29 @@ export function axesOf(
   return [...axes, ...[axisOf(METRIC, metric, trials) ?? []].flat()];
 }
 
+/** As somebody arranged them: in the order of `order`, the rest after it; what is in `flipped` has the other scale. */
+export function arrangedAxes(axes: readonly Axis[], order: readonly string[], flipped: readonly string[]): Axis[] {
+  const rank = (axis: Axis) => {
+    const place = order.indexOf(axis.name);
+    return place < 0 ? order.length : place;
+  };
+  return axes
+    .map((axis) => (flipped.includes(axis.name) && mayBeLog(axis) ? { ...axis, log: !axis.log } : axis))
+    .sort((a, b) => rank(a) - rank(b));
+}
+
+/** Numbers above zero alone have a logarithm. */
+export function mayBeLog(axis: Axis): boolean {
+  return !axis.texts && axis.low > 0;
+}
+
+/** Names in their order, one of them in the place of another. */
+export function placedBefore(names: readonly string[], name: string, target: string): string[] {
+  const [from, to] = [names.indexOf(name), names.indexOf(target)];
+  if (from < 0 || to < 0) return [...names];
+  return names.toSpliced(from, 1).toSpliced(to, 0, name);
+}
+
 /** From 0 at its lower end to 1; undefined: it has no place there. */
 export function shareOf(axis: Axis, value: Value): number | undefined {
   if (value === undefined) return undefined;
