@@ -6,10 +6,14 @@ import json
 
 import pytest
 
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.reading.system import MAX_SERIES
 from tenax.master.store.users.settings import MAX_SETTINGS
+from tenax.master.telemetry.reports import from_values
+from tenax.master.telemetry.values import SpooledReport
 from tests.kits.api import Api
 from tests.kits.master.experiments import create, file
+from tests.kits.telemetry import Book
 
 SINGLE: Json = {"name": "single", "metric": "loss", "max_length": {"batches": 1}}
 
@@ -68,3 +72,40 @@ async def test_a_search_that_tried_much(api: Api, monkeypatch: pytest.MonkeyPatc
     rest = (await api.user.get(path, offset=search["pagination"]["endIndex"], limit=1)).json()["journal"]
     assert rest[0]["seq"] == search["journal"][-1]["seq"] + 1
     assert (await api.user.get(f"{path}/importance")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/commands", "/api/v1/launched-tasks"])
+async def test_thousands_of_commands(api: Api, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a text of kilobytes: a list is made apart from the event loop, and a page ends before it is large."""
+    made = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["true"], "description": "d" * 900}})
+    assert made.status_code == 200, made.text
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "insert into tasks (task_id, kind, job_id) select t.task_id || n, t.kind, t.job_id "
+            "from tasks t, generate_series(1, 7000) n"
+        )
+        await conn.execute(
+            "insert into launched_tasks (task_id, description) select l.task_id || n, l.description "
+            "from launched_tasks l, generate_series(1, 7000) n"
+        )
+    whole = (await api.user.get(path)).json()
+    assert whole["pagination"]["endIndex"] == whole["pagination"]["total"] == 7001
+    monkeypatch.setattr("tenax.master.api.http.paging.MAX_ANSWER_BYTES", 50_000)
+    page = (await api.user.get(path)).json()
+    (tasks,) = (value for value in page.values() if isinstance(value, list))
+    assert page["pagination"]["endIndex"] == len(tasks) < 50
+
+
+async def test_machines_that_a_script_makes_up(api: Api) -> None:
+    """Ten thousand agents and devices in each report: so many of them are drawn and judged, and no more."""
+    desk = Book(api.master.db, api.master.intake)
+    trial = await desk.trial()
+    made_up: JsonObject = {
+        f"a{number}": {f"g{device}": {"gpu_util": 1.0} for device in range(9)} for number in range(900)
+    }
+    at = "2026-01-02T03:04:05Z"
+    reports = [from_values(trial, 1, "gpu", None, at, {"avgMetrics": made_up}) for _ in range(3)]
+    assert not any((await desk.intake.metrics.submit([SpooledReport(report) for report in reports])).refused)
+    drawn = (await api.user.get(f"/api/v1/trials/{trial}/profiler/series")).json()["series"]
+    assert (len(drawn), {line["total"] for line in drawn}) == (MAX_SERIES, {3})
+    assert (await api.user.get(f"/api/v1/trials/{trial}/health")).json()["gpus"] == MAX_SERIES

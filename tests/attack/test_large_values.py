@@ -309,9 +309,8 @@ async def test_a_list_of_commands_reads_none_of_their_documents(api: Api) -> Non
     assert made.status_code == 200, made.text[:300]
     task_id = made.json()["command"]["id"]
     async with api.master.db.connection() as conn:
-        listed = await task_lists.launched_page(
-            conn, LaunchedFilter(("COMMAND",)), Page(), order="id", descending=False
-        )
+        ids = await task_lists.launched_ids(conn, LaunchedFilter(("COMMAND",)), Page(), order="id", descending=False)
+        listed = await task_lists.launched_views(conn, ids, documents=False)
     assert [(view.task_id, view.config, view.own, view.submitted) for view in listed] == [(task_id, {}, {}, None)]
     assert "x" * 1000 in (await api.user.get(f"/api/v1/commands/{task_id}")).text
 

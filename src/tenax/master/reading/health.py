@@ -99,7 +99,7 @@ def unpack(loaded: StoredSigns) -> LifeSigns:
     trial, vitals = loaded.trial, loaded.vitals
     pace = None if loaded.pace is None else loaded.pace.unpack()
     metric = None if loaded.metric is None else _metric(loaded, loaded.metric)
-    machines = {name: system.by_label(system.points([packed])) for name, packed in loaded.machines.items()}
+    machines = {name: system.measured([packed]) for name, packed in loaded.machines.items()}
     gpus = _gpus(machines.get(_GPU, {}))
     facts = HealthFacts(
         trial.shown_state,
@@ -166,18 +166,18 @@ def _odd(summed: Summaries, metric: MetricFacts | None) -> list[OddMetric]:
     return odd[:_MAX_ODD]
 
 
-def _gpus(measured: Mapping[system.Label, list[system.SystemPoint]]) -> list[GpuFacts]:
+def _gpus(measured: Mapping[system.Label, system.SystemSeries]) -> list[GpuFacts]:
     """Each GPU over the newest period, counted back from the newest sample of any."""
-    newest = max((points[-1].at_us for points in measured.values()), default=0)
+    newest = max((own.times[-1] for own in measured.values()), default=0)
     gpus = []
-    for label, points in measured.items():
+    for label, own in measured.items():
         if label.name == _UTILISATION[_GPU]:
-            lately = [point for point in points if point.at_us >= newest - IDLE_S * 1e6]
-            covers = (lately[-1].at_us - lately[0].at_us) / 1e6 if lately else 0.0
-            gpus.append(GpuFacts(label.gpu_uuid, [point.value for point in lately], covers))
+            lately = [(at, value) for at, value in zip(own.times, own.values) if at >= newest - IDLE_S * 1e6]
+            covers = (lately[-1][0] - lately[0][0]) / 1e6 if lately else 0.0
+            gpus.append(GpuFacts(label.gpu_uuid, [value for _, value in lately], covers))
     return gpus
 
 
-def _newest_mean(measured: Mapping[system.Label, list[system.SystemPoint]], name: str) -> float | None:
-    newest = [points[-1].value for label, points in measured.items() if label.name == name]
+def _newest_mean(measured: Mapping[system.Label, system.SystemSeries], name: str) -> float | None:
+    newest = [own.values[-1] for label, own in measured.items() if label.name == name]
     return float(np.mean(newest)) if newest else None

@@ -5,7 +5,8 @@ Rules: what is no number is left out; all is in the order of time; unpacking is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from tenax.master.store.metrics.series import PackedReports
 
 #: Points of all series together in one answer.
 MAX_POINTS = 60_000
+#: Series of a trial: a script may report agents and devices of its own, ten thousand of them, again and again.
+MAX_SERIES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,47 +31,46 @@ class Label:
     gpu_uuid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemPoint:
-    """One value of a series; microseconds since 1970."""
+@dataclass(slots=True)
+class SystemSeries:
+    """The values of one series, in the order of time; microseconds since 1970. Mutable: it grows."""
 
-    label: Label
-    at_us: int
-    value: float
+    times: array[int]
+    values: array[float]
 
-
-def points(packed: Iterable[PackedReports]) -> list[SystemPoint]:
-    """All that these reports hold."""
-    return [point for part in packed for point in _points(part)]
+    def __len__(self) -> int:
+        return len(self.times)
 
 
-def _points(packed: PackedReports) -> Iterator[SystemPoint]:
-    for report in sorted(packed.reports(), key=lambda report: report.at_us):
-        for agent_id, measured in report.metrics.items():
-            for label, value in _measured(agent_id, measured):
-                yield SystemPoint(label, report.at_us, value)
+def measured(packed: Iterable[PackedReports]) -> dict[Label, SystemSeries]:
+    """All that these reports hold, in the order of labels; of more than `MAX_SERIES` series those that came first."""
+    grouped: dict[tuple[str, str, str], SystemSeries] = {}
+    for part in packed:
+        for report in sorted(part.reports(), key=lambda report: report.at_us):
+            for key, value in _values(report.metrics):
+                own = grouped.get(key)
+                if own is None:
+                    if len(grouped) >= MAX_SERIES:
+                        continue
+                    own = grouped[key] = SystemSeries(array("q"), array("d"))
+                own.times.append(report.at_us)
+                own.values.append(value)
+    return {Label(*key): grouped[key] for key in sorted(grouped)}
 
 
-def _measured(agent_id: str, measured: Json) -> Iterator[tuple[Label, float]]:
-    """Metrics of an agent, and below the ids of its devices theirs."""
-    for name, value in (measured if isinstance(measured, dict) else {}).items():
-        if isinstance(value, dict):
-            for inner, of_device in value.items():
-                number = to_number(of_device)
+def _values(metrics: Mapping[str, Json]) -> Iterator[tuple[tuple[str, str, str], float]]:
+    """Metrics of agents, and below the ids of their devices those of these: what makes a label, and the value."""
+    for agent_id, own in metrics.items():
+        for name, value in (own if isinstance(own, dict) else {}).items():
+            if isinstance(value, dict):
+                for inner, of_device in value.items():
+                    number = to_number(of_device)
+                    if number is not None:
+                        yield (inner, agent_id, name), number
+            else:
+                number = to_number(value)
                 if number is not None:
-                    yield Label(inner, agent_id, name), number
-        else:
-            number = to_number(value)
-            if number is not None:
-                yield Label(name, agent_id), number
-
-
-def by_label(measured: Iterable[SystemPoint]) -> dict[Label, list[SystemPoint]]:
-    """The points of each series."""
-    grouped: dict[Label, list[SystemPoint]] = {}
-    for point in measured:
-        grouped.setdefault(point.label, []).append(point)
-    return {label: grouped[label] for label in sorted(grouped, key=order)}
+                    yield (name, agent_id, ""), number
 
 
 def order(label: Label) -> tuple[str, str, str]:
@@ -78,19 +80,18 @@ def order(label: Label) -> tuple[str, str, str]:
 
 def charts(packed: Iterable[PackedReports], most: int) -> list[JsonObject]:
     """Each series as ``{"name", "agentId", "device", "total", "times", "values"}`` with at most ``most`` points."""
-    grouped = by_label(points(packed))
+    grouped = measured(packed)
     share = max(2, min(most, MAX_POINTS // max(1, len(grouped))))
     return [_chart(label, own, share) for label, own in grouped.items()]
 
 
-def _chart(label: Label, own: list[SystemPoint], most: int) -> JsonObject:
-    values = np.array([point.value for point in own], np.float64)
-    kept = keep(values, most).tolist() if len(own) > most else range(len(own))
+def _chart(label: Label, own: SystemSeries, most: int) -> JsonObject:
+    kept = keep(np.array(own.values), most).tolist() if len(own) > most else range(len(own))
     return {
         "name": label.name,
         "agentId": label.agent_id,
         "device": label.gpu_uuid,
         "total": len(own),
-        "times": [own[place].at_us for place in kept],
-        "values": [to_json(own[place].value) for place in kept],
+        "times": [own.times[place] for place in kept],
+        "values": [to_json(own.values[place]) for place in kept],
     }

@@ -19,8 +19,7 @@ from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.metrics.messages import ProfilerMetricType
 from tenax.master.context import Master
 from tenax.master.reading.log_search import timestamp
-from tenax.master.reading.system import Label, SystemPoint, by_label, charts, order
-from tenax.master.reading.system import points as unpacked
+from tenax.master.reading.system import Label, SystemSeries, charts, measured, order
 from tenax.master.store.metrics import series
 from tenax.master.store.metrics.series import MetricGroup, PackedReports
 from tenax.master.store.trials import lists as trial_lists
@@ -43,8 +42,8 @@ async def available(master: MasterDep, trial_id: int, follow: bool = False) -> S
 
     async def parts() -> AsyncIterator[bytes]:
         sent: set[Label] | None = None
-        async for points in _updates(master, trial_id, follow):
-            labels = {point.label for point in points}
+        async for series_now in _updates(master, trial_id, follow):
+            labels = set(series_now)
             if labels != sent:
                 sent = labels
                 yield line({"labels": [_label(trial_id, label) for label in sorted(labels, key=order)]})
@@ -73,12 +72,12 @@ async def profiler_metrics(
 
     async def parts() -> AsyncIterator[bytes]:
         shown: dict[Label, int] = {}
-        async for points in _updates(master, trial_id, follow):
-            for label, own in by_label(point for point in points if matches(point.label)).items():
-                fresh = own[shown.get(label, 0) :]
-                shown[label] = len(own)
-                for start in range(0, len(fresh), _POINTS):
-                    yield line({"batch": _batch(trial_id, label, fresh[start : start + _POINTS])})
+        async for series_now in _updates(master, trial_id, follow):
+            for label, own in series_now.items():
+                if matches(label):
+                    for start in range(shown.get(label, 0), len(own), _POINTS):
+                        yield line({"batch": _batch(trial_id, label, own, start)})
+                    shown[label] = len(own)
 
     return ndjson(parts())
 
@@ -116,8 +115,8 @@ async def _check(master: Master, trial_id: int) -> None:
         await trial_lists.owner(conn, trial_id)
 
 
-async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator[list[SystemPoint]]:
-    """All points, again whenever there are more while the trial goes on."""
+async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator[dict[Label, SystemSeries]]:
+    """All series, again whenever there are more while the trial goes on."""
     seen: dict[str, int] | None = None
     while True:
         async with master.db.snapshot() as conn:
@@ -127,7 +126,7 @@ async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator
             packed = await _packed(conn, groups if now != seen else [])
         if now != seen:
             seen = now
-            yield await master.readers.run(unpacked, packed)
+            yield await master.readers.run(measured, packed)
         if over or master.shutdown.is_set():
             return
         try:
@@ -136,13 +135,14 @@ async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator
             continue
 
 
-def _batch(trial_id: int, label: Label, points: list[SystemPoint]) -> JsonObject:
+def _batch(trial_id: int, label: Label, own: SystemSeries, start: int) -> JsonObject:
+    times, values = own.times[start : start + _POINTS], own.values[start : start + _POINTS]
     return {
         "labels": _label(trial_id, label),
-        "values": [to_json(point.value) for point in points],
+        "values": [to_json(value) for value in values],
         # The profiler knows no steps.
-        "batches": [0] * len(points),
-        "timestamps": [timestamp(point.at_us) for point in points],
+        "batches": [0] * len(times),
+        "timestamps": [timestamp(at_us) for at_us in times],
     }
 
 

@@ -6,22 +6,24 @@ see the secrets of its configuration.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput
 from tenax.lifecycle.container import exit_status
 from tenax.lifecycle.task import TaskEvent, TaskKind, TaskState
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import Rendering, Window, WindowDep, as_json, listed
 from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks import messages
 from tenax.master.api.tasks.routes import TASK_STATES, container_message
+from tenax.master.context import Master
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.lists import LaunchedFilter, LaunchedView
@@ -29,6 +31,7 @@ from tenax.master.store.tasks.rows import NewTask
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.submission.commands import examine_command
 from tenax.master.submission.messages import LaunchCommandRequest
+from tenax.wire.message import Message
 
 routes = Routes("Commands")
 
@@ -61,7 +64,7 @@ async def launch_command(
     )
 
 
-@routes.get("/api/v1/commands", "GetCommands", allow=Allow.USER)
+@routes.get("/api/v1/commands", "GetCommands", allow=Allow.USER, response_model=messages.GetCommandsResponse)
 async def get_commands(
     master: MasterDep,
     window: WindowDep,
@@ -69,7 +72,7 @@ async def get_commands(
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
     workspace_id: Annotated[int | None, Query()] = None,
-) -> messages.GetCommandsResponse:
+) -> Response:
     """Those that live or have ended within a day; ``users`` and ``userIds`` together name whose."""
     filters = LaunchedFilter(
         (_KIND,),
@@ -77,10 +80,26 @@ async def get_commands(
         user_ids=None if user_ids is None else tuple(user_ids),
         workspace_id=workspace_id or None,
     )
+    return await launched(master, filters, window, sort_by, "commands", command_message)
+
+
+async def launched(
+    master: Master,
+    filters: LaunchedFilter,
+    window: Window,
+    sort_by: messages.CommandSortBy,
+    name: str,
+    made: Callable[[LaunchedView], Message],
+) -> Response:
+    """A page of launched tasks: somebody may have launched thousands, and each has a description."""
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await task_lists.count_launched(conn, filters))
-        views = await task_lists.launched_page(conn, filters, page, order=ORDERS[sort_by], descending=window.descending)
-    return messages.GetCommandsResponse(commands=[command_message(view) for view in views], pagination=pagination)
+        ids = await task_lists.launched_ids(conn, filters, page, order=ORDERS[sort_by], descending=window.descending)
+
+        async def load(part: Sequence[str]) -> list[LaunchedView]:
+            return await task_lists.launched_views(conn, list(part), documents=False)
+
+        return await listed(master, ids, Rendering(name, load, lambda view: as_json(made(view))), pagination)
 
 
 @routes.get("/api/v1/commands/{command_id}", "GetCommand", allow=Allow.USER)

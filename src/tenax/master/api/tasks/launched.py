@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks import messages
-from tenax.master.api.tasks.commands import ORDERS
+from tenax.master.api.tasks.commands import launched
 from tenax.master.api.tasks.routes import TASK_STATES, container_message
-from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.tasks.lists import LaunchedFilter, LaunchedView
 
 routes = Routes("Tasks")
@@ -24,7 +23,12 @@ routes = Routes("Tasks")
 _PREFIX = "TASK_TYPE_"
 
 
-@routes.get("/api/v1/launched-tasks", "GetLaunchedTasks", allow=Allow.USER)
+@routes.get(
+    "/api/v1/launched-tasks",
+    "GetLaunchedTasks",
+    allow=Allow.USER,
+    response_model=messages.GetLaunchedTasksResponse,
+)
 async def get_launched_tasks(
     master: MasterDep,
     window: WindowDep,
@@ -36,7 +40,7 @@ async def get_launched_tasks(
     name: Annotated[str, Query()] = "",
     parent_id: Annotated[str, Query()] = "",
     old: Annotated[bool, Query()] = False,
-) -> messages.GetLaunchedTasksResponse:
+) -> Response:
     """Those that live or have ended within a day; with ``old`` all.
 
     ``name``: a part of the description, or how the id begins.
@@ -50,10 +54,7 @@ async def get_launched_tasks(
         parent_id=parent_id or None,
         old=old,
     )
-    async with master.db.snapshot() as conn:
-        page, pagination = window.of(await task_lists.count_launched(conn, filters))
-        views = await task_lists.launched_page(conn, filters, page, order=ORDERS[sort_by], descending=window.descending)
-    return messages.GetLaunchedTasksResponse(tasks=[_message(view) for view in views], pagination=pagination)
+    return await launched(master, filters, window, sort_by, "tasks", _message)
 
 
 def _message(view: LaunchedView) -> messages.ListedTask:

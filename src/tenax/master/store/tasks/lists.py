@@ -186,10 +186,10 @@ async def count_launched(conn: Connection, filters: LaunchedFilter) -> int:
     return total
 
 
-async def launched_page(
+async def launched_ids(
     conn: Connection, filters: LaunchedFilter, window: Page, *, order: str, descending: bool
-) -> list[LaunchedView]:
-    """A page of those that live or have ended of late, without their documents."""
+) -> list[str]:
+    """A page of those that live or have ended of late."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
         f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $8 offset $9",
@@ -197,7 +197,7 @@ async def launched_page(
         window.limit,
         window.offset,
     )
-    return await launched_views(conn, [row["task_id"] for row in rows], documents=False)
+    return [row["task_id"] for row in rows]
 
 
 async def launched_views(conn: Connection, task_ids: list[str], *, documents: bool = True) -> list[LaunchedView]:
