@@ -216,6 +216,9 @@ async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> N
     assert numbers(await search(limit=-2)) == []
     assert document["experiments"][0]["bestTrial"]["searcherMetricValue"] == 0.25
     assert (await search(sort="id=asc"))["experiments"][2]["bestTrial"] is None
+    whole, short = [(await search(omitConfig=omitted))["experiments"][0]["experiment"] for omitted in (False, True)]
+    assert whole["config"]["searcher"]
+    assert short == {**whole, "config": {}, "originalConfig": "", "duration": short["duration"]}
     for body in ({"filter": "{"}, {"sort": "id"}, {"sort": "nonsense=asc"}, {"limit": -3}, {"filter": 3}):
         assert (await api.user.post("/api/v1/experiments-search", body)).status_code == 400, body
     assert (await api.user.post("/api/v1/experiments-search", {"projectId": 99})).status_code == 404

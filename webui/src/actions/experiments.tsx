@@ -6,7 +6,7 @@ import { lazy } from "react";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, keysOf } from "../keys/table";
 import { continueExperiment, type Verb } from "../services/actions";
-import type { Experiment } from "../services/experiments";
+import { type Experiment, experimentQuery } from "../services/experiments";
 import { meQuery } from "../services/session";
 import { Button } from "../ui/Button";
 import { copy } from "../ui/Copy";
@@ -47,7 +47,7 @@ export function useActions(chosen: Chosen, done?: () => void): Action[] {
   const only = chosen.known.length === 1 && "ids" in chosen.target ? own[0] : undefined;
   if (only && allows(only, "continue")) add("Continue", () => goOn(client, only), "continue");
   verb("cancel", "cancel");
-  if (only) add("Edit", () => openDialog((close) => <EditDialog experiment={only} onClose={close} />), "edit");
+  if (only) add("Edit", () => void edit(client, only), "edit");
   verb("archive", "archive");
   verb("unarchive", offers("archive") ? undefined : "archive");
   if (offers("move")) {
@@ -56,6 +56,13 @@ export function useActions(chosen: Chosen, done?: () => void): Action[] {
   verb("kill", "kill", true);
   verb("delete", "delete", true);
   return actions;
+}
+
+/** What a list knows of an experiment is not its configuration; what was read before may be old. */
+async function edit(client: ReturnType<typeof useQueryClient>, { id }: Experiment): Promise<void> {
+  const read = client.fetchQuery({ ...experimentQuery(id), staleTime: 0 }).then(({ experiment }) => experiment);
+  const experiment = await outcome(read, `Edit experiment ${id}`);
+  if (experiment) openDialog((close) => <EditDialog experiment={experiment} onClose={close} />);
 }
 
 function goOn(client: ReturnType<typeof useQueryClient>, experiment: Experiment): void {

@@ -20,11 +20,9 @@ describe("columns that are shown", () => {
   it("hold what the best trial reported, and what was configured", () => {
     const row = {
       best: { summaryMetrics: { validation_metrics: { "a.b": { last: 0.5, min: "NaN" } } } },
-      config: {
-        hyperparameters: {
-          lr: { type: "log", base: 10, minval: -3, maxval: -1 },
-          net: { depth: { type: "const", val: 3 }, act: { type: "categorical", vals: ["relu", 2] } },
-        },
+      hyperparameters: {
+        lr: { type: "log", base: 10, minval: -3, maxval: -1 },
+        net: { depth: { type: "const", val: 3 }, act: { type: "categorical", vals: ["relu", 2] } },
       },
     } as unknown as Experiment;
     expect(metricOf(row.best?.summaryMetrics, "validation.a.b.last")).toBe(0.5);

@@ -118,7 +118,7 @@ export function below(node: unknown, column: string): unknown {
 
 /** What stands in a column of hyperparameters, `hp.name`: a constant, or between what it is searched. */
 export function hyperparameterOf(row: Experiment, column: string): unknown {
-  const node = below(row.config?.hyperparameters, column);
+  const node = below(row.hyperparameters, column);
   if (node === null || typeof node !== "object") return node;
   const { type, val, vals, minval, maxval, base = 10 } = node as Record<string, unknown>;
   if (type === "const") return val;

@@ -92,6 +92,7 @@ export function experimentsQuery(search: ExperimentSearch, offset = 0, limit = W
         sort: sortText(search.sort),
         filter: filterText(search),
         query: search.query ?? null,
+        omitConfig: true,
       };
       const reply = await answered(api.POST("/api/v1/experiments-search", { body, signal }));
       const asOf = Date.now();

@@ -328,6 +328,9 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
         def render(entry: tuple[ExperimentView, tuple[TrialView, JsonObject] | None]) -> bytes:
             view, trial = entry
             best = None if trial is None else trial_message(*trial)
-            return as_json(FoundExperiment(experiment=experiment_message(view, caller), best_trial=best))
+            message = experiment_message(view, caller)
+            if body.omit_config:
+                message.config, message.original_config = {}, ""
+            return as_json(FoundExperiment(experiment=message, best_trial=best))
 
         return await listed(master, numbers, Rendering("experiments", load, render), pagination)

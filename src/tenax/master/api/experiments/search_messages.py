@@ -104,7 +104,8 @@ class GetImportanceResponse(Message):
 
 class SearchExperimentsRequest(Message):
     """What is looked for: JSON of a filter, a filter as people type it (`docs/web.md`), of which both must hold, and
-    ``column=asc,other=desc``."""
+    ``column=asc,other=desc``. With ``omit_config`` experiments come without their configurations, which are most of
+    what they are; hyperparameters stay."""
 
     project_id: int | None = None
     offset: int = 0
@@ -112,6 +113,7 @@ class SearchExperimentsRequest(Message):
     sort: str | None = None
     filter: str | None = None
     query: str | None = None
+    omit_config: bool = False
 
 
 class QueryProblem(Message):
