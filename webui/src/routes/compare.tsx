@@ -192,6 +192,8 @@ function Tabs({ tab }: { tab?: "diff" }) {
           key={part ?? "metrics"}
           to="/compare"
           search={(former) => ({ ...former, tab: part }) as CompareSearch}
+          // Esc and Back lead to where one came from, whichever was looked at.
+          replace
           aria-current={tab === part ? "page" : undefined}
           className={`${look} ${tab === part ? "border-accent font-medium" : "border-transparent text-dim"}`}
         >

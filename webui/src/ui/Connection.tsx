@@ -47,7 +47,21 @@ function Down({ heardAt, reason, refused }: { heardAt: number; reason: string; r
       </span>
       {/* Read out once, not with each second. */}
       <Age since={heardAt} />
+      <Gone since={heardAt} />
     </p>
+  );
+}
+
+/** After that a master that only restarts would be back. */
+const RESTART_MS = 15_000;
+
+function Gone({ since }: { since: number }) {
+  const now = useNow(1000);
+  if (now - since < RESTART_MS) return null;
+  return (
+    <span>
+      Is the master stopped? On its machine <code>tenax up</code> starts it
+    </span>
   );
 }
 

@@ -51,8 +51,9 @@ def demo(keep: bool, example: Optional[Path]) -> int:
     _end_like_ctrl_c()
     root = _directory()
     kept = False
+    demo = _Demo(StateDir(root), code)
     try:
-        result = _Demo(StateDir(root), code).run()
+        result = demo.run()
         kept = keep
         return result
     finally:
@@ -62,7 +63,7 @@ def demo(keep: bool, example: Optional[Path]) -> int:
             again = "make demo KEEP=1" if "MAKELEVEL" in os.environ else "tenax demo --keep"
             output.say(f"The demo's cluster is stopped and its files are deleted; {again} leaves it running.")
         else:
-            _show_how_to_stop(root)
+            _show_how_to_stop(root, demo.url)
 
 
 class _Demo:
@@ -71,6 +72,8 @@ class _Demo:
     def __init__(self, state: StateDir, code: Path) -> None:
         self._state = state
         self._code = code
+        #: Where its master answers, once there is one.
+        self.url = ""
 
     def run(self) -> int:
         from tenax.cli.console.follow import Follower
@@ -80,6 +83,7 @@ class _Demo:
 
         output.say(f"1. A cluster in {self._state.root}: database, master and an agent with two slots.")
         cluster = self._up()
+        self.url = cluster.url
         with Session(cluster.url, local=self._state) as session:
             output.say(f"\n2. A search over the hyperparameters in {self._code / 'adaptive.yaml'}.")
             config = (self._code / "adaptive.yaml").read_text(encoding="utf-8")
@@ -176,13 +180,13 @@ def _stop(state: StateDir) -> None:
     end_all(state.agent, remove=True)
 
 
-def _show_how_to_stop(root: Path) -> None:
+def _show_how_to_stop(root: Path, url: str) -> None:
     output.say(
         "\nThe cluster is still running. To explore it:\n"
         f"  export TENAX_DIR={root}\n"
         "  tenax experiment list\n"
         "  tenax experiment describe 1\n"
         "  tenax trial logs 1\n"
-        "  tenax open 1   (in the browser)\n"
+        f"  tenax open 1   (in the browser: the web page, {url}/ui/)\n"
         f"To stop it: tenax down --kill-tasks, and remove {root}."
     )

@@ -198,7 +198,8 @@ def _show_next_steps(cluster: LocalCluster) -> None:
         output.warn(
             f"DET_MASTER is {elsewhere}, so commands go there and not here: unset DET_MASTER to use this cluster."
         )
-    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. The web page: tenax open. To stop it: tenax down.")
+    output.say(f"The web page: tenax open, or {cluster.url}/ui/")
+    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
 
 
 def _run_here(cluster: LocalCluster, lock: int) -> int:
