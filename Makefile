@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env web ready system web-types check-web pictures test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
+.PHONY: env compat-env web ready system web-types check-web pictures tour test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -47,6 +47,10 @@ check-web: web
 pictures: env web
 	@mkdir -p pictures
 	TENAX_PICTURES=$(CURDIR)/pictures $(BIN)/python -m pytest -q tests/web/test_every_route.py -k everyone
+
+# The pictures of docs/tour.md.
+tour: env web
+	TENAX_TOUR=$(CURDIR)/docs/images $(BIN)/python -m pytest -q tests/web/test_tour.py
 
 # How many tests run at once (tests/kits/workers.py divides them): half as many more than processors, since many wait, to 8.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(3 * (os.cpu_count() or 2) // 2, 3), 8))')

@@ -51,7 +51,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 def template(postgres: EmbeddedPostgres) -> str:
     """Name of a database with every migration applied and nothing in it."""
     name = "migrated"
-    asyncio.run(_make_template(postgres.dsn, name))
+    asyncio.run(make_template(postgres.dsn, name))
     return name
 
 
@@ -92,7 +92,8 @@ def database_in(dsn: str, name: str) -> str:
     return f"{head.rpartition('/')[0]}/{name}?{query}"
 
 
-async def _make_template(dsn: str, name: str) -> None:
+async def make_template(dsn: str, name: str) -> None:
+    """A database of that name, with every migration applied and nothing in it."""
     admin = await asyncpg.connect(dsn)
     await admin.execute(f"create database {name}")
     await admin.close()

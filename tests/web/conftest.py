@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import uuid
@@ -13,17 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tenax.local.postgres import EmbeddedPostgres
 from tests.kits.database import database_in
-from tests.web.site import ROOT, TIMEOUT_MS, Site, log_in, serving, watched
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
-#: Nothing leaves this machine, and nothing is asked of it but the pages.
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    # A name that is not this machine's own, so that it is no secure context.
-    "--host-resolver-rules=MAP tenax.test 127.0.0.1",
-]
-
+from tests.web.site import CHROMIUM, FLAGS, ROOT, TIMEOUT_MS, Site, enter, join, log_in, serving, watched
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -100,6 +89,29 @@ def admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -
 def refused_page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
     """A page of which something is refused, which browsers write down, and nothing else."""
     yield from _page(browser, site, session, "400 (Bad Request)")
+
+
+@pytest.fixture
+def home(browser: Browser, site: Site) -> Iterator[Page]:
+    """Of somebody who has four experiments alone: each list of it shows the newest, and other tests leave theirs."""
+    of_trials = "select experiment_id from trials where id = any($3::bigint[])"
+    give = (
+        "update experiments set owner_id = (select id from users where username = $1)"
+        f" where id = any($2::bigint[]) or id in ({of_trials})"
+    )
+    theirs = [site.failed, site.waiting], [site.well, site.silent]
+    join(site, "resident")
+    site.write(give, "resident", *theirs)
+    site.speak()
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(TIMEOUT_MS)
+    page = context.new_page()
+    enter(page, site, "resident")
+    troubles = watched(page, site)
+    yield page
+    context.close()
+    site.write(give, "determined", *theirs)
+    assert troubles == []
 
 
 @pytest.fixture

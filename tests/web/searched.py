@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import time
 
 from tenax.config import stored_experiment
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.experiments import searches
 from tenax.master.store.trials import rows as trials
+from tenax.master.telemetry.reports import from_values
+from tenax.master.telemetry.values import SpooledReport
 from tenax.search import view
 from tenax.search.journal import Create, ExitReason, Stop
 from tests.kits.api import Api
@@ -20,6 +23,8 @@ from tests.kits.builders.search import Run
 from tests.kits.telemetry import Book
 
 TRIALS = 60
+#: When it began, and from one trial to the next.
+BEGAN_S, EACH_S = 7200, 100
 #: That report `METRICS` metrics each.
 DETAILED, METRICS = 20, 30
 PLANTED = "lr"
@@ -67,6 +72,8 @@ async def make(api: Api, book: Book) -> tuple[int, list[int]]:
         made = {place: entry for place, entry in enumerate(run.journal, 1) if isinstance(entry, Create)}
         numbers = await trials.create(conn, number, made, None)
         await conn.execute("update trials set run_id = 1 where id = any($1)", numbers)
+        ago = "now() - make_interval(secs => $2)"
+        await conn.execute(f"update experiments set created_at = {ago} where id = $1", number, float(BEGAN_S))
     await _report(book, run, numbers)
     async with api.master.db.transaction() as conn:
         over = [place for place, trial in zip(numbers, run.state.trials.values()) if not trial.open]
@@ -94,13 +101,18 @@ def _live(run: Run) -> None:
 async def _report(book: Book, run: Run, numbers: list[int]) -> None:
     units = [rung.units for rung in run.state.brackets[0].rungs]
     reports = []
+    spooled = []
+    began = time.time() - BEGAN_S
     for place, (trial, made) in enumerate(zip(numbers, run.creates)):
-        reached = units[: run.state.trials[made.request_id].entered]
-        reports += [book.report(trial, "validation", step, {"loss": loss(made.hparams, step)}) for step in reached]
+        for step in units[: run.state.trials[made.request_id].entered]:
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began + (place + 1) * EACH_S + step))
+            values: JsonObject = {"avgMetrics": {"loss": loss(made.hparams, step)}}
+            spooled.append(SpooledReport(from_values(trial, 1, "validation", step, at, values)))
         if place < DETAILED:
             for step in range(2, 12):
                 value = loss(made.hparams, step)
                 metrics = {f"metric_{name:02}": value * (name + 1) for name in range(METRICS - 1)}
                 reports.append(book.report(trial, "training", step, {**metrics, "loss": value}))
+    assert not any((await book.intake.metrics.submit(spooled)).refused)
     # Those that come together are stored together.
     await asyncio.gather(*reports)

@@ -9,6 +9,7 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import zlib
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+#: Nothing leaves this machine, and nothing is asked of it but the pages.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    # A name that is not this machine's own, so that it is no secure context.
+    "--host-resolver-rules=MAP tenax.test 127.0.0.1",
+]
 #: For whatever a page waits for, in milliseconds; a busy machine needs a fraction of it.
 TIMEOUT_MS = 60_000
 #: Whatever of a name or a line is taken for HTML makes itself known.
@@ -47,6 +56,8 @@ HOSTILE_LINE = "\x1b[31m<script>document.title='broken in'</script>\x1b[0m 10%\r
 LONG = "ü" * 500
 AMOUNT = Amount(experiments=260, users=5, projects=2, live=12)
 STEPS = 40
+#: Of whoever joins.
+JOINED_PASSWORD = "Newcomer-of-2026"
 
 
 @dataclass
@@ -206,9 +217,9 @@ class Site:
 
 
 @contextmanager
-def serving(server: str, dsn: str, template: str, directory: Path) -> Iterator[Site]:
+def serving(server: str, dsn: str, template: str, directory: Path, amount: Amount = AMOUNT) -> Iterator[Site]:
     """The site, on a database of its own."""
-    site = asyncio.run(_make(server, dsn, template, directory))
+    site = asyncio.run(_make(server, dsn, template, directory, amount))
     port = free_port()
     site.url = f"http://127.0.0.1:{port}"
     site.dsn, site.directory = dsn, directory
@@ -253,13 +264,13 @@ def _answers(url: str) -> bool:
     return False
 
 
-async def _make(server: str, dsn: str, template: str, directory: Path) -> Site:
+async def _make(server: str, dsn: str, template: str, directory: Path, amount: Amount) -> Site:
     await _copy(server, dsn, template)
     database = await Database.open(dsn)
     try:
         async with answering(database, settings_in(directory)) as api:
             async with database.transaction() as conn:
-                await seed(conn, AMOUNT)
+                await seed(conn, amount)
             site = Site("", api.passwords["determined"], "", api.passwords["admin"], dsn)
             await _tell(api, site)
             return site
@@ -375,6 +386,25 @@ def log_in(page: Page, site: Site, address: str = "", who: str = "determined") -
     page.get_by_label("Password").fill(site.admin_password if who == "admin" else site.password)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("navigation", name="Places").wait_for()
+
+
+def join(site: Site, who: str) -> None:
+    """A new user, if there is none of that name."""
+    login = {"username": "admin", "password": site.admin_password}
+    token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+    made = {"user": {"username": who, "active": True}, "password": JOINED_PASSWORD, "isHashed": False}
+    headers = {"Authorization": f"Bearer {token}"}
+    reply = httpx2.post(f"{site.url}/api/v1/users", json=made, headers=headers, timeout=30)
+    assert reply.status_code in (200, 409), reply.text
+
+
+def enter(page: Page, site: Site, who: str) -> None:
+    """Through the page, as one who joined."""
+    page.goto(f"{site.url}/ui/")
+    page.get_by_label("User name").fill(who)
+    page.get_by_label("Password").fill(JOINED_PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Home", level=1).wait_for()
 
 
 def watched(page: Page, site: Site) -> list[str]:

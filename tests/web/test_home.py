@@ -3,57 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import httpx2
-import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.web.site import TIMEOUT_MS, Site, watched
+from tests.web.site import Site, enter, join
 from tests.web.trained import NAMES, WAITS
-
-PASSWORD = "Newcomer-of-2026"
-
-
-@pytest.fixture
-def home(browser: Browser, site: Site) -> Iterator[Page]:
-    """Of somebody who has four experiments alone: each list of it shows the newest, and other tests leave theirs."""
-    of_trials = "select experiment_id from trials where id = any($3::bigint[])"
-    give = (
-        "update experiments set owner_id = (select id from users where username = $1)"
-        f" where id = any($2::bigint[]) or id in ({of_trials})"
-    )
-    theirs = [site.failed, site.waiting], [site.well, site.silent]
-    _join(site, "resident")
-    site.write(give, "resident", *theirs)
-    site.speak()
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(TIMEOUT_MS)
-    page = context.new_page()
-    _enter(page, site, "resident")
-    troubles = watched(page, site)
-    yield page
-    context.close()
-    site.write(give, "determined", *theirs)
-    assert troubles == []
-
-
-def _join(site: Site, who: str) -> None:
-    """A new user, if there is none of that name."""
-    login = {"username": "admin", "password": site.admin_password}
-    token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
-    made = {"user": {"username": who, "active": True}, "password": PASSWORD, "isHashed": False}
-    headers = {"Authorization": f"Bearer {token}"}
-    reply = httpx2.post(f"{site.url}/api/v1/users", json=made, headers=headers, timeout=30)
-    assert reply.status_code in (200, 409), reply.text
-
-
-def _enter(page: Page, site: Site, who: str) -> None:
-    page.goto(f"{site.url}/ui/")
-    page.get_by_label("User name").fill(who)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="Home", level=1).wait_for()
 
 
 def test_what_needs_me_says_why_and_leads_there(home: Page, site: Site) -> None:
@@ -86,9 +40,9 @@ def test_what_runs_has_its_curve_and_its_end(home: Page) -> None:
 
 def test_who_has_nothing_is_told_how_to_begin(context: BrowserContext, site: Site) -> None:
     """With a command to copy, that names this cluster."""
-    _join(site, "newcomer")
+    join(site, "newcomer")
     page = context.new_page()
-    _enter(page, site, "newcomer")
+    enter(page, site, "newcomer")
     page.get_by_text("You have no experiments yet").wait_for()
     expect(page.get_by_text(f"tenax -m {site.url} experiment create config.yaml .")).to_be_visible()
     expect(page.get_by_text("Nothing of yours failed lately, hangs, or waits for long.")).to_be_visible()

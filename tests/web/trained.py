@@ -16,7 +16,11 @@ from tests.kits.api import Api
 from tests.kits.telemetry import Book
 
 NAMES = ("digits well on its way", "digits silent for hours", "digits that waits for slots")
-WAITS = "it needs 16 slots on one machine, and none has more than 8"
+#: As the scheduler says it.
+WAITS = (
+    "can never start as it is: 16 slots can never run here: pool default has 8 slots on 1 agent."
+    " Ask for at most 8 slots, or add agents."
+)
 STEPS, EVERY_S, EPOCH_STEPS = 120, 20, 24
 SCRIPT = "".join(f"line_{number} = {number}\n" for number in range(1, 200)) + "print('<b>done</b>')\n"
 FILES = {

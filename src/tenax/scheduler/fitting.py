@@ -119,11 +119,11 @@ def _too_many_slots(
     if slots <= largest:
         return None
     if slots > total:
-        return f"{_slots(slots)} can never run here: {has}. Ask for at most {total} slots, or add agents."
+        return f"{_slots(slots)} can never run here: {has}. Ask for at most {_slots(total)}, or add agents."
     if single_node:
         return (
             f"{_slots(slots)} on one node can never run here: {has}, the largest with {largest}. "
-            f"Ask for at most {largest} slots, or allow several nodes."
+            f"Ask for at most {_slots(largest)}, or allow several nodes."
         )
     if snapshot.rules.uneven_gangs or any(
         size and slots % size == 0 and slots // size <= sizes.count(size) for size in sizes
