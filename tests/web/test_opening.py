@@ -93,6 +93,23 @@ def test_somebody_else_is_asked_first(context: BrowserContext, site: Site, home:
     expect(page.get_by_role("button", name="determined")).to_be_visible()
 
 
+def test_who_was_logged_in_last_is_asked_first(context: BrowserContext, site: Site, home: Path) -> None:
+    """Another site may send a browser that is logged out here, with a ticket of its own user."""
+    page = context.new_page()
+    log_in(page, site, who="admin")
+    context.clear_cookies()
+    page.goto(led_to(home, site))
+    page.get_by_role("link", name="Log in as admin").wait_for()
+    me = context.request.get(f"{site.url}/api/v1/me")
+    assert me.status == 401
+    page.get_by_role("button", name="Log in as determined").click()
+    expect(page.get_by_role("button", name="determined")).to_be_visible()
+    context.clear_cookies()
+    (home / "started").unlink()
+    page.goto(led_to(home, site))
+    expect(page.get_by_role("button", name="determined")).to_be_visible()
+
+
 def test_one_who_is_logged_in_goes_on(context: BrowserContext, site: Site, home: Path) -> None:
     """As the same person no new login is made: the ticket is left to end."""
     page = context.new_page()

@@ -1,10 +1,11 @@
-/** From `tenax open`: the ticket in the fragment becomes a login. Whoever is logged in as somebody else is asked first. */
+/** From `tenax open`: the ticket in the fragment becomes a login. Where somebody else is logged in, or was last, they are
+ *  asked first: another site may send a browser here with a ticket of its own user. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useRouter } from "@tanstack/react-router";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { BASE, ownAddress } from "../base";
-import { meQuery, tradeTicket, type User } from "../services/session";
+import { lastUser, meQuery, tradeTicket, type User } from "../services/session";
 import { Button } from "../ui/Button";
 
 interface Offer {
@@ -26,6 +27,7 @@ export function OpenPage() {
   const client = useQueryClient();
   const [offer] = useState(offered);
   const [other, setOther] = useState<User | null>(null);
+  const [former, setFormer] = useState("");
   const [error, setError] = useState(offer ? "" : "This address is opened by the command tenax open.");
   const begun = useRef(false);
 
@@ -40,6 +42,7 @@ export function OpenPage() {
       goOn();
     } catch (problem) {
       setOther(null);
+      setFormer("");
       setError(problem instanceof Error ? problem.message : String(problem));
     }
   }, [offer, client, goOn]);
@@ -50,7 +53,11 @@ export function OpenPage() {
     begun.current = true;
     client.fetchQuery({ ...meQuery, staleTime: 0 }).then(
       (me) => (me.username === offer.user ? goOn() : setOther(me)),
-      () => trade(),
+      () => {
+        const last = lastUser();
+        if (last === "" || last === offer.user) return trade();
+        setFormer(last);
+      },
     );
   }, [offer, client, goOn, trade]);
 
@@ -71,6 +78,21 @@ export function OpenPage() {
             </div>
           </>
         )}
+        {former && offer && (
+          <>
+            <p>
+              In this browser <b>{former}</b> was logged in last. Log in as <b>{offer.user}</b>?
+            </p>
+            <div className="flex items-center gap-4">
+              <Button look="primary" onClick={() => void trade()}>
+                Log in as {offer.user}
+              </Button>
+              <Link to="/login" search={{ next: offer.next }} className="text-accent underline">
+                Log in as {former}
+              </Link>
+            </div>
+          </>
+        )}
         {error && (
           <>
             <p role="alert" className="text-bad">
@@ -81,7 +103,7 @@ export function OpenPage() {
             </Link>
           </>
         )}
-        {!other && !error && <p role="status">Opening ...</p>}
+        {!other && !former && !error && <p role="status">Opening ...</p>}
       </div>
     </main>
   );

@@ -8,7 +8,7 @@ export type User = components["schemas"]["User"];
 
 export const meQuery = queryOptions({
   queryKey: ["me"],
-  queryFn: async ({ signal }): Promise<User> => (await answered(api.GET("/api/v1/me", { signal }))).user,
+  queryFn: async ({ signal }): Promise<User> => remembered((await answered(api.GET("/api/v1/me", { signal }))).user),
   staleTime: 60_000,
   retry: false,
 });
@@ -19,14 +19,34 @@ export const masterQuery = queryOptions({
   staleTime: 300_000,
 });
 
+/** Who was logged in here last: no proof of anything, so that another's login is noticed. */
+const LAST = "tenax.last-user";
+
+export function lastUser(): string {
+  try {
+    return localStorage.getItem(LAST) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function remembered(user: User): User {
+  try {
+    localStorage.setItem(LAST, user.username);
+  } catch {
+    // A browser that keeps nothing.
+  }
+  return user;
+}
+
 export async function login(username: string, password: string): Promise<User> {
   const reply = await answered(api.POST("/api/v1/auth/login", { body: { username, password, isHashed: false } }));
-  return reply.user;
+  return remembered(reply.user);
 }
 
 /** A ticket of `tenax open` becomes this browser's login. */
 export async function tradeTicket(ticket: string): Promise<User> {
-  return (await answered(api.POST("/api/v1/auth/ticket", { body: { ticket } }))).user;
+  return remembered((await answered(api.POST("/api/v1/auth/ticket", { body: { ticket } }))).user);
 }
 
 export async function logout(): Promise<void> {
