@@ -115,8 +115,11 @@ def test_the_command_line_shows_what_would_go_and_why(shared: Machine, tmp_path:
         assert one.add_metadata({"note": "good"}).remove_metadata(["absent"]).metadata["note"] == "good"
         assert one.metrics() == []
     assert latest.uuid not in on_disk(storage)
-    shared.tenax("checkpoint", "delete", best.uuid, "-y")
+    # A task has still to be started for it.
+    assert "is being deleted" in shared.tenax("checkpoint", "delete", best.uuid, "-y").stdout
     wait_for(lambda: not on_disk(storage) or None, "the last to go")
+    with shared.client() as client:
+        wait_for(lambda: client.checkpoint(best.uuid).state == "DELETED" or None, "its record to say so")
 
 
 def _settled(experiment: Experiment, expected: set[str]) -> object:

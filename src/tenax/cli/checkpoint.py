@@ -141,7 +141,9 @@ def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
         output.confirm(f"Delete the {size} of {_summary(checkpoints)}?")
     delete_checkpoints(access.session(), [checkpoint.uuid for checkpoint in checkpoints])
     for checkpoint in checkpoints:
-        print(f"Checkpoint {checkpoint.uuid} is deleted")
+        # Where the master itself does not reach the files, a task of the owner deletes them.
+        gone = checkpoint.reload().state == "DELETED"
+        print(f"Checkpoint {checkpoint.uuid} is {'deleted' if gone else 'being deleted'}")
 
 
 @group.command("rm")
