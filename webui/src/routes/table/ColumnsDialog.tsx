@@ -67,9 +67,9 @@ export function ColumnsDialog<R extends { id: number }>(props: ColumnsProps<R>) 
         <p className="text-dim" role="status">
           {`${placed.length} shown, of at most ${MAX_SHOWN}`}
         </p>
-        <div className="grid gap-4 sm:grid-cols-2">
+        <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Order kind={kind} placed={placed} mayHeat={mayHeat} onChange={change} />
-          <div className="flex flex-col gap-2">
+          <div className="flex min-w-0 flex-col gap-2">
             {GROUPS.map((group) => {
               const listed = matching.filter((each) => each.group === group);
               if (listed.length === 0) return null;
