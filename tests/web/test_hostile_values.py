@@ -53,6 +53,9 @@ SHOWN = [
     "queue",
     "cluster",
     "admin/users",
+    "admin/groups",
+    "templates",
+    "webhooks",
 ]
 #: Pages that may show it, and what is there once they are.
 OTHERS = {
@@ -94,13 +97,28 @@ def evil(site: Site) -> Iterator[dict[str, object]]:
     told = {"name": EVIL[:36], "comment": EVIL, "notes": EVIL, "labels": [EVIL], "metadata": {EVIL: EVIL}}
     model = site.make_model(EVIL[:36], **told)
     numbers = {"project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
+    _share(site)
     yield {"task": started, "workspace": workspace, "model": model, **numbers}
     site.api("DELETE", f"/api/v1/models/{model}")
+    for table in ("user_groups", "templates", "webhooks"):
+        site.write(f"delete from {table} where name = $1", EVIL[:80])
     site.write("update users set display_name = '' where username = 'determined'")
     site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
     site.write("update agent_slots set name = 'small' where agent_id = 'a1'")
     site.write("delete from trials where id = $1", trial)
     site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
+
+
+def _share(site: Site) -> None:
+    """A group, a template and a webhook."""
+    name = EVIL[:80]
+    site.write("insert into user_groups (name) values ($1)", name)
+    site.api("POST", "/api/v1/templates/t", {"config": {"description": EVIL}})
+    site.write("update templates set name = $1 where name = 't'", name)
+    hooks = "insert into webhooks (name, url, kind, mode) values ($1, 'https://elsewhere.test/', 'SLACK', 'SPECIFIC')"
+    site.write(hooks, name)
+    triggers = "insert into webhook_triggers (webhook_id, kind, condition) select id, 'TASK_LOG'"
+    site.write(f"{triggers}, jsonb_build_object('regex', $2::text) from webhooks where name = $1", name, EVIL)
 
 
 @pytest.mark.parametrize("address", [*SHOWN, *OTHERS])

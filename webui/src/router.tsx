@@ -370,6 +370,24 @@ const modelRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/model"), "ModelPage"),
 });
 
+const templatesRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/templates",
+  validateSearch: (search: Search): { q?: string; name?: string; new?: true } => ({
+    q: text(search.q),
+    name: text(search.name),
+    new: search.new === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./routes/templates"), "TemplatesPage"),
+});
+
+const webhooksRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/webhooks",
+  validateSearch: (search: Search): { webhook?: number } => ({ webhook: stepOf(search.webhook) }),
+  component: lazyRouteComponent(() => import("./routes/webhooks"), "WebhooksPage"),
+});
+
 /** What of a list of people or of tokens stands in the address. */
 function peopleSearch(search: Search): { q?: string; user?: string; sort?: string; inactive?: boolean } {
   const { q, user, sort, inactive } = search;
@@ -430,6 +448,8 @@ export const router = createRouter({
       modelsRoute,
       modelRoute,
       versionRoute,
+      templatesRoute,
+      webhooksRoute,
       settingsRoute,
       adminRoute,
     ]),

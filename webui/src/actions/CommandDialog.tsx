@@ -17,7 +17,7 @@ const FIRST = { entrypoint: "", pool: "", slots: 0, template: "", workspaceId: 1
 
 export default function CommandDialog(props: { onClose: () => void; onDone: (id: string) => void }) {
   const pools = useLive(poolsQuery).data ?? [];
-  const templates = useQuery(templatesQuery).data ?? [];
+  const templates = useQuery(templatesQuery()).data?.rows ?? [];
   const workspaces = useLive(workspacesQuery({})).data?.rows ?? [];
   const [draft, setDraft] = useState(FIRST);
   const key = useRef(newKey());

@@ -28,6 +28,8 @@ const PLACES = [
   { to: "/models", name: "Models", shape: "◆", exact: false, command: "models" },
   { to: "/tasks", name: "Tasks", shape: "❯", exact: false, command: "tasks" },
   { to: "/workspaces", name: "Workspaces", shape: "▣", exact: false, command: "workspaces" },
+  { to: "/templates", name: "Templates", shape: "¶", exact: false },
+  { to: "/webhooks", name: "Webhooks", shape: "↗", exact: false },
   { to: "/admin/{-$part}", name: "Admin", shape: "§", exact: false, command: "admin" },
 ] as const;
 
@@ -45,7 +47,10 @@ function useEverywhere(me: User): void {
   const navigate = useNavigate();
   useKeys();
   useCommands([
-    ...placesOf(me).map(({ command, to }) => ({ name: command, run: () => void navigate({ to }) })),
+    ...placesOf(me).map(({ to, name, ...place }) => ({
+      ...("command" in place ? { name: place.command } : { title: `Go to the ${name.toLowerCase()}` }),
+      run: () => void navigate({ to }),
+    })),
     { name: "settings", run: () => void navigate({ to: "/settings" }) },
     { name: "palette", run: openPalette },
     { name: "help", run: () => openDialog((close) => <Help onClose={close} />) },

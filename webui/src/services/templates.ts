@@ -9,12 +9,18 @@ export type Template = components["schemas"]["Template"];
 /** Rows that are shown. */
 export const TEMPLATES = 500;
 
-export const templatesQuery = queryOptions({
-  queryKey: ["templates"],
-  queryFn: async ({ signal }): Promise<Template[]> =>
-    (await answered(api.GET("/api/v1/templates", { params: { query: { limit: TEMPLATES } }, signal }))).templates,
-  staleTime: 30_000,
-});
+/** By name; `name`: a part of it. */
+export function templatesQuery(name?: string) {
+  return queryOptions({
+    queryKey: ["templates", name],
+    queryFn: async ({ signal }): Promise<{ rows: Template[]; total: number }> => {
+      const params = { query: { limit: TEMPLATES, name } };
+      const reply = await answered(api.GET("/api/v1/templates", { params, signal }));
+      return { rows: reply.templates, total: reply.pagination.total ?? 0 };
+    },
+    staleTime: 30_000,
+  });
+}
 
 export function templateQuery(name: string) {
   return queryOptions({

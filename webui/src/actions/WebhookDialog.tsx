@@ -1,0 +1,173 @@
+/** Creates a webhook: where it sends, how that looks, and what it is told of. */
+
+import { useState } from "react";
+import { TOLD_STATES, wordOf } from "../routes/webhooks/words";
+import { createWebhook, type Trigger, type Webhook } from "../services/webhooks";
+import type { Workspace } from "../services/workspaces";
+import { FIELD } from "../ui/Button";
+import type { Blame } from "../ui/blame";
+import { Field } from "../ui/Field";
+import { FormDialog } from "../ui/FormDialog";
+
+const BLAME: Blame = { pattern: /condition\.regex/, told: /triggers/, name: /^name/, url: /url/ };
+const CHECKBOX = "flex min-h-7 items-center gap-1.5";
+
+export default function WebhookDialog(props: {
+  /** Whether it may be of all workspaces. */
+  everywhere: boolean;
+  /** Those of which it may be. */
+  workspaces: Workspace[];
+  onClose: () => void;
+  onDone: (made: Webhook) => void;
+}) {
+  const { everywhere, workspaces } = props;
+  const [name, setName] = useState("");
+  const [url, setUrl] = useState("");
+  const [slack, setSlack] = useState(false);
+  const [where, setWhere] = useState(everywhere ? "" : String(workspaces[0]?.id ?? ""));
+  const [named, setNamed] = useState(false);
+  const [states, setStates] = useState<readonly string[]>(["COMPLETED", "ERROR"]);
+  const [pattern, setPattern] = useState("");
+  const [alerts, setAlerts] = useState(false);
+  const submit = async () => {
+    const triggers: Trigger[] = [
+      ...states.map((state) => ({
+        triggerType: "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE" as const,
+        condition: { state },
+      })),
+      ...(pattern ? [{ triggerType: "TRIGGER_TYPE_TASK_LOG" as const, condition: { regex: pattern } }] : []),
+      ...(alerts ? [{ triggerType: "TRIGGER_TYPE_CUSTOM" as const, condition: {} }] : []),
+    ];
+    const made = await createWebhook({
+      ...{ name, url: url.trim(), triggers },
+      webhookType: slack ? "WEBHOOK_TYPE_SLACK" : "WEBHOOK_TYPE_DEFAULT",
+      mode: named || alerts ? "WEBHOOK_MODE_SPECIFIC" : "WEBHOOK_MODE_WORKSPACE",
+      workspaceId: where === "" ? null : Number(where),
+    });
+    props.onClose();
+    props.onDone(made);
+  };
+  return (
+    <FormDialog title="New webhook" yes="Create" blame={BLAME} onClose={props.onClose} onSubmit={submit}>
+      {(at) => (
+        <>
+          <Field label="Name" problem={at("name")}>
+            {(ids) => (
+              <input
+                {...ids}
+                required
+                autoComplete="off"
+                className={FIELD}
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Address" hint="Often a secret: others see its host alone." problem={at("url")}>
+            {(ids) => (
+              <input
+                {...ids}
+                required
+                type="url"
+                autoComplete="off"
+                placeholder="https://"
+                className={FIELD}
+                value={url}
+                onChange={(event) => setUrl(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Messages">
+            {(ids) => (
+              <select
+                {...ids}
+                className={FIELD}
+                value={slack ? "slack" : "json"}
+                onChange={(event) => setSlack(event.target.value === "slack")}
+              >
+                <option value="json">JSON, signed</option>
+                <option value="slack">As Slack reads them</option>
+              </select>
+            )}
+          </Field>
+          <Field label="Workspace">
+            {(ids) => (
+              <select {...ids} className={FIELD} value={where} onChange={(event) => setWhere(event.target.value)}>
+                {everywhere && <option value="">All workspaces</option>}
+                {workspaces.map((each) => (
+                  <option key={each.id} value={each.id}>
+                    {each.name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <ToldOf states={states} onStates={setStates} alerts={alerts} onAlerts={setAlerts} problem={at("told")} />
+          <Field
+            label="Lines of output like"
+            hint="A pattern of RE2; once for each task. Empty: of no line."
+            problem={at("pattern")}
+          >
+            {(ids) => (
+              <input
+                {...ids}
+                autoComplete="off"
+                className={`${FIELD} font-mono`}
+                value={pattern}
+                onChange={(event) => setPattern(event.target.value)}
+              />
+            )}
+          </Field>
+          <label className={CHECKBOX}>
+            <input
+              type="checkbox"
+              checked={named || alerts}
+              disabled={alerts}
+              onChange={(event) => setNamed(event.target.checked)}
+            />
+            Only of experiments that name it under integrations.webhooks
+          </label>
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function ToldOf(props: {
+  states: readonly string[];
+  onStates: (states: string[]) => void;
+  alerts: boolean;
+  onAlerts: (alerts: boolean) => void;
+  problem?: string;
+}) {
+  const { states } = props;
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-1">
+      <legend className="pb-1 font-medium">It is told when an experiment becomes</legend>
+      <div className="flex flex-wrap gap-x-4">
+        {TOLD_STATES.map((state) => (
+          <label key={state} className={CHECKBOX}>
+            <input
+              type="checkbox"
+              aria-invalid={props.problem ? true : undefined}
+              checked={states.includes(state)}
+              onChange={(event) =>
+                props.onStates(event.target.checked ? [...states, state] : states.filter((each) => each !== state))
+              }
+            />
+            {wordOf(state)}
+          </label>
+        ))}
+      </div>
+      <label className={CHECKBOX}>
+        <input type="checkbox" checked={props.alerts} onChange={(event) => props.onAlerts(event.target.checked)} />
+        And of alerts that scripts send by core_context.alert()
+      </label>
+      {props.problem && (
+        <p role="alert" className="break-words text-bad">
+          {props.problem}
+        </p>
+      )}
+    </fieldset>
+  );
+}
