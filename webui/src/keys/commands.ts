@@ -87,12 +87,12 @@ function onKeyDown(event: KeyboardEvent): void {
   if (isTyping(event.target) && pressed !== "Mod+k") return;
   if (["Shift", "Control", "Meta", "Alt"].includes(event.key)) return;
   clearTimeout(beforeTimer);
-  const { name, prefix } = meaning(pressed, before);
+  const { names, prefix } = meaning(pressed, before);
   before = prefix && !before ? pressed : "";
   if (before) beforeTimer = setTimeout(forget, PREFIX_MS);
-  const command = name && listed.find((each) => each.name === name);
+  const command = names.map((name) => listed.find((each) => each.name === name)).find((each) => each !== undefined);
   // Only letters lead into a table from elsewhere: other keys scroll what has the focus.
-  if (!command || (KEYS[name].group === "In a table" && pressed.length > 1)) return;
+  if (!command?.name || (KEYS[command.name].group === "In a table" && pressed.length > 1)) return;
   event.preventDefault();
   command.run();
 }

@@ -6,9 +6,13 @@ function pressed(key: string, modifiers: Partial<KeyboardEvent> = {}): string {
 }
 
 describe("the table of keys", () => {
-  it("has each key once, and none that begins another", () => {
+  it("has each key once outside of outputs and once in them, and none that begins another", () => {
     const every: string[] = Object.values(KEYS).flatMap((each) => [...each.keys]);
-    expect(new Set(every).size).toBe(every.length);
+    for (const inOutput of [true, false]) {
+      const keys = Object.values(KEYS).filter((each) => (each.group === "In an output") === inOutput);
+      const some: string[] = keys.flatMap((each) => [...each.keys]);
+      expect(new Set(some).size).toBe(some.length);
+    }
     for (const keys of every) expect(every.some((other) => other.startsWith(`${keys} `))).toBe(false);
   });
 
@@ -23,10 +27,11 @@ describe("the table of keys", () => {
   });
 
   it("knows the second key after the first", () => {
-    expect(meaning("g")).toEqual({ name: undefined, prefix: true });
-    expect(meaning("h", "g").name).toBe("home");
-    expect(meaning("h").name).toBeUndefined();
-    expect(meaning("p").name).toBe("hold");
+    expect(meaning("g")).toEqual({ names: [], prefix: true });
+    expect(meaning("h", "g").names).toEqual(["home"]);
+    expect(meaning("h").names).toEqual([]);
+    expect(meaning("p").names).toEqual(["hold"]);
+    expect(meaning("e").names).toEqual(["nextError", "edit"]);
   });
 
   it("writes keys as they stand on a keyboard", () => {

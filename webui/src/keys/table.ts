@@ -1,6 +1,6 @@
 /** All keys of the page: the one table from which the handlers, the palette and the list behind `?` come. */
 
-export type Group = "Everywhere" | "Going somewhere" | "In a table" | "On what is shown or selected";
+export type Group = "Everywhere" | "Going somewhere" | "In a table" | "In an output" | "On what is shown or selected";
 
 export interface Key {
   /** Each of them does it: `k`, `Shift+K`, `Mod+k` (Ctrl, on a Mac Cmd), or two after one another: `g h`. */
@@ -44,6 +44,11 @@ export const KEYS = {
   rangeDown: key("In a table", "Select down to the next row", "Shift+ArrowDown"),
   rangeUp: key("In a table", "Select up to the row above", "Shift+ArrowUp"),
   selectAll: key("In a table", "Select all that match", "Mod+a"),
+  follow: key("In an output", "Follow its end", "f"),
+  searchOutput: key("In an output", "Search it", "/"),
+  nextHit: key("In an output", "The next hit", "n"),
+  previousHit: key("In an output", "The hit before", "Shift+N"),
+  nextError: key("In an output", "The next error", "e"),
   hold: key("On what is shown or selected", "Pause or resume", "p"),
   edit: key("On what is shown or selected", "Edit", "e"),
   move: key("On what is shown or selected", "Move to a project", "m"),
@@ -90,10 +95,16 @@ export function spelled(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey"
   return `${mod}${shift}${name}`;
 }
 
-/** What a key does, after `before` (the first of two, or nothing); `prefix`: it is the first of two. */
-export function meaning(pressed: string, before = ""): { name?: KeyName; prefix: boolean } {
+/** What a key may do, after `before` (the first of two, or nothing): where an output is shown, what it means there comes
+ *  first. `prefix`: it is the first of two. */
+export function meaning(pressed: string, before = ""): { names: KeyName[]; prefix: boolean } {
   const whole = before ? `${before} ${pressed}` : pressed;
-  const name = NAMES.find((each) => (KEYS[each].keys as readonly string[]).includes(whole));
+  const all = NAMES.filter((each) => (KEYS[each].keys as readonly string[]).includes(whole));
+  const names = [...all.filter(isOfOutput), ...all.filter((each) => !isOfOutput(each))];
   const prefix = NAMES.some((each) => KEYS[each].keys.some((keys) => keys.startsWith(`${whole} `)));
-  return { name, prefix };
+  return { names, prefix };
+}
+
+function isOfOutput(name: KeyName): boolean {
+  return KEYS[name].group === "In an output";
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { count } from "../format";
+import { useCommands } from "../keys/commands";
 import { useLive } from "../services/live";
 import { fieldsQuery, type LineFilter, nextError, tailQuery, type Writer } from "../services/output";
 import { Button, FIELD } from "../ui/Button";
@@ -91,7 +92,13 @@ export function Output({ of, ended }: { of: Writer; ended: boolean }) {
     const number = after ?? (await nextError(of, filter ?? {}, 0));
     if (number !== undefined) mark(number);
   };
-  useKeys({ f: () => setFollows(true), n: () => hit(1), N: () => hit(-1), e: () => void error(), "/": focusSearch });
+  useCommands([
+    { name: "follow", run: () => setFollows(true) },
+    { name: "searchOutput", run: focusSearch },
+    { name: "nextHit", run: () => hit(1) },
+    { name: "previousHit", run: () => hit(-1) },
+    { name: "nextError", run: () => void error() },
+  ]);
   const unfinished = useMemo(() => (filter ? [] : (tail.data?.unfinished ?? [])), [tail.data, filter === undefined]);
   if (tail.error && !tail.data) return <Problem error={tail.error} retry={() => void tail.refetch()} />;
   if (!tail.data) return <Loading what="output" />;
@@ -176,21 +183,6 @@ export function Output({ of, ended }: { of: Writer; ended: boolean }) {
 
 function focusSearch() {
   document.querySelector<HTMLInputElement>("#output-search input")?.focus();
-}
-
-/** Keys that mean something wherever one is but in a field. */
-function useKeys(keys: Record<string, () => void>) {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const inField = event.target instanceof Element && event.target.closest("input, select, textarea");
-      const act = keys[event.key];
-      if (!act || inField || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      act();
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  });
 }
 
 function Toggle({ label, on, set }: { label: string; on: boolean; set: (on: boolean) => void }) {

@@ -173,8 +173,8 @@ export function Grid<R>(props: GridProps<R>) {
   };
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     if (event.target !== scroller.current) return;
-    const { name } = meaning(spelled(event));
-    const step = name && steps[name];
+    const { names } = meaning(spelled(event));
+    const step = names.map((name) => steps[name]).find((each) => each !== undefined);
     if (!step) return;
     event.preventDefault();
     step();
