@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from typing import cast
@@ -126,3 +127,139 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     assert page.evaluate("document.body.dataset.loaded") == "once"
     end(site, waits, closed, huge)
     page.get_by_text("Nothing runs or waits in default").wait_for()
+
+
+def pools(site: Site) -> dict[str, dict[str, int]]:
+    reply = site.api("GET", "/api/v1/resource-pools")["resourcePools"]
+    return {str(pool["name"]): pool for pool in cast("list[dict[str, int]]", reply)}
+
+
+def shown(page: Page, pool: str, title: str) -> int:
+    """A figure of the table of pools."""
+    table = page.get_by_role("region", name="Pools")
+    titles = table.get_by_role("columnheader").all_inner_texts()
+    named = table.get_by_role("row").filter(has=page.get_by_role("link", name=pool, exact=True))
+    return int(named.get_by_role("cell").nth(titles.index(title)).inner_text().replace(",", ""))
+
+
+def adds_up(page: Page, site: Site) -> bool:
+    """In use, free and offline are all slots of each pool, and what the API says."""
+    for name, pool in pools(site).items():
+        used, free, offline, total = (shown(page, name, title) for title in ("In use", "Free", "Offline", "Slots"))
+        assert used + free + offline == total
+        said = (pool["slotsUsed"], pool["slotsAvailable"] - pool["slotsUsed"], pool["slotsTotal"])
+        if (used, free, total) != said:
+            return False
+    return True
+
+
+def test_what_each_slot_does(at_cluster: Page, cluster: Site) -> None:
+    """In use, free and offline are all slots of a pool. A slot that is pointed at, or reached by keys, names whose it
+    is and what for; a pool that is chosen is shown alone."""
+    page, site = at_cluster, cluster
+    holder = submit(site, "keeps slots", 3)
+    wait_for(lambda: queued(site).get("keeps slots", {}).get("allocatedSlots") == 3, "its slots")
+    page.goto(f"{site.url}/ui/cluster")
+    grid = page.get_by_role("grid", name="Machines and their slots")
+    whose = f"in use by admin for experiment {holder} keeps slots"
+    used = grid.get_by_role("gridcell", name=whose)
+    expect(used).to_have_count(3)
+    problems = page.get_by_role("list", name="Problems")
+    # Those who pretend say so in their version.
+    expect(problems.get_by_role("listitem")).to_have_text(re.compile("^!3 machines run another version than the mas"))
+    assert adds_up(page, site)
+    pointed = page.get_by_role("main").get_by_text(re.compile(rf"^Slot \d of .*: {whose} \(trial \d+\)$"))
+    expect(pointed).to_have_count(0)
+    used.first.hover()
+    expect(pointed).to_be_visible()
+    page.get_by_role("heading", level=1).hover()
+    expect(pointed).to_have_count(0)
+    expect(page.get_by_role("region", name="Who has them").get_by_role("row", name="admin")).to_contain_text("3")
+    keep(page, "cluster-slots")
+
+    row_of_it, slots = next((n, held) for n, held in enumerate(map(held_slots, agents(site))) if any(held))
+    page.get_by_role("region", name="Pools").get_by_role("link", name="spare", exact=True).click()
+    expect(grid.get_by_role("row").filter(has_text="Ready")).to_have_count(1)
+    expect(page.get_by_text("by priority")).to_be_visible()
+    page.get_by_role("link", name="Cluster", exact=True).first.click()
+    expect(used).to_have_count(3)
+    # By keys: to the first machine, along its slots, and to the trial that has one.
+    page.keyboard.press("j")
+    expect(grid).to_be_focused()
+    page.keyboard.press("Home")
+    for key in ["ArrowDown"] * row_of_it + ["ArrowRight"] * (slots.index(True) + 1):
+        page.keyboard.press(key)
+    expect(pointed).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/trials/*")
+    end(site, holder)
+
+
+def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Site) -> None:
+    """Without a reload: it is among the problems, and its slots are offline. What runs on it goes on."""
+    page, site = at_cluster, cluster
+    holder = submit(site, "stays there", 3)
+    wait_for(lambda: queued(site).get("stays there", {}).get("allocatedSlots") == 3, "its slots")
+    page.goto(f"{site.url}/ui/cluster")
+    grid = page.get_by_role("grid", name="Machines and their slots")
+    problems = page.get_by_role("list", name="Problems")
+    expect(grid.get_by_role("gridcell", name="in use by admin")).to_have_count(3)
+    page.evaluate("document.body.dataset.loaded = 'once'")
+    machine = str(next(each["id"] for each in agents(site) if any(held_slots(each))))
+    site.api("POST", f"/api/v1/agents/{machine}/disable", {"drain": True})
+    expect(grid.get_by_role("row").filter(has_text=machine)).to_contain_text("Draining")
+    expect(grid.get_by_role("gridcell", name="in use, nothing new after it by admin")).to_have_count(3)
+    expect(problems).to_contain_text(f"1 machine is draining: what runs there may finish, nothing new begins{machine}")
+    wait_for(lambda: adds_up(page, site), "the sums")
+    assert shown(page, "default", "Offline") == 1
+    token = site.directory / "master" / "join-token"
+    with pretend_fleet(site.url, token, pool="vast", agents=1, slots=2):
+        expect(grid.get_by_role("row").filter(has_text="vast")).to_contain_text("Ready")
+    expect(grid.get_by_role("row").filter(has_text="vast")).to_contain_text("Away")
+    wait_for(lambda: adds_up(page, site), "the sums")
+    assert (shown(page, "vast", "Offline"), shown(page, "vast", "Slots")) == (2, 2)
+    keep(page, "cluster-problems")
+    problems.get_by_role("link", name="1 machine is away").click()
+    expect(page.get_by_role("status", name="Machines shown")).to_have_text("1 of 4")
+    page.get_by_role("link", name="Show all").click()
+    gone = next(str(each["id"]) for each in agents(site) if each["resourcePools"] == ["vast"])
+    site.api("DELETE", f"/api/v1/agents/{gone}")
+    expect(problems.get_by_role("listitem")).to_have_count(2)
+    site.api("POST", f"/api/v1/agents/{machine}/enable")
+    expect(problems.get_by_role("listitem")).to_have_count(1)
+    assert page.evaluate("document.body.dataset.loaded") == "once"
+    end(site, holder)
+
+
+def held_slots(agent: dict[str, object]) -> list[bool]:
+    """Of each of its slots, whether a container has it."""
+    return [bool(slot["container"]) for slot in cast("dict[str, dict[str, object]]", agent["slots"]).values()]
+
+
+def test_of_a_thousand_machines_those_in_view_are_there(page: Page, site: Site) -> None:
+    """Each with eight slots; the last one is reached by a key, any other by a part of its name."""
+    site.write(
+        "insert into agents (agent_id, pool, credential_hash)"
+        " select 'm' || to_char(n, 'FM0000'), 'default', sha256(n::text::bytea) from generate_series(1, 1000) n"
+    )
+    site.write(
+        "insert into agent_presence (agent_id, connected) select agent_id, true from agents where agent_id like 'm____'"
+    )
+    site.write(
+        "insert into agent_slots (agent_id, slot_id, kind, name)"
+        " select agent_id, n, 'cuda', 'A100' from agents, generate_series(0, 7) n where agent_id like 'm____'"
+    )
+    try:
+        page.goto(f"{site.url}/ui/cluster")
+        grid = page.get_by_role("grid", name="Machines and their slots")
+        expect(grid).to_have_attribute("aria-rowcount", str(len(agents(site)) + 1))
+        assert page.evaluate("document.querySelectorAll('*').length") < 2500
+        grid.press("End")
+        expect(grid.get_by_text("m1000")).to_be_visible()
+        assert page.evaluate("document.querySelectorAll('*').length") < 2500
+        page.get_by_label("Name of a machine").fill("m0500")
+        expect(grid.get_by_role("row")).to_have_count(2)
+        expect(grid.get_by_role("gridcell", name="of m0500, A100: free")).to_have_count(8)
+    finally:
+        for table in ("agent_slots", "agent_presence", "agents"):
+            site.write(f"delete from {table} where agent_id like 'm____'")

@@ -53,6 +53,7 @@ ROUTES = {
     "trial-failed": ("trials/{failed_trial}?tab=logs", "role=link[name='line 3']"),
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
+    "cluster-pool": ("cluster?pool=default", "text=Default priority"),
     "models": ("models", "role=button[name='New model']"),
     "model": ("models/{model}", "role=columnheader[name='Version']"),
     "version": ("models/{model}/versions/2", "role=columnheader[name='Change']"),

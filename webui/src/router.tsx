@@ -11,6 +11,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { BASE, withoutBase } from "./base";
+import type { Trouble } from "./cluster/troubles";
 import { LEVELS } from "./output/levels";
 import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
@@ -351,6 +352,11 @@ const queueRoute = createRoute({
 const clusterRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/cluster",
+  validateSearch: (search: Search): { pool?: string; show?: Trouble; q?: string } => ({
+    pool: text(search.pool),
+    show: text(search.show) as Trouble | undefined,
+    q: text(search.q),
+  }),
   component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
 });
 

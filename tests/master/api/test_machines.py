@@ -27,6 +27,11 @@ async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
     assert busy["device"] == {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
     assert busy["container"]["id"] == run.attempt.containers[0]
     assert busy["container"]["state"] == "STATE_RUNNING"
+    trial = (await api.user.get(f"/api/v1/trials/{busy['container']['trialId']}")).json()["trial"]
+    assert [busy["container"]["taskId"]] == trial["taskIds"]
+    experiment = (await api.user.get(f"/api/v1/experiments/{trial['experimentId']}")).json()["experiment"]
+    whose = (experiment["id"], experiment["name"], experiment["username"])
+    assert tuple(busy["container"][field] for field in ("experimentId", "description", "username")) == whose
     assert agent["slots"]["001"]["container"] is None
     assert agent["slotStats"]["typeStats"]["TYPE_CPU"] == {
         "states": {"STATE_RUNNING": 1},

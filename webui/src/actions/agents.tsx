@@ -1,6 +1,7 @@
 /** What administrators can do to machines and their slots; all of it can be taken back. */
 
 import { type QueryClient, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { heldFor } from "../cluster/standing";
 import { type Command, useCommands } from "../keys/commands";
 import { type Switch, switchAgent, switchSlot } from "../services/actions";
 import { type Agent, agentsQuery, type Slot } from "../services/cluster";
@@ -101,7 +102,7 @@ export function useAgentCommands(agents: Agent[]): void {
   useCommands(me.admin ? commands : []);
 }
 
-function openSlots(agentId: string): void {
+export function openSlots(agentId: string): void {
   openDialog((close) => <Slots agentId={agentId} onClose={close} />);
 }
 
@@ -125,6 +126,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
 /** Each slot of a machine, and what it may be set to. */
 function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
   const client = useQueryClient();
+  const me = useSuspenseQuery(meQuery).data;
   const agent = useQuery(agentsQuery).data?.find((each) => each.id === agentId);
   const slots = Object.values(agent?.slots ?? {});
   return (
@@ -142,15 +144,16 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
                   Slot {slot.id} <span className="text-dim">{slot.device.brand}</span>
                 </span>
                 <span className="text-dim">{standing(slot)}</span>
-                {others(device(agent, slot)).map((to) => (
-                  <Button
-                    key={to}
-                    aria-label={`${MANNERS[to].title} slot ${slot.id}`}
-                    onClick={() => void change(client, device(agent, slot), to)}
-                  >
-                    {MANNERS[to].title}
-                  </Button>
-                ))}
+                {me.admin &&
+                  others(device(agent, slot)).map((to) => (
+                    <Button
+                      key={to}
+                      aria-label={`${MANNERS[to].title} slot ${slot.id}`}
+                      onClick={() => void change(client, device(agent, slot), to)}
+                    >
+                      {MANNERS[to].title}
+                    </Button>
+                  ))}
               </li>
             ))}
         </ul>
@@ -162,5 +165,7 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
 function standing(slot: Slot): string {
   if (slot.draining) return "draining";
   if (!slot.enabled) return "disabled";
-  return slot.container ? "in use" : "free";
+  const { container } = slot;
+  if (!container) return "free";
+  return container.username ? `in use by ${container.username} for ${heldFor(container)}` : "in use";
 }

@@ -1,22 +1,33 @@
-/** Pools and machines: what each has, and what its slots do. */
+/** Pools and machines: what is wrong first, what each pool has, what each slot does, and who has them. */
 
-import { Link } from "@tanstack/react-router";
-import { AgentActions, useAgentCommands } from "../actions/agents";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useCallback, useMemo } from "react";
+import { openSlots, useAgentCommands } from "../actions/agents";
+import { Holders } from "../cluster/Holders";
+import { Legend, Matrix } from "../cluster/Matrix";
+import { PoolFacts, Pools } from "../cluster/Pools";
+import { Problems } from "../cluster/Problems";
+import { troubled } from "../cluster/standing";
+import { TROUBLES } from "../cluster/troubles";
 import { count } from "../format";
 import { type Agent, agentsQuery, type Pool, poolsQuery, type Slot } from "../services/cluster";
 import { useLive } from "../services/live";
+import { masterQuery } from "../services/session";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
-import { Table } from "../ui/Table";
-import { Moment } from "../ui/values";
+import { SearchField } from "../ui/SearchField";
+
+const route = getRouteApi("/shell/cluster");
 
 export function ClusterPage() {
+  const { pool } = route.useSearch();
   const pools = useLive(poolsQuery);
   const agents = useLive(agentsQuery);
   useAgentCommands(agents.data ?? []);
   const error = pools.data && agents.data ? null : (pools.error ?? agents.error);
   return (
-    <Page title="Cluster" name="Cluster">
+    <Page title={pool ? <Title pool={pool} /> : "Cluster"} name={pool ? `Pool ${pool}` : "Cluster"}>
       {error ? (
         <Problem
           error={error}
@@ -28,139 +39,104 @@ export function ClusterPage() {
       ) : !pools.data || !agents.data ? (
         <Loading what="the cluster" />
       ) : (
-        <>
-          <Section title="Pools">
-            <Table label="Pools" columns={POOLS} rows={pools.data} keyOf={(pool) => pool.name} />
-          </Section>
-          <Section title="Machines" aside={<Legend />}>
-            {agents.data.length === 0 ? (
-              <Empty title="No machine has joined" command="tenax agent join-token create">
-                This makes a join token, and says how to use it on a machine:
-              </Empty>
-            ) : (
-              <Table label="Machines" columns={AGENTS} rows={agents.data} keyOf={(agent) => agent.id} />
-            )}
-          </Section>
-        </>
+        <Cluster pools={pools.data} agents={agents.data} />
       )}
     </Page>
   );
 }
 
-const POOLS = [
-  {
-    id: "name",
-    title: "Pool",
-    wide: true,
-    cell: (pool: Pool) => (
-      <Link to="/queue" search={{ pool: pool.name }} className="hover:underline">
-        {pool.name}
-      </Link>
-    ),
-  },
-  { id: "agents", title: "Machines", align: "right" as const, cell: (pool: Pool) => count(pool.numAgents) },
-  { id: "slots", title: "Slots", align: "right" as const, cell: (pool: Pool) => count(pool.slotsAvailable) },
-  { id: "used", title: "In use", align: "right" as const, cell: (pool: Pool) => count(pool.slotsUsed) },
-  {
-    id: "free",
-    title: "Free",
-    align: "right" as const,
-    cell: (pool: Pool) => count(Math.max(0, pool.slotsAvailable - pool.slotsUsed)),
-  },
-  {
-    id: "running",
-    title: "Running",
-    align: "right" as const,
-    cell: (pool: Pool) => count(pool.stats.scheduledCount ?? 0),
-  },
-  {
-    id: "queued",
-    title: "Waiting",
-    align: "right" as const,
-    cell: (pool: Pool) => count(pool.stats.queuedCount ?? 0),
-  },
-];
-
-function standing(agent: Agent): { word: string; shape: string; tone: string } {
-  if (agent.connected === false) return { word: "Away", shape: "✕", tone: "text-bad" };
-  if (agent.draining) return { word: "Draining", shape: "◌", tone: "text-wait" };
-  if (!agent.enabled) return { word: "Disabled", shape: "⊘", tone: "text-off" };
-  return { word: "Ready", shape: "✓", tone: "text-ok" };
-}
-
-const AGENTS = [
-  { id: "id", title: "Machine", wide: true, cell: (agent: Agent) => <span title={agent.id}>{agent.id}</span> },
-  {
-    id: "state",
-    title: "State",
-    cell: (agent: Agent) => {
-      const { word, shape, tone } = standing(agent);
-      return (
-        <span className={tone}>
-          <span aria-hidden="true">{shape} </span>
-          {word}
-        </span>
-      );
-    },
-  },
-  { id: "pools", title: "Pool", cell: (agent: Agent) => agent.resourcePools.join(", ") },
-  {
-    id: "slots",
-    title: "Slots",
-    wide: true,
-    cell: (agent: Agent) => <Slots slots={Object.values(agent.slots ?? {})} />,
-  },
-  { id: "kind", title: "Kind", cell: (agent: Agent) => kinds(Object.values(agent.slots ?? {})) },
-  {
-    id: "seen",
-    title: "Last seen",
-    cell: (agent: Agent) => (agent.connected ? "now" : <Moment at={agent.lastSeenTime} />),
-  },
-  { id: "actions", title: "Actions", cell: (agent: Agent) => <AgentActions agent={agent} /> },
-];
-
-function kinds(slots: Slot[]): string {
-  const names = slots.map((slot) => slot.device.brand || slot.device.type.replace("TYPE_", "").toLowerCase());
-  return [...new Set(names)].join(", ") || "–";
-}
-
-function use(slot: Slot): "used" | "off" | "free" {
-  return slot.container ? "used" : slot.enabled ? "free" : "off";
-}
-
-const SQUARES = {
-  used: "border-run bg-run",
-  free: "border-dim",
-  off: "border-line bg-line",
-};
-
-/** A square per slot, and the same in words. */
-function Slots({ slots }: { slots: Slot[] }) {
-  const used = slots.filter((slot) => use(slot) === "used").length;
-  const off = slots.filter((slot) => use(slot) === "off").length;
+function Title({ pool }: { pool: string }) {
   return (
-    <span className="flex flex-wrap items-center gap-1">
-      <span aria-hidden="true" className="flex flex-wrap gap-0.5">
-        {slots.slice(0, 64).map((slot) => (
-          <span key={slot.id} className={`size-3 rounded-[2px] border ${SQUARES[use(slot)]}`} />
-        ))}
-      </span>
-      <span className="text-dim">
-        {used} of {slots.length} in use{off > 0 ? `, ${off} off` : ""}
-      </span>
-    </span>
+    <>
+      <Link to="/cluster" search={{}} className="underline decoration-line hover:decoration-current">
+        Cluster
+      </Link>
+      {` / pool ${pool}`}
+    </>
   );
 }
 
-function Legend() {
+function Cluster({ pools, agents }: { pools: Pool[]; agents: Agent[] }) {
+  const search = route.useSearch();
+  const version = useSuspenseQuery(masterQuery).data.tenaxVersion;
+  const known = useMemo(() => ({ version, pools: pools.map((each) => each.name) }), [version, pools]);
+  const here = useMemo(
+    () => (search.pool ? agents.filter((agent) => agent.resourcePools.includes(search.pool ?? "")) : agents),
+    [agents, search.pool],
+  );
+  const chosen = pools.find((each) => each.name === search.pool);
+  if (search.pool && !chosen && here.length === 0) {
+    return <Empty title={`There is no pool ${search.pool}`}>The master's settings name the pools.</Empty>;
+  }
   return (
-    <p aria-hidden="true" className="flex items-center gap-3 text-dim text-sm">
-      {(["used", "free", "off"] as const).map((kind) => (
-        <span key={kind} className="inline-flex items-center gap-1">
-          <span className={`size-3 rounded-[2px] border ${SQUARES[kind]}`} />
-          {kind === "used" ? "in use" : kind}
+    <>
+      {here.length > 0 && <Problems agents={here} known={known} search={search} />}
+      <Section title={chosen ? "Pool" : "Pools"}>
+        <Pools pools={chosen ? [chosen] : pools} />
+        {chosen && <PoolFacts pool={chosen} />}
+      </Section>
+      <Machines agents={here} known={known} />
+      {here.length > 0 && (
+        <Section title="Who has them">
+          <Holders agents={here} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function Machines({ agents, known }: { agents: Agent[]; known: { version: string; pools: string[] } }) {
+  const { q = "", show, pool } = route.useSearch();
+  const navigate = useNavigate();
+  const shown = useMemo(() => {
+    const narrowed = show && TROUBLES.includes(show) ? troubled(show, agents, known) : agents;
+    return q ? narrowed.filter((agent) => agent.id.toLowerCase().includes(q.toLowerCase())) : narrowed;
+  }, [agents, known, show, q]);
+  const open = useCallback(
+    (agent: Agent, slot?: Slot) => {
+      const { experimentId, trialId, taskId } = slot?.container ?? {};
+      if (experimentId && trialId) void navigate({ to: "/trials/$trialId", params: { trialId } });
+      else if (taskId) void navigate({ to: "/tasks/$taskId", params: { taskId }, search: {} });
+      else openSlots(agent.id);
+    },
+    [navigate],
+  );
+  if (agents.length === 0) {
+    return (
+      <Section title="Machines">
+        <Empty title="No machine has joined" command="tenax agent join-token create">
+          This makes a join token, and says how to use it on a machine:
+        </Empty>
+      </Section>
+    );
+  }
+  const narrowed = shown.length < agents.length;
+  return (
+    <section aria-label="Machines" className="flex min-w-0 flex-col gap-2">
+      <div className="flex flex-wrap items-center gap-3">
+        <h2 className="font-semibold">Machines</h2>
+        <SearchField
+          label="Name of a machine"
+          value={q}
+          onChange={(to) =>
+            void navigate({ to: "/cluster", search: { pool, show, q: to || undefined }, replace: true })
+          }
+        />
+        <span role="status" aria-label="Machines shown" className="text-dim">
+          {narrowed ? `${count(shown.length)} of ${count(agents.length)}` : count(agents.length)}
         </span>
-      ))}
-    </p>
+        {narrowed && (
+          <Link to="/cluster" search={{ pool }} className="inline-flex min-h-6 items-center underline">
+            Show all
+          </Link>
+        )}
+        <Legend />
+      </div>
+      {shown.length === 0 ? (
+        <Empty title="No machine is like this" />
+      ) : (
+        <Matrix key={`${pool} ${show} ${q}`} agents={shown} open={open} />
+      )}
+    </section>
   );
 }

@@ -22,7 +22,11 @@ export const poolsQuery = query({
 
 export const agentsQuery = query({
   queryKey: ["agents"],
-  queryFn: async ({ signal }): Promise<Agent[]> => (await answered(api.GET("/api/v1/agents", { signal }))).agents,
+  queryFn: async ({ signal }): Promise<Agent[]> => {
+    // Each slot has its container.
+    const params = { query: { excludeContainers: true } };
+    return (await answered(api.GET("/api/v1/agents", { params, signal }))).agents;
+  },
   topics: ["agents"],
   news: newsOfAgents,
 });

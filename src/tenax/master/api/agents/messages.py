@@ -40,6 +40,13 @@ class Container(Message):
     devices: list[Device] = []
     state: str
     permission_denied: bool = False
+    #: Whose it is and what for, in lists of agents and slots.
+    username: str = ""
+    task_id: str = ""
+    trial_id: int | None = None
+    experiment_id: int | None = None
+    #: The name of the experiment, or what the task is called.
+    description: str = ""
 
 
 class Slot(Message):

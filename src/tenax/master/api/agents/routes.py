@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import NotFound, NotNow
 from tenax.master.access.authorization import Allow
@@ -18,7 +18,7 @@ from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.api.agents import messages
 from tenax.master.api.http.callers import MasterDep
-from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.paging import JSON, WindowDep, as_json
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.agents import lists as agent_lists
@@ -29,31 +29,41 @@ from tenax.wire.message import Empty
 routes = Routes("Agents")
 
 
-@routes.get("/api/v1/agents", "GetAgents", allow=Allow.USER)
+@routes.get("/api/v1/agents", "GetAgents", allow=Allow.USER, response_model=messages.GetAgentsResponse)
 async def get_agents(
     master: MasterDep,
     window: WindowDep,
     sort_by: Annotated[messages.AgentSortBy, Query()] = messages.AgentSortBy.UNSPECIFIED,
     exclude_slots: Annotated[bool, Query()] = False,
     exclude_containers: Annotated[bool, Query()] = False,
-) -> messages.GetAgentsResponse:
+) -> Response:
     """All agents that ever joined and were not removed."""
-    async with master.db.connection() as conn:
-        listed = agent_messages(await agent_lists.machines(conn))
-    if sort_by is messages.AgentSortBy.TIME:
-        listed.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
-    else:
-        listed.sort(key=lambda agent: agent.id)
-    if window.descending:
-        listed.reverse()
-    page, pagination = window.of(len(listed))
-    shown = listed[page.offset : page.offset + (page.limit or 0)]
-    for agent in shown:
-        if exclude_slots:
-            agent.slots = {}
-        if exclude_containers:
-            agent.containers = {}
-    return messages.GetAgentsResponse(agents=shown, pagination=pagination)
+
+    def made(machines: Machines) -> bytes:
+        listed = agent_messages(machines)
+        if sort_by is messages.AgentSortBy.TIME:
+            listed.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
+        else:
+            listed.sort(key=lambda agent: agent.id)
+        if window.descending:
+            listed.reverse()
+        page, pagination = window.of(len(listed))
+        shown = listed[page.offset : page.offset + (page.limit or 0)]
+        for agent in shown:
+            if exclude_slots:
+                agent.slots = {}
+            if exclude_containers:
+                agent.containers = {}
+        return as_json(messages.GetAgentsResponse(agents=shown, pagination=pagination))
+
+    async def look() -> bytes:
+        async with master.db.connection() as conn:
+            machines = await agent_lists.machines(conn)
+        # Thousands of slots are too many for the event loop.
+        return await master.readers.run(made, machines)
+
+    key = ("GetAgents", window, sort_by, exclude_slots, exclude_containers)
+    return Response(await master.single_flight.share(key, look), media_type=JSON)
 
 
 @routes.get("/api/v1/agents/{agent_id}", "GetAgent", allow=Allow.USER)
@@ -218,4 +228,9 @@ def _container(view: ContainerView, devices: dict[int, messages.Device]) -> mess
         parent=view.allocation_id,
         devices=[devices[slot] for slot in view.slots if slot in devices],
         state=f"STATE_{view.state}",
+        username=view.username,
+        task_id=view.task_id,
+        trial_id=view.trial_id,
+        experiment_id=view.experiment_id,
+        description=view.description,
     )

@@ -60,6 +60,13 @@ class ContainerView:
     agent_id: str
     slots: list[int]
     state: str
+    task_id: str
+    trial_id: int | None
+    experiment_id: int | None
+    #: Whose it is.
+    username: str
+    #: The name of the experiment, or of the task that no search asked for.
+    description: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,16 @@ where s.present and ($1::text is null or s.agent_id = $1)
 order by s.agent_id, s.slot_id;
 
 -- name: containers
-select container_id, allocation_id, agent_id, slots, state from containers
-where gone_at is null and ($1::text is null or agent_id = $1)
-order by allocation_id, rank;
+-- With whose each is, and what for.
+select c.container_id, c.allocation_id, c.agent_id, c.slots, c.state, t.task_id, t.trial_id, tr.experiment_id,
+       u.username, coalesce(d.name, l.description, '') as description
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+join users u on u.id = j.owner_id
+left join trials tr on tr.id = t.trial_id
+left join experiment_documents d on d.experiment_id = tr.experiment_id
+left join launched_tasks l on l.task_id = t.task_id
+where c.gone_at is null and ($1::text is null or c.agent_id = $1)
+order by c.allocation_id, c.rank;
