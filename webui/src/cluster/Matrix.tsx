@@ -72,6 +72,8 @@ export function Matrix({ agents, open }: { agents: Agent[]; open: (agent: Agent,
     rowUp: () => go(at.row - 1, at.column),
     pageDown: () => go(at.row + pageRows(), at.column),
     pageUp: () => go(at.row - pageRows(), at.column),
+    slotLeft: () => go(at.row, at.column - 1),
+    slotRight: () => go(at.row, at.column + 1),
     first: () => go(0, at.column),
     last: () => go(agents.length - 1, at.column),
     open: () => {
@@ -81,9 +83,8 @@ export function Matrix({ agents, open }: { agents: Agent[]; open: (agent: Agent,
   };
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     if (event.target !== scroller.current) return;
-    const { name } = meaning(spelled(event));
-    const aside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const step = aside ? () => go(at.row, at.column + aside) : name && steps[name];
+    const { names } = meaning(spelled(event));
+    const step = names.map((name) => steps[name]).find((each) => each !== undefined);
     if (!step) return;
     event.preventDefault();
     step();

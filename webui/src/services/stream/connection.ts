@@ -3,11 +3,12 @@
  * (of which browsers have six for a master); where there is no such worker, by a connection of its own.
  */
 
-import { Hub } from "./hub";
 import type { ToHub, ToTab } from "./messages";
 
 /** A worker that has not answered by then does not work. */
 const ANSWERS_MS = 5000;
+/** What a connection of its own needs is fetched again after that, if the master was away. */
+const AGAIN_MS = 5000;
 
 export type Send = (message: ToHub) => void;
 
@@ -17,7 +18,24 @@ export function connect(master: URL, receive: (message: ToTab) => void): Send {
   } catch {
     // It is there, and may not be used here.
   }
-  return new Hub(master).join(receive);
+  return alone(master, receive);
+}
+
+/** What it needs comes when it is needed: most browsers have shared workers. */
+function alone(master: URL, receive: (message: ToTab) => void): Send {
+  let send: Send | undefined;
+  const early: ToHub[] = [];
+  const load = () => {
+    import("./hub").then(
+      ({ Hub }) => {
+        send = new Hub(master).join(receive);
+        for (const message of early) send(message);
+      },
+      () => setTimeout(load, AGAIN_MS),
+    );
+  };
+  load();
+  return (message) => (send ? send(message) : void early.push(message));
 }
 
 function shared(master: URL, receive: (message: ToTab) => void): Send {
@@ -28,7 +46,7 @@ function shared(master: URL, receive: (message: ToTab) => void): Send {
     clearTimeout(timer);
     send({ kind: "leave" });
     worker.port.onmessage = worker.onerror = null;
-    send = new Hub(master).join(receive);
+    send = alone(master, receive);
     if (newest) send(newest);
   };
   const timer = setTimeout(replace, ANSWERS_MS);

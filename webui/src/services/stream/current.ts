@@ -12,9 +12,7 @@
 import { hashKey, type Query, type QueryClient, type QueryKey } from "@tanstack/react-query";
 import { pollIn } from "./backoff";
 import type { Send } from "./connection";
-import { MAX_TOPICS } from "./follower";
-import { PING_MS } from "./hub";
-import type { Change, Link, ToTab } from "./messages";
+import { type Change, type Link, MAX_TOPICS, PING_MS, type ToTab } from "./messages";
 import { applied, type Subject, topicsOf } from "./subject";
 
 /** A query is fetched again no more often than that, unless it says otherwise. */

@@ -11,11 +11,9 @@
  */
 
 import { reconnectIn, refusedFor } from "./backoff";
-import type { Change, Hello, Link } from "./messages";
+import { type Change, type Hello, type Link, MAX_TOPICS } from "./messages";
 import { EventParser, type Sent } from "./sse";
 
-/** Of one stream, as the master has it. */
-export const MAX_TOPICS = 64;
 const IDLE_MS = 20_000;
 const SILENT_MS = 40_000;
 /** What is asked for within it is one request. */

@@ -5,7 +5,6 @@ import type { ToHub, ToTab } from "./messages";
 
 /** A tab that is not heard for so long is gone: it says every `PING_MS` that it is there. */
 const GONE_MS = 90_000;
-export const PING_MS = 20_000;
 
 interface Member {
   topics: Set<string>;

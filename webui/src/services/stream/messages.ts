@@ -1,5 +1,10 @@
 /** What the live stream says, and what tabs and their shared connection say to each other. */
 
+/** Of one stream, as the master has it. */
+export const MAX_TOPICS = 64;
+/** So often a tab says that it is there. */
+export const PING_MS = 20_000;
+
 /** Something changed: `kind`, `id`, and the fields that lists show, spelled as there. */
 export interface Change {
   kind: string;
