@@ -20,6 +20,7 @@ const SORTED_BY: Record<string, keyof Experiment> = {
   progress: "progress",
   searcherMetricsVal: "bestTrialSearcherMetric",
   numTrials: "numTrials",
+  checkpointCount: "checkpointCount",
   endTime: "endTime",
   duration: "endTime",
   projectId: "projectId",
