@@ -34,9 +34,9 @@ class SecondMachine:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.place.environment)
 
     def joined(self) -> None:
-        """Wait until the master has both."""
+        """Wait until the master has the slots of both: an agent is listed before it has said what it offers."""
         with self.place.client() as client:
-            wait_for(lambda: len(client.agents()) == 2 or None, "both machines")
+            wait_for(lambda: [bool(agent.slots) for agent in client.agents()] == [True, True] or None, "both machines")
 
     def task_processes(self) -> list[int]:
         """Every process of a task of this machine."""
