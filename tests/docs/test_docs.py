@@ -127,7 +127,7 @@ def test_every_page_is_found_from_the_first() -> None:
     """README.md links to each of them."""
     linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
     pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
-    assert {each for each in linked if each not in pages} == {PICTURE, "docs/images/tour-search.png"}
+    assert {each for each in linked if each not in pages} == {PICTURE, "docs/images/tour-trial.png"}
     assert pages <= linked
 
 

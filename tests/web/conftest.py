@@ -79,6 +79,25 @@ def page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[P
     yield from _page(browser, site, session)
 
 
+@pytest.fixture(scope="module")
+def used_browser(browser: Browser, session: dict[str, object]) -> Iterator[BrowserContext]:
+    """One that has the page's files already, as most have: what is asked of many addresses is asked of it."""
+    made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
+    made.set_default_timeout(TIMEOUT_MS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def next_page(used_browser: BrowserContext, site: Site) -> Iterator[Page]:
+    """Another page in it, held to what `page` is held to."""
+    opened = used_browser.new_page()
+    troubles = watched(opened, site)
+    yield opened
+    opened.close()
+    assert troubles == []
+
+
 @pytest.fixture
 def admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
     """The same for an administrator."""

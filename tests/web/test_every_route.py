@@ -5,8 +5,10 @@ With TENAX_PICTURES=DIRECTORY pictures of each are left there, 1440 and 390 pixe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.web.pictures import AXE, TAGS, keep
 from tests.web.site import TIMEOUT_MS, Site, watched
@@ -81,22 +83,32 @@ def address_of(site: Site, name: str) -> str:
     return f"{site.url}/ui/" + address.format(compared=",".join(map(str, site.swept[:12])), **vars(site))
 
 
+@pytest.fixture(scope="module")
+def contexts(
+    browser: Browser, session: dict[str, object], admin_session: dict[str, object]
+) -> Iterator[dict[str, BrowserContext]]:
+    """By who looks: nobody yet, a user, an administrator."""
+    made = {}
+    for who, state in {"nobody": None, "user": session, "administrator": admin_session}.items():
+        made[who] = browser.new_context(
+            storage_state=state,  # type: ignore[arg-type]
+            viewport={"width": 1440, "height": 900},
+            color_scheme="light",
+            reduced_motion="reduce",
+            # axe is put into the page by these tests, which the page's policy would not let in.
+            bypass_csp=True,
+        )
+        made[who].set_default_timeout(TIMEOUT_MS)
+    yield made
+    for context in made.values():
+        context.close()
+
+
 @pytest.mark.parametrize("name", ROUTES)
-def test_everyone_can_use_it(
-    browser: Browser, site: Site, session: dict[str, object], admin_session: dict[str, object], name: str
-) -> None:
+def test_everyone_can_use_it(contexts: dict[str, BrowserContext], site: Site, name: str) -> None:
     """axe finds nothing in either theme, which is that of the system and changes with it; at 200 % it fits."""
-    state = None if name == "login" else admin_session if name in OF_ADMINISTRATORS else session
-    context = browser.new_context(
-        storage_state=state,  # type: ignore[arg-type]
-        viewport={"width": 1440, "height": 900},
-        color_scheme="light",
-        reduced_motion="reduce",
-        # axe is put into the page by this test, which the page's policy would not let in.
-        bypass_csp=True,
-    )
-    context.set_default_timeout(TIMEOUT_MS)
-    page = context.new_page()
+    who = "nobody" if name == "login" else "administrator" if name in OF_ADMINISTRATORS else "user"
+    page = contexts[who].new_page()
     page.goto(address_of(site, name))
     page.locator(ROUTES[name][1]).first.wait_for()
     page.add_script_tag(path=AXE)
@@ -110,14 +122,15 @@ def test_everyone_can_use_it(
     # A laptop of 1280 pixels at 200 %.
     page.set_viewport_size({"width": 640, "height": 400})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it is wider than its window"
-    context.close()
+    page.close()
 
 
 @pytest.mark.parametrize(
     "name", [name for name in ROUTES if name not in ("login", "missing-experiment", *OF_ADMINISTRATORS[1:])]
 )
-def test_it_is_quiet(page: Page, site: Site, name: str) -> None:
-    """Under the policy that the master sends: no error in the console, and no request to anywhere else (``page``)."""
+def test_it_is_quiet(next_page: Page, site: Site, name: str) -> None:
+    """Under the policy that the master sends: no error in the console, and no request elsewhere (``next_page``)."""
+    page = next_page
     reply = page.goto(address_of(site, name))
     assert reply is not None
     policy = reply.headers["content-security-policy"]

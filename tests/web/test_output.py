@@ -87,7 +87,7 @@ def test_a_search_counts_what_the_api_counts(page: Page, site: Site) -> None:
     page.keyboard.press("n")
     expect(line(view, 60)).to_be_in_viewport()
     expect(page.get_by_label("Hits")).to_have_text("1 of 11 hits")
-    page.keyboard.press("N")
+    page.keyboard.press("Shift+N")
     expect(line(view, 600)).to_be_in_viewport()
     expect(line(view, 600).locator("mark")).to_have_text("step 59")
 
