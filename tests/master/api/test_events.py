@@ -139,7 +139,10 @@ async def test_what_the_listener_may_have_missed_is_a_reset(api: Api, desk: Book
     async with serving(api) as port, following(port, token, topic) as page:
         old = str((await page.hello())["cursor"])
         async with api.master.db.connection() as conn:
-            await conn.execute("select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'")
+            await conn.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where query ilike 'listen%' and datname = current_database()"
+            )
             # The connection that listens probes as well, so that its last statement may be another one.
             await conn.execute(
                 "select pg_terminate_backend(l.pid) from pg_locks l"
