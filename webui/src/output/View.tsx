@@ -1,15 +1,19 @@
 /** Lines in view, of an output of any length: it shows a part of `SPAN` rows at a time, which moves with whoever scrolls. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { absolute, clock } from "../format";
 import type { OutputLine } from "../services/output";
+import { blocks } from "./blocks";
 import { Coloured } from "./Coloured";
 import { plain } from "./escapes";
 
 const LINE_PX = 18;
 /** Rows that the scroll bar covers: browsers lay out no page of a hundred million pixels. */
 const SPAN = 100_000;
+/** Lines before the end that are in view while it is followed, at most. */
+const FOLLOWED = 100;
+const AGAIN = 20;
 const LEVELS: Record<string, string> = {
   error: "text-bad",
   critical: "text-bad",
@@ -24,6 +28,7 @@ interface Rows {
   /** The number of the line at a place, undefined beyond the end. */
   numberAt: (place: number) => number | undefined;
   get: (number: number) => OutputLine | undefined;
+  /** Fetch what is not here of these lines. */
   ensure: (numbers: number[]) => void;
   unfinished: OutputLine[];
   follows: boolean;
@@ -45,12 +50,14 @@ export function View(props: Rows) {
   const [start, setStart] = useState(0);
   const from = follows ? Math.max(0, all - SPAN) : Math.min(start, Math.max(0, all - 1));
   const length = Math.min(SPAN, all - from);
+  // Of another one all places are measured again, for each frame of scrolling.
+  const getItemKey = useCallback((index: number) => from + index, [from]);
   const rows = useVirtualizer({
     count: length,
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE_PX,
     overscan: 30,
-    getItemKey: (index) => from + index,
+    getItemKey,
   });
   const last = useRef({ top: 0, from });
   // The end stays in view when lines come, and when what stands above it takes more room.
@@ -73,8 +80,22 @@ export function View(props: Rows) {
     requestAnimationFrame(() => rows.scrollToIndex(target.place - begin, { align: "center" }));
   }, [target]);
   const items = rows.getVirtualItems();
-  const shown = items.map((item) => numberAt(from + item.index)).filter((number) => number !== undefined);
-  useEffect(() => props.ensure(shown), [shown.join()]);
+  const [top, bottom] = follows
+    ? [count - FOLLOWED, count - 1]
+    : [from + (items[0]?.index ?? 0), from + (items.at(-1)?.index ?? -1)];
+  const near = blocks(top, bottom, count);
+  useEffect(() => {
+    const numbers: number[] = [];
+    for (let place = near.first; place < near.end; place++) {
+      const number = numberAt(place);
+      if (number !== undefined) numbers.push(number);
+    }
+    props.ensure(numbers);
+    // Also after a few lines: what could not be fetched is asked for again.
+  }, [near.first, near.end, Math.floor(top / AGAIN)]);
+  const picked = useRef(props.pick);
+  picked.current = props.pick;
+  const pick = useCallback((number: number) => picked.current(number), []);
   const move = (begin: number) => {
     const place = scroller.current;
     if (!place || begin === from) return;
@@ -111,19 +132,20 @@ export function View(props: Rows) {
           const number = numberAt(from + item.index);
           const line = number === undefined ? unfinished[from + item.index - count] : props.get(number);
           return (
-            <div
+            <Row
               key={item.key}
-              ref={props.wrap ? rows.measureElement : undefined}
-              data-index={item.index}
-              data-line={number === undefined ? undefined : number + 1}
-              aria-current={number !== undefined && number === props.marked ? "true" : undefined}
-              className={`absolute left-0 flex gap-3 border-l-2 px-1 hover:bg-hover aria-[current]:bg-hover aria-[current]:outline aria-[current]:outline-accent ${
-                props.wrap ? "w-full whitespace-pre-wrap break-all" : "min-w-full whitespace-pre"
-              } ${number !== undefined && props.isHit(number) ? "border-accent" : "border-transparent"}`}
-              style={{ minHeight: LINE_PX, transform: `translateY(${item.start}px)` }}
-            >
-              <Row {...props} number={number} line={line} />
-            </div>
+              index={item.index}
+              top={item.start}
+              measure={props.wrap ? rows.measureElement : undefined}
+              number={number}
+              line={line}
+              marked={number !== undefined && number === props.marked}
+              hit={number !== undefined && props.isHit(number)}
+              wrap={props.wrap}
+              utc={props.utc}
+              text={props.text}
+              pick={pick}
+            />
           );
         })}
       </div>
@@ -131,9 +153,33 @@ export function View(props: Rows) {
   );
 }
 
-function Row({ number, line, utc, text, pick }: Rows & { number: number | undefined; line: OutputLine | undefined }) {
+interface RowProps {
+  index: number;
+  top: number;
+  measure?: (row: HTMLDivElement | null) => void;
+  number: number | undefined;
+  line: OutputLine | undefined;
+  marked: boolean;
+  hit: boolean;
+  wrap: boolean;
+  utc: boolean;
+  text: string;
+  pick: (number: number) => void;
+}
+
+/** Drawn anew only where something of it changes: scrolling moves none, and brings a few. */
+const Row = memo(function Row({ number, line, text, ...props }: RowProps) {
   return (
-    <>
+    <div
+      ref={props.measure}
+      data-index={props.index}
+      data-line={number === undefined ? undefined : number + 1}
+      aria-current={props.marked ? "true" : undefined}
+      className={`absolute left-0 flex gap-3 border-l-2 px-1 hover:bg-hover aria-[current]:bg-hover aria-[current]:outline aria-[current]:outline-accent ${
+        props.wrap ? "w-full whitespace-pre-wrap break-all" : "min-w-full whitespace-pre"
+      } ${props.hit ? "border-accent" : "border-transparent"}`}
+      style={{ minHeight: LINE_PX, transform: `translateY(${props.top}px)` }}
+    >
       {number === undefined ? (
         <span className="w-16 shrink-0 text-right text-dim">…</span>
       ) : (
@@ -142,7 +188,7 @@ function Row({ number, line, utc, text, pick }: Rows & { number: number | undefi
           tabIndex={-1}
           className="w-16 shrink-0 select-none text-right text-dim hover:underline"
           title="A link to this line"
-          onClick={() => pick(number)}
+          onClick={() => props.pick(number)}
         >
           {number + 1}
         </button>
@@ -150,7 +196,7 @@ function Row({ number, line, utc, text, pick }: Rows & { number: number | undefi
       {line && (
         <>
           <time className="shrink-0 text-dim" dateTime={line.timestamp} title={absolute(line.timestamp)}>
-            {utc ? line.timestamp.slice(11, 19) : clock(line.timestamp)}
+            {props.utc ? line.timestamp.slice(11, 19) : clock(line.timestamp)}
           </time>
           {line.rank !== null && <span className="shrink-0 text-dim">[{line.rank}]</span>}
           <span className={LEVELS[line.level] ?? ""}>
@@ -159,9 +205,9 @@ function Row({ number, line, utc, text, pick }: Rows & { number: number | undefi
           </span>
         </>
       )}
-    </>
+    </div>
   );
-}
+});
 
 /** What is looked for is marked where it stands in the text; elsewhere colours are shown. */
 function Text({ line, part }: { line: string; part: string }) {

@@ -15,10 +15,13 @@ export function useLines(of: Writer, newest: Part | undefined) {
   for (const line of newest?.lines ?? []) lines.current.set(line.number, line);
   const fetchPart = (numbers: number[]) => {
     for (const number of numbers) asked.current.add(number);
-    void part(of, { numbers }, WINDOW)
+    const [first = 0, last = first] = [numbers[0], numbers.at(-1)];
+    // Neighbours are named by the first of them.
+    const place = last - first === numbers.length - 1 ? { offset: first } : { numbers };
+    void part(of, place, numbers.length)
       .then((loaded) => {
-        if (lines.current.size > KEPT) lines.current.clear();
         for (const line of loaded.lines) lines.current.set(line.number, line);
+        forgetOldest(lines.current);
       })
       .catch(() => {})
       .finally(() => {
@@ -33,6 +36,14 @@ export function useLines(of: Writer, newest: Part | undefined) {
       for (let at = 0; at < missing.length; at += WINDOW) fetchPart(missing.slice(at, at + WINDOW));
     },
   };
+}
+
+/** Those that came first are far away by now. */
+function forgetOldest(lines: Map<number, OutputLine>): void {
+  for (const number of lines.keys()) {
+    if (lines.size <= KEPT) return;
+    lines.delete(number);
+  }
 }
 
 interface Search {

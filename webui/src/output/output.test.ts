@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { blocks } from "./blocks";
 import { pieces, plain } from "./escapes";
 import { Ranges } from "./ranges";
 
@@ -44,5 +45,18 @@ describe("Ranges", () => {
       true,
       false,
     ]);
+  });
+});
+
+describe("blocks", () => {
+  it("fetches whole blocks, and the next one before its lines are in view", () => {
+    expect(blocks(1010, 1090, 1_000_000)).toEqual({ first: 800, end: 1200 });
+    // A few lines on it is the same: one request for a block, not one for a frame.
+    expect(blocks(1040, 1095, 1_000_000)).toEqual({ first: 800, end: 1200 });
+    expect(blocks(1110, 1190, 1_000_000)).toEqual({ first: 1000, end: 1400 });
+  });
+  it("keeps to the lines that there are", () => {
+    expect(blocks(-90, 9, 10)).toEqual({ first: 0, end: 10 });
+    expect(blocks(0, -1, 10)).toEqual({ first: 0, end: 0 });
   });
 });
