@@ -56,6 +56,23 @@ def test_every_statement_is_asked_for_and_is_there() -> None:
     assert not {noun: names for noun, names in unused.items() if names}
 
 
+def test_rows_that_others_refer_to_are_held_before_they_are_changed() -> None:
+    """Never in one statement: it would come to each row twice, and to the older version of one that was changed while
+    it waited. Who waits for that row with the version in hand, and who refers to it, then make a deadlock."""
+    schema = (Path(__file__).parents[3] / "docs" / "schema.sql").read_text()
+    referred_to = set(re.findall(r"REFERENCES (\w+)\(", schema))
+    assert {"allocations", "agents", "checkpoints", "experiments", "trials"} <= referred_to
+    both = []
+    for path in (Path(__file__).parents[3] / "src" / "tenax" / "master" / "store").rglob("queries.sql"):
+        queries = load(path.parent.name)
+        for name in dir(queries):
+            for statement in re.sub("--.*", "", getattr(queries, name)).split(";"):
+                if re.search(r"\bfor (no key )?update\b", statement):
+                    changed = set(re.findall(r"\b(?:update|delete from) (\w+)", statement))
+                    both += [f"{path.parent.name}.{name}: {table}" for table in sorted(changed & referred_to)]
+    assert not both, both
+
+
 def _named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Noun and statement of each ``Q.name``, whatever ``Q`` is called."""
     nouns = {

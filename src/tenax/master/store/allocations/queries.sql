@@ -39,12 +39,15 @@ from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[]) as 
 where a.allocation_id = n.allocation_id and a.version = n.version
 returning a.allocation_id;
 
+-- name: hold
+-- Those that have not ended, in the order in which everyone holds them, before an update, which takes its rows as they come.
+select allocation_id from allocations where allocation_id = any($1::text[]) and state <> 'TERMINATED'
+order by allocation_id for no key update;
+
 -- name: withdraw
-with ours as (select a.allocation_id, w.reason
-              from allocations a join unnest($1::text[], $2::text[]) as w (allocation_id, reason) using (allocation_id)
-              where a.state = 'PENDING' order by a.allocation_id for no key update of a)
-update allocations a set state = 'TERMINATED', exit_reason = ours.reason, ended_at = now(), version = a.version + 1
-from ours where a.allocation_id = ours.allocation_id
+update allocations a set state = 'TERMINATED', exit_reason = w.reason, ended_at = now(), version = a.version + 1
+from unnest($1::text[], $2::text[]) as w (allocation_id, reason)
+where a.allocation_id = w.allocation_id and a.state = 'PENDING'
 returning a.allocation_id;
 
 -- name: ask_to_leave
@@ -61,8 +64,7 @@ with ours as (
     join tasks t on t.task_id = a.task_id
     left join trials tr on tr.id = t.trial_id
     left join experiment_documents d on d.experiment_id = tr.experiment_id
-    where a.state not in ('PENDING', 'TERMINATED')
-    order by a.allocation_id for no key update of a)
+    where a.state not in ('PENDING', 'TERMINATED'))
 update allocations a
 set preemption = case a.preemption when 'NONE' then 'REQUESTED' else a.preemption end,
     preemption_reason = case a.preemption_reason when '' then ours.reason else a.preemption_reason end,
@@ -122,11 +124,9 @@ having bool_or({{failed}}) and bool_or(p.agent_id is not null)
 order by a.allocation_id limit $2;
 
 -- name: note_doubts
-with ours as (select a.allocation_id, n.reason
-              from allocations a join unnest($1::text[], $2::text[]) as n (allocation_id, reason) using (allocation_id)
-              where a.state = 'TERMINATING' and a.exit_reason = '' order by a.allocation_id for no key update of a)
-update allocations a set exit_reason = ours.reason, version = a.version + 1 from ours
-where a.allocation_id = ours.allocation_id
+update allocations a set exit_reason = n.reason, version = a.version + 1
+from unnest($1::text[], $2::text[]) as n (allocation_id, reason)
+where a.allocation_id = n.allocation_id and a.state = 'TERMINATING' and a.exit_reason = ''
 returning a.allocation_id;
 
 -- name: place

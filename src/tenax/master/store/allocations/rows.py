@@ -119,7 +119,10 @@ async def withdraw(conn: Connection, reasons: Mapping[str, str]) -> bool:
     The reason that one waited for is dropped by the scheduling loop, which alone writes those: many at a time, in an
     order of its own.
     """
-    if not reasons or not await conn.fetch(Q.withdraw, list(reasons), list(reasons.values())):
+    if not reasons:
+        return False
+    await conn.fetch(Q.hold, list(reasons))
+    if not await conn.fetch(Q.withdraw, list(reasons), list(reasons.values())):
         return False
     await notify(conn, "scheduling", "")
     return True
@@ -142,9 +145,11 @@ async def ask_to_leave(conn: Connection, requests: Sequence[LeaveRequest], usual
     """
     if not requests:
         return
+    names = [request.allocation_id for request in requests]
+    await conn.fetch(Q.hold, names)
     signalled = await conn.fetch(
         Q.ask_to_leave,
-        [request.allocation_id for request in requests],
+        names,
         [request.reason for request in requests],
         [request.within_s for request in requests],
         usual_s,
@@ -223,7 +228,10 @@ async def in_doubt(conn: Connection, unheard_s: float, limit: int) -> list[Doubt
 
 async def note_doubts(conn: Connection, reasons: Mapping[str, str]) -> frozenset[str]:
     """Why it is not decided what the ends of attempts count for; those of which it was neither noted nor decided."""
-    noted = await conn.fetch(Q.note_doubts, list(reasons), list(reasons.values())) if reasons else []
+    if not reasons:
+        return frozenset()
+    await conn.fetch(Q.hold, list(reasons))
+    noted = await conn.fetch(Q.note_doubts, list(reasons), list(reasons.values()))
     for row in noted:
         await notify(conn, "allocation", row["allocation_id"])
     return frozenset(row["allocation_id"] for row in noted)

@@ -174,6 +174,7 @@ async def request_removals(
     ``wait_s``: for so long the loop leaves it to the caller.
     """
     uuids = sorted(reasons)
+    await conn.fetch(Q.hold_checkpoints, uuids)
     rows = await conn.fetch(Q.request_removals, uuids, [reasons[uuid] for uuid in uuids], list(globs), wait_s)
     if rows:
         await notify(conn, KIND, "")

@@ -123,13 +123,9 @@ where t.experiment_id = $1 and t.state = 'ACTIVE';
 
 -- name: request_removals
 -- Also where a narrower removal waits: what is requested last is done.
-with held as (
-    select uuid from checkpoints
-    where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
-    order by uuid for no key update),
-requested as (
+with requested as (
     update checkpoints c set removal_requested = true, version = version + 1
-    from held where c.uuid = held.uuid
+    where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
     returning c.uuid)
 insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)

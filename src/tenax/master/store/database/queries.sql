@@ -112,9 +112,9 @@ insert into schema_migrations (name, checksum) values ($1, $2);
 
 -- name: raise_revisions
 -- Sent with the commit, $1 being names that need no quoting: nobody waits for these rows longer than a commit takes.
--- Locked in order: an update alone takes its rows as they come.
-with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
-update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id;
+-- Locked in order first: an update alone takes its rows as they come.
+select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update;
+update agents set revision = revision + 1 where agent_id = any($1::text[]);
 
 -- name: notify
 select pg_notify('tenax', $1);

@@ -46,13 +46,16 @@ select n.task_id, n.month from unnest($1::text[], $2::integer[]) as n (task_id, 
 order by n.task_id
 on conflict do nothing;
 
+-- name: hold
+-- In the order in which everyone holds them, before an update, which takes its rows as they come.
+select task_id from log_tasks where task_id = any($1::text[]) order by task_id for no key update;
+
 -- name: next_lines
--- For so many lines of each; locked in order.
-with ours as (select t.task_id, n.lines from log_tasks t join unnest($1::text[], $2::integer[]) as n (task_id, lines) using (task_id)
-              order by t.task_id for no key update of t)
-update log_tasks t set next_line = t.next_line + ours.lines, loose_chunks = t.loose_chunks + 1 from ours
-where t.task_id = ours.task_id
-returning t.task_id, t.next_line - ours.lines as first_line;
+-- For so many lines of each.
+update log_tasks t set next_line = t.next_line + n.lines, loose_chunks = t.loose_chunks + 1
+from unnest($1::text[], $2::integer[]) as n (task_id, lines)
+where t.task_id = n.task_id
+returning t.task_id, t.next_line - n.lines as first_line;
 
 -- name: insert_many
 -- Origins as text: the driver takes a list of lists for an array of two dimensions.

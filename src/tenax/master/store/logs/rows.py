@@ -180,7 +180,9 @@ async def _first_lines(conn: Connection, places: Sequence[Place], chunks: Mappin
     missing = list(places)
     for _ in range(2):
         counts = [chunks[place.task_id].lines for place in missing]
-        rows = await conn.fetch(Q.next_lines, [place.task_id for place in missing], counts)
+        names = [place.task_id for place in missing]
+        await conn.fetch(Q.hold, names)
+        rows = await conn.fetch(Q.next_lines, names, counts)
         firsts |= {row["task_id"]: row["first_line"] for row in rows}
         missing = [place for place in missing if place.task_id not in firsts]
         if missing:

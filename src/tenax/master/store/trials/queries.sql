@@ -24,13 +24,14 @@ where id = $1 and state = 'ACTIVE'
   and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $2)
 returning id;
 
+-- name: hold_by_request
+select id from trials where experiment_id = $1 and request_id = any($2::text[]) and state = 'ACTIVE' order by id for no key update;
+
 -- name: raise_wishes_by_request
-with ours as (
-    select t.id, n.reason from trials t join unnest($2::text[], $4::text[]) as n (request_id, reason) using (request_id)
-    where t.experiment_id = $1 and t.state = 'ACTIVE'
-      and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], t.wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
-    order by t.id for no key update of t)
-update trials t set wish = $3, wish_reason = ours.reason, version = t.version + 1 from ours where t.id = ours.id;
+update trials t set wish = $3, wish_reason = n.reason, version = t.version + 1
+from unnest($2::text[], $4::text[]) as n (request_id, reason)
+where t.experiment_id = $1 and t.request_id = n.request_id and t.state = 'ACTIVE'
+  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], t.wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3);
 
 -- name: set_verdicts
 -- Their tasks end with them.
@@ -81,10 +82,13 @@ select coalesce(array_agg(distinct experiment_id) filter (where held_until <= no
        extract(epoch from min(held_until) filter (where held_until > now()) - now())::float8 as next
 from trials where state = 'ACTIVE' and held_until > now() - interval '1 minute';
 
+-- name: hold
+-- In the order in which everyone holds them, before an update, which takes its rows as they come.
+select id from trials where id = any($1::bigint[]) and state = 'ACTIVE' order by id for no key update;
+
 -- name: next_runs
-with ours as (select id from trials where id = any($1::bigint[]) and state = 'ACTIVE' order by id for no key update)
-update trials t set run_id = t.run_id + 1, version = t.version + 1 from ours where t.id = ours.id
-returning t.id, t.run_id, t.task_id;
+update trials set run_id = run_id + 1, version = version + 1 where id = any($1::bigint[]) and state = 'ACTIVE'
+returning id, run_id, task_id;
 
 -- name: set_progress
 insert into trial_telemetry (trial_id, progress) select id, $3 from trials where id = $1 and run_id = $2

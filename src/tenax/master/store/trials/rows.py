@@ -111,6 +111,7 @@ async def stop_by_request(conn: Connection, experiment_id: int, reasons: Mapping
     """The search's Stops, and why."""
     if reasons:
         names, why = list(reasons), list(reasons.values())
+        await conn.fetch(Q.hold_by_request, experiment_id, names)
         await conn.execute(Q.raise_wishes_by_request, experiment_id, names, Wish.STOP.value, why)
 
 
@@ -180,7 +181,10 @@ async def request_runs(conn: Connection, trial_ids: Sequence[int], size: Size) -
 
     A second open allocation of a task breaks a unique index, and with it the transaction.
     """
-    rows = await conn.fetch(Q.next_runs, list(trial_ids)) if trial_ids else []
+    if not trial_ids:
+        return []
+    await conn.fetch(Q.hold, list(trial_ids))
+    rows = await conn.fetch(Q.next_runs, list(trial_ids))
     attempts = [
         AttemptRequest(allocation_id(row["task_id"], row["run_id"]), row["task_id"], row["run_id"])
         for row in sorted(rows, key=lambda row: row["id"])

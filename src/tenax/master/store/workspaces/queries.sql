@@ -200,14 +200,18 @@ join models m on m.id = v.model_id
 where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id)
 order by t.experiment_id, m.id, v.version limit 1;
 
+-- name: hold_experiments
+-- In order: the update after it takes its rows as they come.
+select e.id from experiments e join projects p on p.id = e.project_id
+where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id) and e.state = any($3::text[])
+order by e.id for no key update of e;
+
 -- name: delete_experiments
--- Locked in order: an update alone takes its rows as they come.
-with ordered as (
-    select e.id from experiments e join projects p on p.id = e.project_id
-    where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id) and e.state = any($3::text[])
-    order by e.id for no key update of e)
-update experiments e set state = 'DELETING', reason = $4, version = e.version + 1 from ordered where e.id = ordered.id
-returning e.id;
+-- Of those that are held; one that was moved elsewhere before is left alone.
+update experiments e set state = 'DELETING', reason = $5, version = e.version + 1
+from projects p
+where e.id = any($1::bigint[]) and p.id = e.project_id
+  and p.workspace_id = coalesce($2, p.workspace_id) and p.id = coalesce($3, p.id) and e.state = any($4::text[]);
 
 -- name: mark_workspace
 update workspaces set state = $2, error_message = $3 where id = $1;

@@ -45,7 +45,8 @@ async def request(conn: Connection, folder: Folder, called: str, by: str) -> boo
     """Delete a locked folder with all that is in it; True: it is gone already. Raises NotNow, changing nothing."""
     await check(conn, folder, called)
     await _mark(conn, folder, "DELETING", "")
-    await conn.fetch(Q.delete_experiments, *folder.key, _TO_DELETE, f"deleted with {called} by {by}")
+    held = [row["id"] for row in await conn.fetch(Q.hold_experiments, *folder.key, _TO_DELETE)]
+    await conn.execute(Q.delete_experiments, held, *folder.key, _TO_DELETE, f"deleted with {called} by {by}")
     if await delete_if_empty(conn, folder):
         return True
     await notify(conn, "deletion", f"folder-{folder.id}")
