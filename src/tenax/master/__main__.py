@@ -12,18 +12,21 @@ import gc
 import sys
 from pathlib import Path
 
-import uvloop
-
-from tenax.config.master import load_master_settings
 from tenax.errors import InvalidInput, TenaxError, UserError
 from tenax.jsonvalue import Json
-from tenax.master.observability.log import set_up
-from tenax.master.process import serve
 
 
 def main() -> int:
     """Run; the exit status."""
     given = _arguments().parse_args()
+    # Hardly anything of what is loaded below is ever garbage: to look for it would take a tenth of the start.
+    gc.disable()
+    import uvloop
+
+    from tenax.config.master import load_master_settings
+    from tenax.master.observability.log import set_up
+    from tenax.master.process import serve
+
     flags: dict[str, Json] = {
         "host": given.host,
         "port": given.port,
@@ -40,6 +43,7 @@ def main() -> int:
             raise InvalidInput(f"{settings.dir} is not there any more")
         # What is loaded by now stays for good: the collector need not look through it again and again.
         gc.freeze()
+        gc.enable()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, make_dir=not given.existing_dir))
     except UserError as error:
