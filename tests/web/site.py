@@ -101,6 +101,8 @@ class Site:
     silent: int = 0
     waiting: int = 0
     errors: list[str] = field(default_factory=list)
+    #: What a browser keeps of a login through the page, by who logged in.
+    sessions: dict[str, dict[str, object]] = field(default_factory=dict)
     directory: Path = Path()
     #: What the master does, and settings of it beside, as its environment spells them.
     roles: str = "[api]"
