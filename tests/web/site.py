@@ -420,6 +420,16 @@ def enter(page: Page, site: Site, who: str) -> None:
     page.get_by_role("heading", name="Home", level=1).wait_for()
 
 
+def drawn(page: Page) -> None:
+    """Once what was done is on the screen: a frame has begun after it, and the next one as well."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def fits(page: Page) -> None:
+    """Once nothing is wider than the window, which may have just changed its size; fails where it stays so."""
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
 def watched(page: Page, site: Site) -> list[str]:
     """What goes wrong in a page, from now on."""
     troubles: list[str] = []

@@ -40,6 +40,12 @@ def project_of(site: Site) -> int:
     return int(cast("int", site.experiment(site.search)["projectId"]))
 
 
+def headed(page: Page, titles: list[str]) -> None:
+    """Until these are the columns from left to right, beside the box."""
+    exactly = [re.compile(rf"^[\s↑↓]*{re.escape(title)}[\s↑↓]*$") for title in titles]
+    expect(page.get_by_role("columnheader")).to_have_text([re.compile(r"^\s*$"), *exactly], use_inner_text=True)
+
+
 def headers(page: Page) -> list[str]:
     """From left to right, without the box."""
     return [text.strip(" \n↑↓") for text in page.get_by_role("columnheader").all_inner_texts()[1:]]

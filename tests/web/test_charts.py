@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.site import Site
+from tests.web.site import Site, drawn
 
 STEPS = 20_000
 SPIKE = 12_345
@@ -107,7 +107,7 @@ def test_smoothing_keeps_the_line_and_the_gap(page: Page, site: Site, trained: i
         expect(figure).to_have_accessible_description(re.compile("from "))
         shares = [5500 / STEPS, *(share / 100 for share in range(5, 24))]
         # It is drawn a moment after it is there; to look again and again would make the browser complain.
-        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        drawn(page)
         gap, *columns = canvas.evaluate(COLOURED, shares)
         assert gap == [False, False]
         assert any(strong for strong, _ in columns)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.searched import DETAILED, METRICS
-from tests.web.site import Site
+from tests.web.site import Site, drawn
 
 #: Canvases that a page has at most, however many metrics there are.
 MAX_CANVASES = 12
@@ -64,8 +64,8 @@ def test_only_charts_in_view_are_mounted(page: Page, site: Site) -> None:
     last = page.locator("figure").last
     last.scroll_into_view_if_needed()
     last.locator("canvas").wait_for()
-    assert canvases(page) <= MAX_CANVASES
     expect(page.locator("figure").first.locator("canvas")).to_have_count(0)
+    assert canvases(page) <= MAX_CANVASES
 
 
 def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
@@ -81,6 +81,7 @@ def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
     marked = page.locator("tr[data-hovered]")
     for share in range(20):
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * share / 20)
+        drawn(page)
         if marked.count():
             break
     expect(marked).to_have_count(1)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.web.pictures import AXE, TAGS, keep
-from tests.web.site import TIMEOUT_MS, Site, watched
+from tests.web.site import TIMEOUT_MS, Site, fits, watched
 
 #: Name -> address, and what is there once the page is.
 ROUTES = {
@@ -121,7 +121,7 @@ def test_everyone_can_use_it(contexts: dict[str, BrowserContext], site: Site, na
         assert not wrong, f"{theme}: " + "\n".join(wrong)
     # A laptop of 1280 pixels at 200 %.
     page.set_viewport_size({"width": 640, "height": 400})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it is wider than its window"
+    fits(page)
     page.close()
 
 

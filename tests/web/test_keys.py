@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.kits.machine import wait_for
 from tests.web.pictures import AXE, TAGS, keep
-from tests.web.site import ROOT, TIMEOUT_MS, Site
+from tests.web.site import ROOT, TIMEOUT_MS, Site, fits
 
 TABLE = ROOT / "webui" / "src" / "keys" / "table.ts"
 
@@ -348,4 +348,4 @@ def passes_axe(page: Page, name: str) -> None:
         wrong = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in report["violations"]]
         assert not wrong, f"{theme}: " + "\n".join(wrong)
     page.set_viewport_size({"width": 640, "height": 400})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it is wider than its window"
+    fits(page)

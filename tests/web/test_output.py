@@ -22,6 +22,17 @@ def line(view: Locator, number: int) -> Locator:
     return view.locator(f"[data-line='{number}']")
 
 
+def at_rest(view: Locator) -> None:
+    """Once it is no longer on its way to where the wheel sent it."""
+    view.evaluate("""async (view) => {
+      const frame = () => new Promise(requestAnimationFrame);
+      for (let same = 0, top = view.scrollTop; same < 10; top = view.scrollTop) {
+        await frame();
+        same = view.scrollTop === top ? same + 1 : 0;
+      }
+    }""")
+
+
 @pytest.fixture
 def talking(site: Site) -> Iterator[tuple[int, str]]:
     """A trial that runs, and its task: it has said some lines."""
@@ -48,6 +59,7 @@ def test_what_is_new_comes_into_view_while_it_follows(page: Page, site: Site, ta
     view.hover()
     page.mouse.wheel(0, -1500)
     expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+    at_rest(view)
     first = view.locator("[data-line]").first.get_attribute("data-line")
     site.post(task, ["after all"])
     page.get_by_text("301 lines").wait_for()

@@ -157,8 +157,8 @@ def test_axes_are_arranged(page: Page, site: Site) -> None:
     """By hand and by keys, and each with a linear or a logarithmic scale; it stands in the address."""
     opened(page, site)
     axes = page.locator("[data-axis]")
+    expect(axes.first).to_have_attribute("data-axis", PLANTED)
     names = [str(axis.get_attribute("data-axis")) for axis in axes.all()]
-    assert names[0] == PLANTED
     page.get_by_text("Narrow by values").click()
     order = page.get_by_role("list", name="Axes from left to right")
     order.get_by_role("button", name="lr to the right").click()
@@ -183,6 +183,7 @@ def test_the_metric_over_hyperparameters(page: Page, site: Site) -> None:
     figure = page.get_by_role("figure", name="loss by optimizer and lr")
     trials = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=1000")["trials"]
     figure.get_by_role("button", name="View as table").click()
+    figure.get_by_role("cell").first.wait_for()
     rows = [row.get_by_role("cell").all_inner_texts() for row in figure.get_by_role("row").all()[1:]]
     with_metric = [trial for trial in cast("list[dict[str, object]]", trials) if trial.get("metric") is not None]
     assert sum(int(row[2]) for row in rows) == len(with_metric)
