@@ -10,6 +10,9 @@ from sklearn.datasets import load_digits
 from torch import nn
 from determined import pytorch
 
+# A slot is a core here, and threads that wait for a core that others have take ten times as long.
+torch.set_num_threads(1)
+
 
 class Digits(torch.utils.data.Dataset):
     """Handwritten digits, 8 by 8; every fifth is for validation."""
