@@ -47,7 +47,7 @@ def test_pausing_is_shown_at_once_and_undone(page: Page, site: Site) -> None:
     assert site.experiment(number)["state"] == "STATE_PAUSED"
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("main header").get_by_text("Queued")).to_be_visible()
-    assert site.experiment(number)["state"] == "STATE_QUEUED"
+    becomes(site, number, "state", "STATE_QUEUED")
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
@@ -136,7 +136,7 @@ def test_moving_and_moving_back(page: Page, site: Site) -> None:
     dialog.get_by_label("To the project").select_option(label="large / project 1")
     dialog.get_by_role("button", name="Move").click()
     expect(page.get_by_role("main").get_by_role("link", name="project 1")).to_be_visible()
-    assert site.experiment(number)["projectName"] == "project 1"
+    becomes(site, number, "projectName", "project 1")
     page.get_by_role("button", name="Undo").click()
     becomes(site, number, "projectId", 1)
 

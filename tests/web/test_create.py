@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -33,6 +34,7 @@ def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_p
     page.get_by_label("Or a script").fill("print('hello')")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("from the page")
+    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
     number = int(page.url.rpartition("/")[2])
     files = site.api("GET", f"/api/v1/experiments/{number}/file_tree")["files"]
     assert [each["path"] for each in files] == ["train.py"]  # type: ignore[attr-defined]
@@ -70,6 +72,7 @@ def test_a_fork_begins_with_what_it_comes_from(page: Page, site: Site, tmp_path:
     expect(page.get_by_text("code: 1 files")).to_be_visible()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("status").get_by_text("Submitted experiment").wait_for()
+    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
     number = int(page.url.rpartition("/")[2])
     assert site.experiment(number)["forkedFrom"] == source
 

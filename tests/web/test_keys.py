@@ -63,11 +63,11 @@ def test_archive_and_undo(page: Page, site: Site) -> None:
     press(page, "x", "a")
     expect(grid.get_by_role("row")).to_have_count(2)
     expect(grid).to_be_focused()
-    assert site.experiment(second)["archived"] is True
+    becomes(site, second, "archived", True)
     assert site.experiment(first)["archived"] is False
     press(page, "z")
     expect(grid.get_by_role("row")).to_have_count(3)
-    assert site.experiment(second)["archived"] is False
+    becomes(site, second, "archived", False)
 
 
 def test_kill_with_a_question(page: Page, site: Site) -> None:

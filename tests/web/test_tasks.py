@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.site import Site
 
 GENERIC = "name: {name}\nentrypoint: [python3, run.py]\nresources: {{slots: 0}}\n"
@@ -47,9 +48,11 @@ def test_generic_tasks_are_paused_and_many_are_killed(page: Page, site: Site) ->
     expect(page.get_by_role("cell", name="child of page")).to_be_visible()
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").wait_for()
-    assert site.api("GET", f"/api/v1/tasks/{made[0]}")["task"]["taskState"] in (  # type: ignore[index]
-        "GENERIC_TASK_STATE_PAUSED",
-        "GENERIC_TASK_STATE_STOPPING_PAUSED",
+    paused = ("GENERIC_TASK_STATE_PAUSED", "GENERIC_TASK_STATE_STOPPING_PAUSED")
+    # Shown at once, before the master has answered.
+    wait_for(
+        lambda: site.api("GET", f"/api/v1/tasks/{made[0]}")["task"]["taskState"] in paused,  # type: ignore[index]
+        "the task to be paused",
     )
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Pause").wait_for()
