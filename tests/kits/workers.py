@@ -26,8 +26,15 @@ TOGETHER = ("tests/compat", "tests/scale")
 #: Folders whose files one worker after another takes: they share a set-up, and a browser is busy for two.
 BY_TURNS = ("tests/web",)
 _REMEMBERED = "tenax/seconds"
-#: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
+#: Seconds that a unit is expected to take before it was seen, by the beginning of its name; the first that fits.
 _GUESSES = {
+    "tests/web/test_every_route.py": 150.0,
+    # Few tests that are long, which would be the last to begin.
+    "tests/master/test_random_verbs.py": 40.0,
+    "tests/master/test_two_masters.py": 40.0,
+    "tests/master/api/test_authorization.py": 20.0,
+    "tests/master/api/test_malformed.py": 20.0,
+    "tests/master/api/test_secrets.py": 20.0,
     "tests/compat": 400.0,
     "tests/docs/test_typed": 80.0,
     "tests/scale": 80.0,
