@@ -62,8 +62,9 @@ def test_who_will_not_leave_is_ended_when_its_time_is_up(place: Machine, tmp_pat
         (trial,) = wait_for(lambda: [one for one in experiment.trials() if one.steps == 1], "a report")
         experiment.pause()
         wait_for(lambda: not any(agent.container_count for agent in client.agents()), "free slots")
+        # The last that is heard of a container is not yet judged.
+        wait_for(lambda: trial.reload().state == "PAUSED", "its trial to be paused")
         assert experiment.reload().state == "PAUSED"
-        assert trial.reload().state == "PAUSED"
         assert "did not leave in time" in trial.reload().reason
         gate.touch()
         experiment.activate()
