@@ -163,17 +163,27 @@ def test_usage(master: PretendMaster, tenax: Tenax) -> None:
     """Slot hours by day, by whom; CSV as the master has it."""
     entries = [
         {"periodStart": "2026-11-20", "seconds": 0, "byUsername": {}},
-        {"periodStart": "2026-11-21", "seconds": 7200, "byUsername": {"ann": 1800, "bob": 5400}},
+        {
+            "periodStart": "2026-11-21",
+            "seconds": 7200,
+            "byUsername": {"ann": 1800, "bob": 5400},
+            "waited": {"ann": 900, "cid": 36},
+        },
     ]
     master.on("GET", "/api/v1/resources/allocation/aggregated", {"resourceEntries": entries})
     rows = tenax("usage", "aggregated", "2026-11-20", "2026-11-21").out.splitlines()
     assert [row.split() for row in rows] == [["DAY", "SLOT", "HOURS"], ["2026-11-21", "2.00"]]
     by_user = tenax("res", "agg", "2026-11", "--monthly", "--by", "user").out.splitlines()
-    assert [line.split()[1:] for line in by_user[1:]] == [["bob", "1.50"], ["ann", "0.50"]]
+    assert [line.split()[1:] for line in by_user[1:]] == [
+        ["bob", "1.50", "0.00"],
+        ["ann", "0.50", "0.25"],
+        ["cid", "0.00", "0.01"],
+    ]
     sent_query = master.sent("GET", "/api/v1/resources/allocation/aggregated")[1].query
-    assert (sent_query["startDate"], sent_query["period"]) == (
+    assert (sent_query["startDate"], sent_query["period"], sent_query["by"]) == (
         ["2026-11"],
         ["RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"],
+        ["user"],
     )
     master.on("GET", "/resources/allocation/aggregated", Reply(b"aggregation_type,seconds\ntotal,1\n"))
     assert tenax("usage", "agg", "--csv").out == "aggregation_type,seconds\ntotal,1\n"

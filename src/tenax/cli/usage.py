@@ -19,8 +19,12 @@ from tenax.jsonvalue import JsonObject
 #: What usage can be grouped by: the option's value, and the field of the answer.
 _BY = {
     "user": "byUsername",
+    "group": "byGroup",
+    "workspace": "byWorkspace",
+    "project": "byProject",
     "pool": "byResourcePool",
     "agent": "byAgent",
+    "type": "byType",
     "experiment": "byExperiment",
     "label": "byExperimentLabel",
 }
@@ -61,7 +65,9 @@ def aggregated(
 ) -> None:
     """Show slot hours by day, from START_DATE to END_DATE (2026-11-21, or 2026-11), both included.
 
-    Without dates: the last 30 days. Days without usage are left out. --csv prints all sums, in seconds.
+    With --by also those that were waited: from the request until the placement, of what was placed. Projects are
+    shown by their numbers. Without dates: the last 30 days. Days without usage are left out. --csv prints all sums,
+    in seconds.
     """
     from tenax.client import cluster
 
@@ -69,14 +75,16 @@ def aggregated(
     if as_csv:
         _pieces(cluster.aggregated_csv(access.session(), start, end, monthly=monthly))
         return
-    entries = cluster.aggregated(access.session(), start, end, monthly=monthly)
+    entries = cluster.aggregated(access.session(), start, end, monthly=monthly, by=by)
     if as_json:
         output.document(list(entries))
         return
     columns = [output.TableColumn("MONTH" if monthly else "DAY")]
     columns += [output.TableColumn(by.upper())] if by else []
+    columns += [output.TableColumn("SLOT HOURS", right=True)]
+    columns += [output.TableColumn("WAITED", right=True)] if by else []
     rows = _rows(entries, by)
-    output.table([*columns, output.TableColumn("SLOT HOURS", right=True)], rows)
+    output.table(columns, rows)
     if not rows:
         output.say(f"No slots were used from {start} to {end}.")
 
@@ -128,10 +136,13 @@ def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
     for entry in entries:
         day = reading.text(entry, "periodStart")
         total = reading.real(entry.get("seconds")) or 0.0
-        shares = {} if by is None else reading.numbers(reading.record(entry, _BY[by]))
-        if by is None and total:
-            rows.append([day, _hours(total)])
-        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda share: -share[1])]
+        if by is None:
+            rows += [[day, _hours(total)]] if total else []
+            continue
+        used = reading.numbers(reading.record(entry, _BY[by]))
+        waited = reading.numbers(reading.record(entry, "waited"))
+        names = sorted({*used, *waited}, key=lambda name: (-used.get(name, 0.0), name))
+        rows += [[day, name or "–", _hours(used.get(name, 0.0)), _hours(waited.get(name, 0.0))] for name in names]
     return rows
 
 

@@ -91,9 +91,16 @@ _MONTHLY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
 _DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
 
 
-def aggregated(session: Session, start: str, end: str, *, monthly: bool = False) -> List[JsonObject]:
-    """Slot seconds of each day or month from ``start`` to ``end`` (``2026-11-21``, ``2026-11``), both included."""
+def aggregated(
+    session: Session, start: str, end: str, *, monthly: bool = False, by: Optional[str] = None
+) -> List[JsonObject]:
+    """Slot seconds of each day or month from ``start`` to ``end`` (``2026-11-21``, ``2026-11``), both included.
+
+    ``by``: ``user``, ``group``, ``workspace``, ``project``, ``pool``, ``agent``, ``type``, ``experiment`` or ``label``
+    alone, and with what was waited for it.
+    """
     query = {"startDate": start, "endDate": end, "period": _MONTHLY if monthly else _DAILY}
+    query |= {} if by is None else {"by": by}
     return reading.records(session.get("/api/v1/resources/allocation/aggregated", query), "resourceEntries")
 
 

@@ -478,9 +478,7 @@ CLUSTER: dict[str, Row] = {
     "GetJobQueueStats": Row(_ALL),
     "UpdateJobQueue": Row(_OWNERS, {"updates": [{"jobId": "$job", "priority": 50}]}),
     "ResourceAllocationRaw": Row(_ALL, query=_DAY),
-    "ResourceAllocationAggregated": Row(
-        _ALL, query="startDate=2026-01-01&endDate=2026-01-02&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
-    ),
+    "ResourceAllocationAggregated": Row(_ALL, query="startDate=2026-01-01&endDate=2026-01-02&by=group"),
     "ResourceAllocationRawCsv": Row(_ALL, query=_DAY),
     "ResourceAllocationsCsv": Row(_ALL, query=_DAY),
     "ResourceAllocationAggregatedCsv": Row(

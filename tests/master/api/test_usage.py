@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import pairwise
 
+import httpx2
 import pytest
 from asyncpg import Connection
 
@@ -176,6 +177,69 @@ async def test_the_same_numbers_as_json_and_as_csv(api: Api) -> None:
         assert (row["username"], row["seconds"], row["allocation_id"]) == ("ada", "86400.0", "t.1")
 
 
+def _by(reply: httpx2.Response, field: str) -> list[tuple[dict[str, float], dict[str, float]]]:
+    assert reply.status_code == 200, reply.text
+    return [(entry[field], entry["waited"]) for entry in reply.json()["resourceEntries"]]
+
+
+async def test_one_sum_is_asked_for_alone_and_with_what_was_waited(api: Api) -> None:
+    """The same seconds as all sums in one; beside them from the request until the placement, each day its share.
+
+    What two labels or groups have counts for both; what is in no project or group is there, without a name.
+    """
+    async with api.master.db.transaction() as conn:
+        experiment = await add_experiment(conn)
+        await used(conn, 1, at(0.5), at(2.25), slots=2, labels=["x", "y"], experiment_id=experiment)
+        await used(conn, 2, at(1), at(1.5), username="bob", pool="spare", agent_id="a2", experiment_id=None, labels=[])
+        await conn.execute("update experiment_documents set labels = '{x,y}'")
+        await conn.execute(
+            "update usage set kind = 'COMMAND', user_id = 2, workspace_name = 'lab' where username = 'bob'"
+        )
+        await conn.execute("update usage set requested_at = started_at - interval '18 hours' where username = 'ada'")
+        for group in ("vision", "night"):
+            await conn.execute(
+                "with g as (insert into user_groups (name) values ($1) returning id)"
+                " insert into user_group_members (group_id, user_id) select id, 1 from g",
+                group,
+            )
+        project = await conn.fetchval("select project_id from experiments")
+    dates = {"startDate": "2026-02-26", "endDate": "2026-02-28"}
+    path = "/api/v1/resources/allocation/aggregated"
+    whole = (await api.user.get(path, **dates)).json()["resourceEntries"]
+    fields = ("byUsername", "byResourcePool", "byAgent", "byExperiment", "byExperimentLabel")
+    for by, field in zip(("user", "pool", "agent", "experiment", "label"), fields, strict=True):
+        reply = await api.user.get(path, **dates, by=by)
+        assert [used for used, _ in _by(reply, field)] == [entry[field] for entry in whole], by
+        assert [entry["seconds"] for entry in reply.json()["resourceEntries"]] == [entry["seconds"] for entry in whole]
+        assert all(
+            entry[other] == {} for entry in reply.json()["resourceEntries"] for other in fields if other != field
+        )
+    # It asked at six in the evening of the day before: that day is not asked for.
+    assert [waited for _, waited in _by(await api.user.get(path, **dates, by="user"), "byUsername")] == [
+        {"ada": 2 * 43200.0},
+        {},
+        {},
+    ]
+    days = [(86400.0, 0), (172800.0, 43200.0), (43200.0, 0)]
+    for by, field, first, second in (
+        ("type", "byType", "experiment", "command"),
+        ("workspace", "byWorkspace", "", "lab"),
+        ("project", "byProject", str(project), ""),
+    ):
+        reply = await api.user.get(path, **dates, by=by)
+        expected = [{first: one} | ({second: other} if other else {}) for one, other in days]
+        assert [used for used, _ in _by(reply, field)] == expected, by
+    groups = _by(await api.user.get(path, **dates, by="group"), "byGroup")
+    assert groups[1] == ({"vision": 172800.0, "night": 172800.0, "": 43200.0}, {})
+    months = {"period": "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY", "startDate": "2026-02", "endDate": "2026-03"}
+    (february, march) = (await api.user.get(path, **months, by="pool")).json()["resourceEntries"]
+    assert (february["byResourcePool"], february["waitedSeconds"]) == (
+        {"default": 302400.0, "spare": 43200.0},
+        2 * 18 * 3600.0,
+    )
+    assert (march["seconds"], march["waited"]) == (0.0, {})
+
+
 async def test_many_attempts_come_in_pages(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once, in the order of their start, also those of one moment."""
     monkeypatch.setattr(usage, "_PAGE", 3)
@@ -199,6 +263,7 @@ async def test_many_attempts_come_in_pages(api: Api, monkeypatch: pytest.MonkeyP
         ("aggregated", {"startDate": "2026-02-01", "endDate": "2026-01-01"}, "end_date"),
         ("aggregated", {"startDate": "1970-01-01", "endDate": "8999-12-31"}, "start_date"),
         ("aggregated", {"startDate": "2026-01-01", "endDate": "2026-01-01", "period": "HOURLY"}, "period"),
+        ("aggregated", {"startDate": "2026-01-01", "endDate": "2026-01-01", "by": "shoe size"}, "by"),
     ],
 )
 async def test_times_that_mean_nothing_are_refused(api: Api, path: str, query: dict[str, str], field: str) -> None:

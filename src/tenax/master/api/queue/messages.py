@@ -271,6 +271,20 @@ class AggregationPeriod(str, Enum):
     MONTHLY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
 
 
+class UsageBy(str, Enum):
+    """By what slot seconds are summed."""
+
+    USER = "user"
+    GROUP = "group"
+    WORKSPACE = "workspace"
+    PROJECT = "project"
+    POOL = "pool"
+    AGENT = "agent"
+    TYPE = "type"
+    EXPERIMENT = "experiment"
+    LABEL = "label"
+
+
 class RawEntry(Message):
     """One attempt that held slots."""
 
@@ -311,6 +325,15 @@ class AggregatedEntry(Message):
     by_resource_pool: dict[str, float] = {}
     by_agent: dict[str, float] = {}
     by_experiment: dict[str, float] = {}
+    #: These are there if ``by`` asks for them, which leaves out all the others. What is in no workspace, project or
+    #: group has an empty name; projects, by their numbers, and groups are those of now.
+    by_workspace: dict[str, float] = {}
+    by_project: dict[str, float] = {}
+    by_group: dict[str, float] = {}
+    by_type: dict[str, float] = {}
+    #: Slot seconds from the request until the placement, of what was placed: in all, and by the same names.
+    waited_seconds: float = 0.0
+    waited: dict[str, float] = {}
 
 
 class AggregatedResponse(Message):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Query
@@ -33,6 +34,7 @@ _MAX_ENTRIES = 200_000
 
 Text = Annotated[str, Query()]
 PeriodParameter = Annotated[messages.AggregationPeriod, Query()]
+ByParameter = Annotated[messages.UsageBy | None, Query()]
 
 _RAW = (
     "experiment_id", "kind", "username", "user_id", "labels", "slots", "start_time", "end_time", "seconds",
@@ -61,9 +63,18 @@ async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Te
 
 @routes.get("/api/v1/resources/allocation/aggregated", "ResourceAllocationAggregated", allow=Allow.USER)
 async def get_aggregated(
-    master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = messages.AggregationPeriod.DAILY
+    master: MasterDep,
+    start_date: Text,
+    end_date: Text,
+    period: PeriodParameter = messages.AggregationPeriod.DAILY,
+    by: ByParameter = None,
 ) -> messages.AggregatedResponse:
-    """Slot seconds of each day, or month, from one date to another."""
+    """Slot seconds of each day, or month, from one date to another: by users, labels, pools, agents and experiments.
+
+    ``by``: by this alone, which may be something else as well, and with what was waited for it.
+    """
+    if by is not None:
+        return await _by(master, (start_date, end_date), period, by)
     monthly, parts, shares = await _aggregate(master, start_date, end_date, period)
     kind = messages.AggregationPeriod.MONTHLY if monthly else messages.AggregationPeriod.DAILY
     entries = {
@@ -77,6 +88,43 @@ async def get_aggregated(
         else:
             getattr(entry, f"by_{share.by}")[share.key] = float(share.seconds)
     return messages.AggregatedResponse(resource_entries=list(entries.values()))
+
+
+#: Where the sums of each stand.
+_BY = {
+    messages.UsageBy.USER: "by_username",
+    messages.UsageBy.LABEL: "by_experiment_label",
+    messages.UsageBy.POOL: "by_resource_pool",
+}
+
+
+async def _by(
+    master: Master, dates: tuple[str, str], period: messages.AggregationPeriod, by: messages.UsageBy
+) -> messages.AggregatedResponse:
+    monthly = period is messages.AggregationPeriod.MONTHLY
+    kind = messages.AggregationPeriod.MONTHLY if monthly else messages.AggregationPeriod.DAILY
+    whole = days(*dates)
+    parts = split(whole, monthly=monthly)
+    async with master.db.snapshot() as conn:
+        shares = await usage.aggregated_by(conn, whole, parts, by.value)
+    entries = []
+    for part, share in zip(parts, shares, strict=True):
+        entry = messages.AggregatedEntry(
+            period_start=name_of(part, monthly=monthly),
+            period=kind,
+            seconds=float(share.used.pop(None, 0)),
+            waited_seconds=float(share.waited.pop(None, 0)),
+            waited=_named(share.waited, by),
+        )
+        setattr(entry, _BY.get(by, f"by_{by.value}"), _named(share.used, by))
+        entries.append(entry)
+    return messages.AggregatedResponse(resource_entries=entries)
+
+
+def _named(seconds: Mapping[str | None, Decimal], by: messages.UsageBy) -> dict[str, float]:
+    """By name; types have those that `get_raw` gives them."""
+    names = {name or "": float(sum_of_it) for name, sum_of_it in seconds.items()}
+    return {_kind(name): used for name, used in names.items()} if by is messages.UsageBy.TYPE else names
 
 
 @routes.stream("/resources/allocation/raw", "ResourceAllocationRawCsv", allow=Allow.USER)
@@ -137,13 +185,13 @@ def _lines(rows: Iterable[Sequence[object]]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _kind(attempt: SlotUse) -> str:
-    return "experiment" if attempt.kind == "TRIAL" else attempt.kind.lower()
+def _kind(kind: str) -> str:
+    return "experiment" if kind == "TRIAL" else kind.lower()
 
 
 def _entry(attempt: SlotUse) -> messages.RawEntry:
     return messages.RawEntry(
-        kind=_kind(attempt),
+        kind=_kind(attempt.kind),
         start_time=attempt.started_at,
         end_time=attempt.ended_at,
         experiment_id=attempt.experiment_id,
@@ -161,9 +209,9 @@ def _entry(attempt: SlotUse) -> messages.RawEntry:
 
 def _raw_row(attempt: SlotUse) -> Sequence[object]:
     return (
-        _or_blank(attempt.experiment_id), _kind(attempt), attempt.username, attempt.user_id, ",".join(attempt.labels),
-        attempt.slots, _time(attempt.started_at), _time(attempt.ended_at), attempt.seconds, attempt.allocation_id,
-        attempt.pool, attempt.agents, attempt.workspace_name,
+        _or_blank(attempt.experiment_id), _kind(attempt.kind), attempt.username, attempt.user_id,
+        ",".join(attempt.labels), attempt.slots, _time(attempt.started_at), _time(attempt.ended_at), attempt.seconds,
+        attempt.allocation_id, attempt.pool, attempt.agents, attempt.workspace_name,
     )  # fmt: skip
 
 

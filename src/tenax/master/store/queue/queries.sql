@@ -192,15 +192,18 @@ group by u.started_at, u.allocation_id, u.kind, u.task_id, u.experiment_id, u.us
 order by u.started_at, u.allocation_id;
 
 -- name: by_period
--- The part of each use from $1 to $2 in periods that begin at $3 and end at $4.
-cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
-                           least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
+-- The part of each span of a use from $1 to $2 in periods that begin at $3 and end at $4.
+cross join lateral (select greatest(span.since, $1::timestamptz) as begins,
+                           least(span.until, $2::timestamptz, now()) as ends) part
 cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
     as p (number)
 cross join lateral (select extract(epoch from
     least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
-where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
+where u.slots > 0 and span.since < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
   and s.seconds > 0
+
+-- name: in_use
+cross join lateral (select u.started_at as since, coalesce(u.ended_at, now()) as until) span
 
 -- name: aggregated
 -- Slot seconds from $1 to $2, in periods without gaps that begin at $3: in all, and by user, pool, agent and experiment.
@@ -208,6 +211,7 @@ where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_
 with shares as (
     select p.number, u.username, u.pool, u.agent_id, u.experiment_id, u.slots * s.seconds as seconds
     from usage u
+    {{in_use}}
     {{by_period}})
 select ($3::timestamptz[])[number] as begins,
        case when grouping(username) = 0 then 'username' when grouping(pool) = 0 then 'resource_pool'
@@ -223,8 +227,31 @@ select ($3::timestamptz[])[p.number] as begins, x.label, sum(u.slots * s.seconds
 from usage u
 left join experiment_documents d on d.experiment_id = u.experiment_id
 cross join lateral unnest(coalesce(d.labels, u.labels)) as x (label)
+{{in_use}}
 {{by_period}}
 group by 1, 2;
+
+-- name: aggregated_by
+-- The same by what $5 names and in all (a key of null), and what was waited for it: from the request until the placement.
+-- Labels and groups count each; groups and projects are those of now.
+select ($3::timestamptz[])[p.number] as begins, k.key, span.waited, sum(u.slots * s.seconds) as seconds
+from usage u
+cross join lateral (values (false, u.started_at, coalesce(u.ended_at, now())),
+                           (true, u.requested_at, u.started_at)) as span (waited, since, until)
+cross join lateral unnest(array[null::text] || case $5::text
+    when 'user' then array[u.username]
+    when 'pool' then array[u.pool]
+    when 'agent' then array[u.agent_id]
+    when 'type' then array[u.kind]
+    when 'workspace' then array[u.workspace_name]
+    when 'experiment' then array_remove(array[u.experiment_id::text], null)
+    when 'label' then coalesce((select d.labels from experiment_documents d where d.experiment_id = u.experiment_id), u.labels)
+    when 'project' then array[coalesce((select e.project_id::text from experiments e where e.id = u.experiment_id), '')]
+    when 'group' then coalesce((
+        select array_agg(g.name) from user_group_members m join user_groups g on g.id = m.group_id where m.user_id = u.user_id),
+        array['']) end) as k (key)
+{{by_period}}
+group by 1, 2, 3;
 
 -- name: waited
 -- Per pool and day, the seconds that attempts waited on average before they were placed, of the last $1 days.

@@ -7,7 +7,7 @@ microsecond, and what crosses the border of a period counts in both for its shar
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
 
@@ -67,6 +67,16 @@ class SlotSeconds:
     seconds: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Slot seconds of one period by name (of users, of pools...); None: in all."""
+
+    begins: datetime
+    used: dict[str | None, Decimal] = field(default_factory=dict)
+    #: From the request until the placement, of what was placed.
+    waited: dict[str | None, Decimal] = field(default_factory=dict)
+
+
 async def begin(conn: Connection, container_ids: Sequence[str]) -> None:
     """Members were placed. In the transaction that places them."""
     await conn.execute(Q.begin, list(container_ids))
@@ -99,6 +109,16 @@ async def aggregated(conn: Connection, window: Period, periods: Sequence[Period]
     labeled = await conn.fetch(Q.aggregated_by_label, window.begins, window.ends, begins, ends)
     shares += [SlotSeconds(row["begins"], "experiment_label", row["label"], row["seconds"]) for row in labeled]
     return sorted(shares, key=lambda share: (share.begins, share.by, share.key))
+
+
+async def aggregated_by(conn: Connection, window: Period, periods: Sequence[Period], by: str) -> list[Shares]:
+    """Of each of ``periods``, as far as it lies in the window, by one of those names that the statement knows."""
+    begins, ends = [period.begins for period in periods], [period.ends for period in periods]
+    shares = {moment: Shares(moment) for moment in begins}
+    for row in await conn.fetch(Q.aggregated_by, window.begins, window.ends, begins, ends, by):
+        share = shares[row["begins"]]
+        (share.waited if row["waited"] else share.used)[row["key"]] = row["seconds"]
+    return list(shares.values())
 
 
 async def waited(conn: Connection, days: int) -> dict[str, list[tuple[str, float]]]:
