@@ -11,21 +11,25 @@ import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
 import { type Health, trialQuery } from "../services/trials";
 import { Facts } from "../ui/Facts";
-import { Log } from "../ui/Log";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { useNowIf } from "../ui/now";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
 import { Charts } from "./trial/charts";
-import { Configuration } from "./trial/configuration";
 import { useHealth } from "./trial/health";
 import { LastLine } from "./trial/lastline";
 import { Verdict } from "./trial/verdict";
 
 /** Each comes where it is shown. */
+/** Asked for at once, and waited for by nothing else. */
+const log = import("../ui/Log");
+const Log = lazy(() => log.then(({ Log }) => ({ default: Log })));
 const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
 const Code = lazy(() => import("./trial/code").then(({ Code }) => ({ default: Code })));
+const Configuration = lazy(() =>
+  import("./trial/configuration").then(({ Configuration }) => ({ default: Configuration })),
+);
 const OutputView = lazy(() => import("../output/Output").then(({ Output }) => ({ default: Output })));
 const Events = lazy(() => import("./trial/events").then(({ Events }) => ({ default: Events })));
 const System = lazy(() => import("./trial/system").then(({ System }) => ({ default: System })));
@@ -60,9 +64,9 @@ export function TrialPage() {
       <Tabs tab={tab} trialId={trialId} />
       <Verdict trialId={trialId} />
       {tab === "metrics" && <Charts trial={trial} />}
-      {tab === "config" && <Configuration trial={trial} />}
       <Suspense fallback={<Loading what="this part" />}>
         {tab === "logs" && <OutputView key={trialId} of={trialId} ended={hasEnded(trial.state)} />}
+        {tab === "config" && <Configuration trial={trial} />}
         {tab === "system" && <System trial={trial} />}
         {tab === "checkpoints" && <Checkpoints trial={trial} chosen={checkpoint} />}
         {tab === "code" && <Code trial={trial} file={file} />}
@@ -260,5 +264,9 @@ function Tail({ trial }: { trial: Trial }) {
       </Empty>
     );
   }
-  return <Log lines={lines} label={`Output of trial ${trial.id}`} className="h-60" />;
+  return (
+    <Suspense fallback={<div className="h-60" />}>
+      <Log lines={lines} label={`Output of trial ${trial.id}`} className="h-60" />
+    </Suspense>
+  );
 }

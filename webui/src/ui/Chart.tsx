@@ -34,6 +34,13 @@ export interface Mark {
   best: boolean;
 }
 
+interface Drawing {
+  data: (lines: Line[]) => uPlot.AlignedData;
+  options: (made: uPlot.Options, parts: typeof uPlot) => uPlot.Options;
+  /** How many of its values are said of the place that the pointer is on. */
+  said: number;
+}
+
 interface ChartProps {
   title: string;
   lines: Line[];
@@ -46,6 +53,8 @@ interface ChartProps {
   range?: { low?: number; high?: number };
   /** Pixels. */
   height?: number;
+  /** Otherwise than as lines. */
+  drawn?: Drawing;
   marks?: Mark[];
   /** A mark was clicked. */
   onMark?: () => void;
@@ -97,11 +106,22 @@ interface PlotProps extends ChartProps {
 }
 
 function Plot(props: PlotProps) {
-  const { lines, onZoom, readout, across = number, log = false, range, height = HEIGHT, marks, onMark } = props;
+  const {
+    lines,
+    onZoom,
+    readout,
+    across = number,
+    log = false,
+    range,
+    height = HEIGHT,
+    drawn: drawing,
+    marks,
+    onMark,
+  } = props;
   const frame = useRef<HTMLDivElement>(null);
   const theme = useShownTheme();
   const seen = useSeen(frame);
-  const data = useMemo(() => aligned(lines), [lines]);
+  const data = useMemo(() => (drawing?.data ?? aligned)(lines), [lines, drawing]);
   const names = lines.map((line) => (line.faint ? FAINT : "") + line.name).join("\u0000");
   const zoom = useRef(onZoom);
   zoom.current = onZoom;
@@ -114,8 +134,17 @@ function Plot(props: PlotProps) {
   useEffect(() => {
     const place = frame.current;
     if (!place || !seen) return;
-    const manner = { theme, width: place.clientWidth, height, readout: readout.current, across, scale };
-    const made = withMarks(options(names.split("\u0000"), manner), marking);
+    const manner = {
+      theme,
+      width: place.clientWidth,
+      height,
+      readout: readout.current,
+      across,
+      scale,
+      said: drawing?.said,
+    };
+    const plain = options(names.split("\u0000"), manner);
+    const made = withMarks(drawing ? drawing.options(plain, uPlot) : plain, marking);
     const plot = new uPlot(zooms ? zooming(made, (from, to) => zoom.current?.(from, to)) : made, data, place);
     drawn.set(place, plot);
     const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
@@ -125,7 +154,7 @@ function Plot(props: PlotProps) {
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names, zooms, across, scale, marked, height]);
+  }, [seen, theme, names, zooms, across, scale, marked, height, drawing]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
     // Marks are drawn with the lines.
@@ -184,9 +213,10 @@ interface Manner {
   readout: HTMLElement | null;
   across: (value: number | null | undefined) => string;
   scale: uPlot.Scale;
+  said?: number;
 }
 
-function options(names: string[], { theme, width, readout, across, scale }: Manner): uPlot.Options {
+function options(names: string[], { theme, width, readout, across, scale, said }: Manner): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
@@ -228,7 +258,7 @@ function options(names: string[], { theme, width, readout, across, scale }: Mann
         (plot) => {
           if (!readout) return;
           const at = plot.cursor.idx;
-          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, across);
+          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, across, said);
         },
       ],
     },
@@ -256,8 +286,8 @@ function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
   };
 }
 
-function cursorText(plot: uPlot, at: number, across: Manner["across"]): string {
-  const values = plot.series.slice(1, 5).map((_, place) => plot.data[place + 1]?.[at]);
+function cursorText(plot: uPlot, at: number, across: Manner["across"], said = 4): string {
+  const values = plot.series.slice(1, said + 1).map((_, place) => plot.data[place + 1]?.[at]);
   const known = values.filter((value) => value !== null && value !== undefined);
   return `${across(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
 }

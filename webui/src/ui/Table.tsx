@@ -4,16 +4,25 @@ import "../density";
 
 interface TableColumn<R> {
   id: string;
-  title: string;
+  title: ReactNode;
   align?: "right";
   /** Takes what is left, and is cut there. */
   wide?: boolean;
+  /** The same, and gives way on a phone. */
+  name?: boolean;
   /** Takes what is left, and wraps. */
   wraps?: boolean;
   cell: (row: R) => ReactNode;
+  /** How it is sorted by it. */
+  sorted?: "ascending" | "descending" | "none";
 }
 
-const WIDTHS = { fit: "whitespace-nowrap", wide: "min-w-40 max-w-0 truncate", wraps: "min-w-72 py-1.5 break-words" };
+const WIDTHS = {
+  fit: "whitespace-nowrap",
+  name: "min-w-24 max-w-0 truncate",
+  wide: "min-w-40 max-w-0 truncate",
+  wraps: "min-w-72 py-1.5 break-words",
+};
 
 /** A short table, all of it in the document. */
 export function Table<R>(props: {
@@ -38,6 +47,7 @@ export function Table<R>(props: {
               <th
                 key={column.id}
                 scope="col"
+                aria-sort={column.sorted}
                 className={`h-[30px] whitespace-nowrap px-2 font-medium ${column.align === "right" ? "text-right" : ""}`}
               >
                 {column.title}
@@ -55,7 +65,7 @@ export function Table<R>(props: {
               {props.columns.map((column) => (
                 <td
                   key={column.id}
-                  className={`h-(--row) px-2 ${column.align === "right" ? "text-right" : ""} ${WIDTHS[column.wraps ? "wraps" : column.wide ? "wide" : "fit"]}`}
+                  className={`h-(--row) px-2 ${column.align === "right" ? "text-right" : ""} ${WIDTHS[column.wraps ? "wraps" : column.wide ? "wide" : column.name ? "name" : "fit"]}`}
                 >
                   {column.cell(row)}
                 </td>

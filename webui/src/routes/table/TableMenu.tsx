@@ -2,6 +2,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { save } from "../../csv";
 import { type Density, useDensity } from "../../density";
 import type { ExperimentSearch } from "../../services/experiments";
 import { keepDensity } from "../../services/settings";
@@ -10,7 +11,7 @@ import { DENSITIES } from "../../ui/heights";
 import { Menu, MenuChoices, MenuItem, MenuLine } from "../../ui/Menu";
 import { say } from "../../ui/overlays";
 import { hasHeat } from "./columns";
-import { csvOf, save } from "./csv";
+import { csvOf } from "./csv";
 import type { Columns } from "./useColumns";
 
 const FIRST = [5, 10, 25];
