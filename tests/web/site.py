@@ -91,6 +91,8 @@ class Site:
     failed_trial: int = 0
     #: One that is no trial's, once somebody asks for it (`started`).
     task: str = ""
+    #: Whether there is usage to show (`used`).
+    usage: bool = False
     #: With two versions of one model, once somebody asks for it (`registered`).
     model: int = 0
     #: A search of many trials, and these, in order of creation.
@@ -165,6 +167,29 @@ class Site:
             self.task = str(self.api("POST", "/api/v1/generic-tasks", {"config": config})["taskId"])
             self.say(self.task, [f"line of a task, {number}" for number in range(40)])
         return self.task
+
+    def used(self) -> None:
+        """Usage of June 2025, of few and of many; the same whenever it is asked for."""
+        if self.usage:
+            return
+        self.usage = True
+        self.write(
+            "insert into usage (container_id, allocation_id, rank, task_id, kind, experiment_id, user_id, username,"
+            " workspace_name, labels, pool, agent_id, slots, requested_at, started_at, ended_at)"
+            " select 'used ' || n, 'used.' || n, 0, 'used', case n % 9 when 0 then 'COMMAND' else 'TRIAL' end,"
+            " case n % 9 when 0 then null else $1::bigint end, u.id, u.username, 'Uncategorized', '{night}', 'default',"
+            " 'a' || n % 3, 1 + n % 8, t.at - make_interval(mins => n % 200), t.at,"
+            " t.at + make_interval(mins => 30 * (n % 70))"
+            " from generate_series(1, 240) n"
+            " cross join lateral (select id, username from users order by id limit 1 offset n * n % 7) u"
+            " cross join lateral (select timestamptz '2025-06-01 06:00:00+00' + make_interval(hours => 3 * n) as at) t",
+            self.sweep,
+        )
+
+    def warned(self) -> None:
+        """The master has said something in its log: that somebody may not log in."""
+        login = {"username": "nobody at all", "password": "wrong", "isHashed": False}
+        assert httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).status_code == 401
 
     def registered(self) -> int:
         """A model of two versions; the same whenever it is asked for."""

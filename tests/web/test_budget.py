@@ -49,6 +49,8 @@ def test_each_route_keeps_to_its_budget(built: None) -> None:
         "version",
         "queue",
         "cluster",
+        "usage",
+        "masterlog",
         "settings",
         "admin",
         "templates",

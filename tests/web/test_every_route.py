@@ -56,6 +56,11 @@ ROUTES = {
     "queue": ("queue", "role=columnheader[name='Turn']"),
     "cluster": ("cluster", "role=columnheader[name='Machine']"),
     "cluster-pool": ("cluster?pool=default", "text=Default priority"),
+    "usage": ("usage?from=2025-06-01&to=2025-06-30", "figure canvas >> nth=1"),
+    "usage-projects": ("usage?by=project&from=2025-01-01&to=2025-12-31", "figure canvas >> nth=1"),
+    "usage-none": ("usage?from=2001-01-01&to=2001-01-31", "text=No slot was used from 2001-01-01"),
+    "master-log": ("master/logs", "role=region[name='Log of the master']"),
+    "master-log-hidden": ("master/logs", "text=Only administrators see the log of the master"),
     "models": ("models", "role=button[name='New model']"),
     "model": ("models/{model}", "role=columnheader[name='Version']"),
     "version": ("models/{model}/versions/2", "role=columnheader[name='Change']"),
@@ -70,14 +75,18 @@ ROUTES = {
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
 }
-#: Of these is looked at what administrators have; the last two are nobody else's.
-OF_ADMINISTRATORS = ("admin-users", "admin-message", "admin-join-tokens")
+#: Of these is looked at what administrators have; all but the first are nobody else's.
+OF_ADMINISTRATORS = ("admin-users", "admin-message", "admin-join-tokens", "master-log")
 
 
 def address_of(site: Site, name: str) -> str:
     address = ROUTES[name][0]
     if address.startswith("tasks"):
         site.started()
+    if address.startswith("usage"):
+        site.used()
+    if name == "master-log":
+        site.warned()
     if "{model}" in address:
         site.registered()
     return f"{site.url}/ui/" + address.format(compared=",".join(map(str, site.swept[:12])), **vars(site))

@@ -52,6 +52,9 @@ SHOWN = [
     "trials/{trial}?tab=attempts",
     "queue",
     "cluster",
+    "usage?from=2025-07-01&to=2025-07-31",
+    "usage?from=2025-07-01&to=2025-07-31&by=label",
+    "usage?from=2025-07-01&to=2025-07-31&by=workspace",
     "admin/users",
     "admin/groups",
     "templates",
@@ -96,6 +99,14 @@ def evil(site: Site) -> Iterator[dict[str, object]]:
     # Names of models have no slash.
     told = {"name": EVIL[:36], "comment": EVIL, "notes": EVIL, "labels": [EVIL], "metadata": {EVIL: EVIL}}
     model = site.make_model(EVIL[:36], **told)
+    # What it used, who, and where.
+    accounts = (
+        "insert into usage (container_id, allocation_id, rank, task_id, kind, user_id, username, workspace_name,"
+        " labels, pool, agent_id, slots, requested_at, started_at, ended_at) select $1, $1, 0, $1, 'TRIAL', 1, $1, $1,"
+        " array[$1], $1, $1, 1, day, day + interval '2 hours', day + interval '9 hours'"
+        " from (values (timestamptz '2025-07-04 00:00Z')) d (day)"
+    )
+    site.write(accounts, EVIL)
     numbers = {"project": number, "experiment": experiment, "trial": trial, "measured": site.trial}
     _share(site)
     yield {"task": started, "workspace": workspace, "model": model, **numbers}
@@ -105,6 +116,7 @@ def evil(site: Site) -> Iterator[dict[str, object]]:
     site.write("update users set display_name = '' where username = 'determined'")
     site.write("update agent_presence set hostname = 'h', address = '', runtime = 'process'")
     site.write("update agent_slots set name = 'small' where agent_id = 'a1'")
+    site.write("delete from usage where username = $1", EVIL)
     site.write("delete from trials where id = $1", trial)
     site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
 

@@ -23,8 +23,10 @@ import { keepCurrent } from "./services/live";
 import { masterQuery, meQuery } from "./services/session";
 import { STATE_FILTERS } from "./services/stateFilters";
 import type { TaskType } from "./services/tasks";
+import type { UsageBy } from "./services/usage";
 import { Loading, Problem } from "./ui/notices";
 import { Page } from "./ui/Page";
+import { isDay, PERIODS, type PeriodName, USAGE_BY } from "./usage/address";
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -360,6 +362,38 @@ const clusterRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
 });
 
+/** What of the usage stands in the address; days are those of UTC. */
+export interface UsageSearch {
+  by?: UsageBy;
+  from?: string;
+  to?: string;
+  per?: PeriodName;
+  sort?: string;
+}
+
+const usageRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/usage",
+  validateSearch: (search: Search): UsageSearch => ({
+    by: USAGE_BY.find((by) => by === search.by),
+    from: isDay(search.from) ? search.from : undefined,
+    to: isDay(search.to) ? search.to : undefined,
+    per: PERIODS.find((per) => per === search.per),
+    sort: text(search.sort),
+  }),
+  component: lazyRouteComponent(() => import("./routes/usage"), "UsagePage"),
+});
+
+const masterLogRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/master/logs",
+  validateSearch: (search: Search): { q?: string; level?: string } => ({
+    q: text(search.q),
+    level: LEVELS.find((level) => level === search.level),
+  }),
+  component: lazyRouteComponent(() => import("./routes/masterlog"), "MasterLogPage"),
+});
+
 const modelsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/models",
@@ -451,6 +485,8 @@ export const router = createRouter({
       compareRoute,
       queueRoute,
       clusterRoute,
+      usageRoute,
+      masterLogRoute,
       modelsRoute,
       modelRoute,
       versionRoute,

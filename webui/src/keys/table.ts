@@ -28,6 +28,8 @@ export const KEYS = {
   settings: key("Going somewhere", "Go to your settings", "g s"),
   tasks: key("Going somewhere", "Go to the tasks", "g t"),
   workspaces: key("Going somewhere", "Go to the workspaces", "g w"),
+  usage: key("Going somewhere", "Go to the usage", "g u"),
+  masterLog: key("Going somewhere", "Go to the master's log", "g l"),
   admin: key("Going somewhere", "Go to the administration", "g a"),
   previous: key("Going somewhere", "The previous experiment, trial or version", "["),
   next: key("Going somewhere", "The next experiment, trial or version", "]"),

@@ -13,7 +13,7 @@ import { TROUBLES } from "../cluster/troubles";
 import { count } from "../format";
 import { type Agent, agentsQuery, type Pool, poolsQuery, type Slot } from "../services/cluster";
 import { useLive } from "../services/live";
-import { masterQuery } from "../services/session";
+import { masterQuery, meQuery } from "../services/session";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
 import { SearchField } from "../ui/SearchField";
@@ -22,12 +22,28 @@ const route = getRouteApi("/shell/cluster");
 
 export function ClusterPage() {
   const { pool } = route.useSearch();
+  const me = useSuspenseQuery(meQuery).data;
   const pools = useLive(poolsQuery);
   const agents = useLive(agentsQuery);
   useAgentCommands(agents.data ?? []);
   const error = pools.data && agents.data ? null : (pools.error ?? agents.error);
   return (
-    <Page title={pool ? <Title pool={pool} /> : "Cluster"} name={pool ? `Pool ${pool}` : "Cluster"}>
+    <Page
+      title={pool ? <Title pool={pool} /> : "Cluster"}
+      name={pool ? `Pool ${pool}` : "Cluster"}
+      aside={
+        <>
+          <Link to="/usage" search={{ by: "pool" }} className="inline-flex min-h-6 items-center underline">
+            Usage
+          </Link>
+          {me.admin && (
+            <Link to="/master/logs" className="inline-flex min-h-6 items-center underline">
+              Master's log
+            </Link>
+          )}
+        </>
+      }
+    >
       {error ? (
         <Problem
           error={error}

@@ -33,6 +33,8 @@ _EQUALS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"settings(?:/.*)?", "settings"),
         (r"jobs(?:/.*)?", "queue"),
         (r"resourcepool/([^/?&=]+)(?:/.*)?", r"queue?pool=\1"),
+        (r"clusters?/historical-usage", "usage"),
+        (r"clusters?/logs|logs", "master/logs"),
         (r"clusters?(?:/.*)?|agents", "cluster"),
     )
 )

@@ -1,0 +1,153 @@
+"""Who used the cluster, as the page, the command line and the API say it; and the master's own log."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.site import Site
+
+JUNE = ("2025-06-01", "2025-06-30")
+#: Who is called so would be run by a spreadsheet.
+FORMULA = '=HYPERLINK("x"),y'
+
+
+@pytest.fixture
+def june(site: Site) -> Iterator[str]:
+    """The address of a month in which many things ran, one of them somebody's whose name is a formula."""
+    site.used()
+    site.write(f"{USED} values ('f', 'f.1', 0, 'f', 'COMMAND', null, 1, $1, 'default', 'a1', 2, {MOMENTS})", FORMULA)
+    yield f"{site.url}/ui/usage?from={JUNE[0]}&to={JUNE[1]}"
+    site.write("delete from usage where container_id = 'f'")
+
+
+USED = (
+    "insert into usage (container_id, allocation_id, rank, task_id, kind, experiment_id, user_id, username, pool,"
+    " agent_id, slots, requested_at, started_at, ended_at)"
+)
+MOMENTS = "timestamptz '2025-06-10 00:00Z', timestamptz '2025-06-10 03:00Z', timestamptz '2025-06-10 04:30Z'"
+
+
+def sums(site: Site, by: str, field: str) -> dict[str, tuple[str, str]]:
+    """Slot hours, and those that were waited, as the API has them, by name."""
+    dates = f"startDate={JUNE[0]}&endDate={JUNE[1]}&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+    reply = site.api("GET", f"/api/v1/resources/allocation/aggregated?{dates}&by={by}")
+    (month,) = cast("list[dict[str, dict[str, float]]]", reply["resourceEntries"])
+    names = {*month[field], *month["waited"]}
+    return {
+        name: (f"{month[field].get(name, 0) / 3600:.2f}", f"{month['waited'].get(name, 0) / 3600:.2f}")
+        for name in names
+    }
+
+
+def shown(table: Locator) -> dict[str, tuple[str, str]]:
+    """What the table says."""
+    rows = [row.get_by_role("cell").all_inner_texts() for row in table.get_by_role("row").all()[1:]]
+    return {name: (used.replace(",", ""), waited.replace(",", "")) for name, used, _, waited in rows}
+
+
+def typed(site: Site, *arguments: str) -> list[list[str]]:
+    """Lines of `tenax usage aggregated` without the first."""
+    environment = {**os.environ, "DET_MASTER": site.url, "DET_USER": "determined", "DET_PASS": site.password}
+    command = [str(Path(sys.executable).with_name("tenax")), "usage", "aggregated", *JUNE, "--monthly", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    return [line.split() for line in done.stdout.splitlines()[1:]]
+
+
+def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> None:
+    """On slot hours and on what was waited, by whatever they are summed; sorted by any column, as the address says. The
+    file has full numbers and runs nothing."""
+    page.goto(june)
+    table = page.get_by_role("region", name="Slot hours by user", exact=True)
+    expect(table.get_by_role("row")).to_have_count(len(sums(site, "user", "byUsername")) + 1)
+    assert shown(table) == sums(site, "user", "byUsername")
+    assert shown(table)[FORMULA] == ("3.00", "6.00")
+    by_user = {row[1]: (row[2], row[3]) for row in typed(site, "--by", "user")}
+    assert by_user == shown(table)
+    in_all = page.get_by_role("status", name="In all").inner_text()
+    assert in_all.replace(",", "").startswith(f"{typed(site)[0][1]} slot hours")
+
+    used = table.get_by_role("columnheader", name="Slot hours")
+    expect(used).to_have_attribute("aria-sort", "descending")
+    table.get_by_role("button", name="Waited").click()
+    expect(table.get_by_role("columnheader", name="Waited")).to_have_attribute("aria-sort", "descending")
+    assert "sort=-waited" in page.url
+    waited = [float(hours) for _, hours in shown(table).values()]
+    assert waited == sorted(waited, reverse=True)
+    page.reload()
+    expect(table.get_by_role("row")).to_have_count(len(waited) + 1)
+    expect(table.get_by_role("columnheader", name="Waited")).to_have_attribute("aria-sort", "descending")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    assert download.value.suggested_filename == "usage-by-user-2025-06-01-2025-06-30.csv"
+    with Path(download.value.path()).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["user"] for row in rows} == {"total", f"'{FORMULA}", *sums(site, "user", "byUsername")} - {FORMULA}
+    assert next(row["slot_hours"] for row in rows if row["user"] == f"'{FORMULA}") == "3"
+
+    page.get_by_role("combobox", name="By").select_option("type")
+    table = page.get_by_role("region", name="Slot hours by type")
+    kinds = sums(site, "type", "byType")
+    expect(table.get_by_role("row")).to_have_count(len(kinds) + 1)
+    assert shown(table) == {"Experiment": kinds["experiment"], "Command": kinds["command"]}
+    page.get_by_role("combobox", name="Bars").select_option("week")
+    chart = page.get_by_role("figure", name="Slot hours a week")
+    expect(chart).to_be_visible()
+    # A month that begins on a Sunday has six weeks.
+    chart.get_by_role("button", name="View as table").click()
+    expect(chart.get_by_role("row").nth(1).get_by_role("cell").nth(1)).to_have_text("6")
+    page.get_by_role("combobox", name="Time").select_option("12 months")
+    expect(page.get_by_role("combobox", name="Bars")).to_have_value("week")
+    page.wait_for_url(re.compile(r"from=\d{4}-\d\d-01"))
+
+
+def test_a_name_leads_to_what_made_it_up(page: Page, site: Site) -> None:
+    """The experiments that were there in that time, with that label; others' usage is said to be seen by everyone."""
+    (experiment, _) = site.make("made it up", count=2)
+    site.api("PATCH", f"/api/v1/experiments/{experiment}", {"labels": ["of the night, all of it"]})
+    site.write(
+        f"{USED} values ('l', 'l.1', 0, 'l', 'TRIAL', $1, 1, 'determined', 'default', 'a1', 2, now(), now(), null)",
+        experiment,
+    )
+    page.goto(f"{site.url}/ui/usage")
+    page.get_by_text("Everyone who can log in sees the usage of everyone").wait_for()
+    page.get_by_role("combobox", name="By").select_option("label")
+    page.get_by_role("link", name="of the night, all of it").click()
+    page.wait_for_url("**/ui/experiments?*")
+    grid = page.get_by_role("grid")
+    expect(grid).to_have_attribute("aria-rowcount", "2")
+    expect(grid.get_by_role("gridcell", name="made it up 1")).to_be_visible()
+    # By keys, there and back.
+    page.keyboard.press("g")
+    page.keyboard.press("u")
+    page.wait_for_url("**/ui/usage")
+    site.write("delete from usage where container_id = 'l'")
+
+
+def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Page, site: Site) -> None:
+    """Line by line as it is said, narrowed by level and by a part; others are told that they may not."""
+    site.warned()
+    admin_page.goto(f"{site.url}/ui/cluster")
+    admin_page.get_by_role("link", name="Master's log").click()
+    log = admin_page.get_by_role("region", name="Log of the master")
+    refused = log.get_by_text("login refused")
+    expect(refused.last).to_be_visible()
+    admin_page.get_by_label("Part of a line").fill("login refused")
+    before = refused.count()
+    site.warned()
+    expect(refused).to_have_count(before + 1)
+    admin_page.get_by_role("combobox", name="Level").select_option("critical")
+    admin_page.get_by_text("No line is like this").wait_for()
+    admin_page.get_by_role("combobox", name="Level").select_option("warning")
+    expect(refused).to_have_count(before + 1)
+    page.goto(f"{site.url}/ui/master/logs")
+    page.get_by_text("Only administrators see the log of the master").wait_for()
