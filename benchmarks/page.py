@@ -1,23 +1,28 @@
 """How soon the web page shows something, answers a hand, and what it costs, on a master with 100,000 experiments.
 
-Prints one JSON line: what is promised of the page, each figure beside its target, in headless Chromium without a
-graphics card, on the processors that the master and the database use as well. There is no peer in the run: `determined`
-quotes what the login page of Determined 0.38.1 came to on such a machine, built from its sources and served compressed
-by a stub, beside which our login and our first row are read. Nothing is kept between two loads: each has a browser of
-its own.
+    python -m benchmarks.page
+    python -m benchmarks.page --experiments 2000 --steps 20000 --lines 50000 loads output
+
+Prints one JSON line, of all parts or of those that are named: what is promised of the page, each figure beside its
+target, in headless Chromium without a graphics card, on the processors that the master and the database use as well.
+There is no peer in the run: `determined` quotes what the login page of Determined 0.38.1 came to on such a machine,
+built from its sources and served compressed by a stub, beside which our login and our first row are read. Nothing is
+kept between two loads: each has a browser of its own.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import httpx2
 from playwright.sync_api import Page
 
 from benchmarks._measure import LONG, Line, extremes
-from benchmarks._page import EXPERIMENTS, Place, busy_s, drawn_ms, place, restart, scrolled, seen, taken, until, wire_of
+from benchmarks._page import Busy, Place, Size, drawn_ms, place, restart, scrolled, seen, taken, until, wire_of
 from tests.kits.http_counter import counting
 
 ROUNDS = 9 if LONG else 5
@@ -49,12 +54,22 @@ TARGETS: Mapping[str, object] = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print the line."""
+    every = {each.__name__: each for each in (loads, moves, table, charts, output, live, idle, recovery)}
+    parser = argparse.ArgumentParser("benchmarks.page", description="Measure the web page.")
+    for of in dataclasses.fields(Size):
+        parser.add_argument(f"--{of.name}", type=int, default=of.default, help=f"{of.default}, unless said otherwise")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(every)}; without any all of them")
+    given = vars(parser.parse_args(arguments))
+    parts = given.pop("parts") or list(every)
+    if unknown := sorted(set(parts) - every.keys()):
+        parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(every)}")
+    size = Size(**given)
     line = Line("page")
-    with place() as at:
-        line.add(experiments=EXPERIMENTS, targets=TARGETS, determined=DETERMINED)
-        for measure in (loads, moves, table, charts, output, live, idle, recovery):
+    with place(size) as at:
+        line.add(size=dataclasses.asdict(size), targets=TARGETS, determined=DETERMINED)
+        for measure in (every[part] for part in parts):
             try:
                 line.add(**measure(at))
             except Exception as error:
@@ -78,6 +93,8 @@ def loads(at: Place) -> dict[str, object]:
         with at.page(slow=slow, logged_in=logged_in) as page:
             page.goto(f"{at.site.url}/ui/{address}")
             page.wait_for_function("selector => selector in bench.shown", arg=selector)
+            # What is painted is told of a moment later.
+            page.wait_for_function("() => bench.lcp > 0")
             lcp.append(page.evaluate("bench.lcp"))
             return float(page.evaluate("selector => bench.shown[selector]", selector))
 
@@ -171,7 +188,7 @@ def charts(at: Place) -> dict[str, object]:
             page.mouse.down()
             page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60, steps=4)
             page.mouse.up()
-            page.wait_for_url("**from=*")
+            page.wait_for_function("() => location.search.includes('from=')")
             return drawn_ms(page, "mouseup")
 
     def series() -> float:
@@ -186,18 +203,29 @@ def charts(at: Place) -> dict[str, object]:
     curves = "figure[aria-labelledby] canvas"
     tall = {"viewport": {"width": 1440, "height": 4000}}
     search = f"experiments/{at.curved}"
-    return {
-        "curves_10_ms": times(lambda: drawn(f"{search}?best=10", curves)),
-        "curves_100_ms": times(lambda: drawn(f"{search}?best=100", curves, device_scale_factor=2)),
-        "charts_12_ms": times(lambda: drawn(f"trials/{at.charted}?tab=metrics", "figure canvas >> nth=11", **tall)),
-        "zoom_ms": times(zoomed),
-        "series_10_ms": times(series),
-    }
+    return tried(
+        curves_10_ms=lambda: drawn(f"{search}?best=10", curves),
+        curves_100_ms=lambda: drawn(f"{search}?best=100", curves, device_scale_factor=2),
+        charts_12_ms=lambda: drawn(f"trials/{at.charted}?tab=metrics", "figure canvas >> nth=11", **tall),
+        zoom_ms=zoomed,
+        series_10_ms=series,
+    )
+
+
+def tried(**figures: Callable[[], float]) -> dict[str, object]:
+    """Each of some figures; of one that cannot be had, why."""
+    told: dict[str, object] = {}
+    for name, measure in figures.items():
+        try:
+            told[name] = times(measure)
+        except Exception as error:
+            told[f"{name}_failed"] = str(error)[:300]
+    return told
 
 
 def output(at: Place) -> dict[str, object]:
     """A million lines: from the click to the end of them, scrolled, and the first hit of a search."""
-    last = "document.querySelector(\"[data-line='1000000'] time\")"
+    last = f"document.querySelector(\"[data-line='{at.size.lines}'] time\")"
     click = "[...document.querySelectorAll('nav a')].find(link => link.textContent === 'Output').click()"
     region = "[role=region], section[aria-label^='Output of trial']"
 
@@ -212,7 +240,7 @@ def output(at: Place) -> dict[str, object]:
             page.goto(f"{at.site.url}/ui/trials/{at.talked}?tab=logs")
             page.wait_for_function(f"() => !!{last}")
             until(page, "/[1-9]/.test(document.querySelector('output[aria-label=Hits]')?.textContent ?? '')")
-            page.get_by_label("Search the output").fill(f"step 7777{number}")
+            page.get_by_label("Search the output").fill(f"step {at.size.lines // 10 * 7 + number}")
             return seen(page) - float(page.evaluate("bench.input"))
 
     figures: dict[str, object] = {"log_tail_ms": times(tail)}
@@ -269,9 +297,9 @@ def idle(at: Place) -> dict[str, object]:
         page.locator(CURRENT).wait_for()
         page.locator("figure canvas").first.wait_for()
         page.wait_for_timeout(3000)
-        before, asked = busy_s(page), len(between.paths)
+        busy, asked = Busy(page), len(between.paths)
         page.wait_for_timeout(IDLE_S * 1000)
-        share = (busy_s(page) - before) / IDLE_S * 100
+        share = busy.seconds() / IDLE_S * 100
         per_minute = (len(between.paths) - asked) * 60 / IDLE_S
     return {"idle": {"requests_per_minute": per_minute, "main_thread_percent": round(share, 2)}}
 
