@@ -30,6 +30,7 @@ from tenax.master.api.experiments import searches, submissions, unmanaged
 from tenax.master.api.http import errors
 from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.edge import Edge
+from tenax.master.api.http.packing import Packing
 from tenax.master.api.http.requests import WireRoute
 from tenax.master.api.http.routing import Declared, Routes, in_order
 from tenax.master.api.logs import routes as logs
@@ -134,6 +135,7 @@ def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
     for route in in_order(routes):
         _register(app, route)
     errors.install(app)
+    app.add_middleware(Packing)
     app.add_middleware(Edge, body_limit=master.settings.body_limit_bytes)
     return app
 

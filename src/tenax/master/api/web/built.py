@@ -5,6 +5,7 @@ Rules it keeps:
 - a name is looked up among the files that were read, so that no request reaches the disk, and none another file;
 - what lies in ``assets/`` has its content in its name and is kept by browsers for ever; all else is asked for again,
   and not sent again if it is the same: the tags are strong, and one for each encoding;
+- tags and the page's own place are made when it is read: what a browser has already costs no work;
 - the page says where it lies (``<base href>``) as seen from the address that was asked for, so that it works behind any
   prefix of a proxy;
 - scripts come from here alone; the one that stands in the page itself, for the colours, is named by its hash;
@@ -17,12 +18,13 @@ import base64
 import hashlib
 import mimetypes
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fastapi import Response
 
 import tenax
+from tenax.master.api.http.packing import takes_gzip
 
 DIRECTORY = Path(tenax.__file__).parent / "_webui"
 INDEX = "index.html"
@@ -49,6 +51,13 @@ class PageFile:
     name: str
     body: bytes
     compressed: bytes | None
+    #: Of the body, and of what it is compressed.
+    tag: str = field(init=False)
+    compressed_tag: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tag", _tag_of(self.body))
+        object.__setattr__(self, "compressed_tag", _tag_of(self.compressed or b""))
 
     @property
     def media_type(self) -> str:
@@ -86,6 +95,11 @@ class WebPage:
     _built: BuiltPage | None = None
     _stamped_at: int = 0
 
+    def kept_file(self, name: str) -> tuple[BuiltPage, PageFile] | None:
+        """What has its content in its name and was read already: it is the same for ever, so no disk is asked."""
+        file = self._built.files.get(name) if self._built is not None and name.startswith("assets/") else None
+        return (self._built, file) if self._built is not None and file is not None else None
+
     def read(self) -> BuiltPage | None:
         """What is there now; None where nothing complete was built. Reads files when it is new: call it in a thread."""
         try:
@@ -122,10 +136,9 @@ def policy_of(index: bytes) -> str:
 
 def answer(page: BuiltPage, file: PageFile, accepted: str, known: str) -> Response:
     """A file for whoever accepts these encodings and has what bears these tags already."""
-    body, encoding = file.body, ""
-    if file.compressed is not None and _takes_gzip(accepted):
-        body, encoding = file.compressed, "gzip"
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    body, encoding, tag = file.body, "", file.tag
+    if file.compressed is not None and takes_gzip(accepted):
+        body, encoding, tag = file.compressed, "gzip", file.compressed_tag
     headers = {
         "Cache-Control": file.caching,
         "ETag": tag,
@@ -142,12 +155,8 @@ def answer(page: BuiltPage, file: PageFile, accepted: str, known: str) -> Respon
     return Response(body, media_type=file.media_type, headers=headers)
 
 
-def _takes_gzip(accepted: str) -> bool:
-    for each in accepted.split(","):
-        name, _, quality = each.partition(";")
-        if name.strip().lower() in ("gzip", "*"):
-            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+def _tag_of(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def _read(directory: Path) -> BuiltPage:

@@ -48,6 +48,10 @@ async def directory() -> Response:
 @routes.get("/ui/{path:path}", "WebPage", allow=Allow.PUBLIC, response_class=Response)
 async def page(request: Request, path: str) -> Response:
     """A file of the page, or the page itself for an address that a browser goes to; 503 where none was built."""
+    accepted, known = request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", "")
+    kept = _page(request).kept_file(path)
+    if kept is not None:
+        return answer(*kept, accepted, known)
     built = await _built(request)
     navigates = path == "" or "text/html" in request.headers.get("accept", "")
     if built is None:
@@ -60,7 +64,7 @@ async def page(request: Request, path: str) -> Response:
         if not navigates or b"%2f" in request.scope.get("raw_path", b"").lower():
             raise NotFound(f"file {path!r} of the web page not found")
         file = built.index(path.count("/"))
-    return answer(built, file, request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", ""))
+    return answer(built, file, accepted, known)
 
 
 @routes.get("/det", "DeterminedRoot", allow=Allow.PUBLIC, response_class=Response)
@@ -75,9 +79,13 @@ async def determined_link(path: str) -> Response:
     return _redirect("../" * (path.count("/") + 1) + "ui/" + equal_of(path))
 
 
-async def _built(request: Request) -> BuiltPage | None:
+def _page(request: Request) -> WebPage:
     page: WebPage = request.app.state.web_page
-    return await anyio.to_thread.run_sync(page.read)
+    return page
+
+
+async def _built(request: Request) -> BuiltPage | None:
+    return await anyio.to_thread.run_sync(_page(request).read)
 
 
 def _redirect(target: str) -> Response:
