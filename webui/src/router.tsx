@@ -16,7 +16,7 @@ import { LEVELS } from "./output/levels";
 import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
-import { Banner, Kept, Shell } from "./routes/shell";
+import { Banner, Kept, Shell, WIDE } from "./routes/shell";
 import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
@@ -167,9 +167,13 @@ const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: "shell",
   component: Shell,
-  beforeLoad: async ({ context, location }) => {
+  beforeLoad: async ({ context, location, matches }) => {
+    const me = context.client.ensureQueryData(meQuery);
+    // None of it waits for who one is; a browser sends six requests at once, so the answer all waits for is asked for first.
+    void context.client.prefetchQuery(masterQuery);
+    bring(matches);
     try {
-      await context.client.ensureQueryData(meQuery);
+      await me;
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 401) throw error;
       throw redirect({ to: "/login", search: { next: withoutBase(location.href) } });
@@ -178,6 +182,21 @@ const shellRoute = createRoute({
   loader: ({ context }) =>
     Promise.all([context.client.ensureQueryData(masterQuery), Kept.preload?.(), Banner.preload?.()]),
 });
+
+/** The first rows of a table are asked for before it is there; nothing waits for them. */
+function lookAhead(cause: string, client: QueryClient, search: Search, projectId?: number): void {
+  if (cause !== "enter" || search.tab) return;
+  // What all of them follow is then one stream.
+  Promise.all([import("./routes/experiments"), import("./routes/kept"), import("./routes/banner")]).then(
+    ([page, kept, banner]) => {
+      if (WIDE.matches) kept.lookAhead(client);
+      banner.lookAhead(client);
+      page.lookAhead(client, listSearch(search), projectId);
+    },
+    // What did not come says so where it is shown.
+    () => {},
+  );
+}
 
 const homeRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -190,6 +209,7 @@ const experimentsRoute = createRoute({
   path: "/experiments",
   validateSearch: listSearch,
   component: lazyRouteComponent(() => import("./routes/experiments"), "AllExperiments"),
+  loader: ({ cause, context, location }) => lookAhead(cause, context.client, location.search),
 });
 
 const projectRoute = createRoute({
@@ -201,6 +221,7 @@ const projectRoute = createRoute({
     note: stepOf(search.note),
   }),
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
+  loader: ({ cause, context, location, params }) => lookAhead(cause, context.client, location.search, params.projectId),
   component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
 });
 
@@ -503,6 +524,14 @@ export const router = createRouter({
   defaultPendingComponent: () => <Loading what="the page" />,
   defaultPendingMs: 200,
 });
+
+/** Begin to load the code of pages. */
+function bring(matches: { routeId: string }[]): void {
+  const pages = router.routesById as Record<string, { options: { component?: { preload?: () => unknown } } }>;
+  for (const { routeId } of matches) pages[routeId]?.options.component?.preload?.();
+  Kept.preload?.();
+  Banner.preload?.();
+}
 
 declare module "@tanstack/react-router" {
   interface Register {

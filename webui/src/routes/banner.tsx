@@ -1,12 +1,17 @@
 /** What administrators say to everyone, above every page; it comes and goes by itself. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { useLive } from "../services/live";
+import { ahead, useLive } from "../services/live";
 import { shownMessageQuery } from "../services/message";
 
 /** Browsers count no longer time than that. */
 const LONGEST_MS = 2 ** 31 - 1;
+
+/** Ask for it before it is drawn. */
+export function lookAhead(client: QueryClient): void {
+  ahead(client, shownMessageQuery);
+}
 
 export function Banner({ first }: { first?: string }) {
   const client = useQueryClient();

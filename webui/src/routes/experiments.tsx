@@ -1,5 +1,6 @@
 /** Experiments, or all of their trials, of all projects or of one: as many as there are, sorted and narrowed by the master. */
 
+import type { QueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useEffect } from "react";
 import { rememberList } from "../actions/beside";
@@ -10,12 +11,25 @@ import { useSelection } from "../actions/selection";
 import type { ListSearch } from "../router";
 import { type Experiment, WINDOW } from "../services/experiments";
 import { type ListedTrial, listedTrialsQuery } from "../services/listedTrials";
+import { ahead } from "../services/live";
+import { meQuery } from "../services/session";
+import { settingsQuery } from "../services/settings";
 import { useWindows } from "../ui/windows";
 import { EXPERIMENTS } from "./table/experimentColumns";
-import { Listing, useAsked } from "./table/Listing";
+import { askedOf, Listing, useAsked } from "./table/Listing";
 import { TRIALS } from "./table/trialColumns";
 
 const all = getRouteApi("/shell/experiments");
+
+/** Ask for the first rows and the columns, while the page itself is still to be drawn. */
+export function lookAhead(client: QueryClient, search: ListSearch, projectId?: number): void {
+  const me = client.getQueryData(meQuery.queryKey);
+  if (!me) return;
+  const asked = askedOf(search, projectId, me);
+  if (search.rows === "trials") ahead(client, listedTrialsQuery(asked, 0, WINDOW));
+  else ahead(client, EXPERIMENTS.query(asked, 0, WINDOW));
+  void client.prefetchQuery(settingsQuery);
+}
 
 export function AllExperiments() {
   const search = all.useSearch();

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { count, duration } from "../format";
 import { poolsQuery } from "../services/cluster";
-import { type Experiment, type ExperimentSearch, experimentsQuery } from "../services/experiments";
+import { type Experiment, type ExperimentSearch, experimentsQuery, submitCommand } from "../services/experiments";
 import { useLive } from "../services/live";
 import { recentProjectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
@@ -18,11 +18,6 @@ import { Attention } from "./home/attention";
 import { Sparkline } from "./home/sparkline";
 
 const SHOWN = 6;
-
-/** The command that makes the first experiment, at this cluster. */
-export function submitCommand(): string {
-  return `tenax -m ${window.location.origin} experiment create config.yaml .`;
-}
 
 export function Home() {
   const me = useSuspenseQuery(meQuery).data;

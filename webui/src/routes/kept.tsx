@@ -1,13 +1,22 @@
 /** Beside every page: workspaces that one has pinned, and projects that one has opened last. */
 
+import type { QueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useLive } from "../services/live";
+import { ahead, useLive } from "../services/live";
 import { recentProjectsQuery } from "../services/projects";
 import { workspacesQuery } from "../services/workspaces";
 
 /** More have no room beside a page; all of them are on theirs. */
 const MAX_PINNED = 5;
+
+const pinnedQuery = workspacesQuery({ pinned: true });
+
+/** Ask for it before it is drawn. */
+export function lookAhead(client: QueryClient): void {
+  ahead(client, pinnedQuery);
+  ahead(client, recentProjectsQuery);
+}
 
 const LOOK = {
   className: "block min-h-6 truncate rounded-md px-2 leading-6 text-dim hover:bg-hover hover:text-text",
@@ -15,7 +24,7 @@ const LOOK = {
 };
 
 export function Kept() {
-  const pinned = useLive(workspacesQuery({ pinned: true })).data?.rows.slice(0, MAX_PINNED) ?? [];
+  const pinned = useLive(pinnedQuery).data?.rows.slice(0, MAX_PINNED) ?? [];
   const recent = useLive(recentProjectsQuery).data ?? [];
   return (
     <div className="mt-3 mb-2 flex min-h-0 flex-1 flex-col gap-2 overflow-y-auto">

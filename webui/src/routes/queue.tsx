@@ -8,6 +8,7 @@ import { count } from "../format";
 import { useCommands } from "../keys/commands";
 import { Why } from "../queue/Why";
 import { type Pool, poolsQuery } from "../services/cluster";
+import { submitCommand } from "../services/experiments";
 import { useLive } from "../services/live";
 import { type Holder, JOBS, type Job, queueQuery } from "../services/queue";
 import { meQuery } from "../services/session";
@@ -15,7 +16,6 @@ import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Moment } from "../ui/values";
-import { submitCommand } from "./home";
 
 const route = getRouteApi("/shell/queue");
 

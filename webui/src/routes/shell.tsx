@@ -62,7 +62,7 @@ function useEverywhere(me: User): void {
 }
 
 /** Room for more than the places that everyone has. */
-const WIDE = matchMedia("(min-width: 48rem)");
+export const WIDE = matchMedia("(min-width: 48rem)");
 
 function watchWidth(listener: () => void): () => void {
   WIDE.addEventListener("change", listener);

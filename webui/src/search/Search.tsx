@@ -1,13 +1,14 @@
 /** An experiment of several trials: its search, and all of them. A file of its own: one of a single trial never asks for it. */
 
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import type { Experiment } from "../services/experiments";
 import { brushesOf, writtenBrushes } from "./axes";
 import { BEST_CURVES } from "./curves";
 import { Overview } from "./Overview";
-import { Trials } from "./Trials";
 
+/** Below what is seen at first. */
+const Trials = lazy(() => import("./Trials").then(({ Trials }) => ({ default: Trials })));
 const route = getRouteApi("/shell/experiments/$experimentId");
 const FEWEST = BEST_CURVES[0] as number;
 
@@ -33,7 +34,9 @@ export default function Search({ experiment }: { experiment: Experiment }) {
         }
         onBest={(best) => change({ best: best === FEWEST ? undefined : best })}
       />
-      <Trials experiment={experiment} sort={search.sort} brushes={brushes} />
+      <Suspense>
+        <Trials experiment={experiment} sort={search.sort} brushes={brushes} />
+      </Suspense>
     </>
   );
 }

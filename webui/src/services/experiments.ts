@@ -15,8 +15,13 @@ export type Experiment = components["schemas"]["Experiment"] & {
 export type State = components["schemas"]["State"];
 export type Trial = components["schemas"]["Trial"] & { asOf?: number };
 
+/** The command that makes the first experiment, at this cluster. */
+export function submitCommand(): string {
+  return `tenax -m ${window.location.origin} experiment create config.yaml .`;
+}
+
 /** Rows that are asked for at once. */
-export const WINDOW = 100;
+export const WINDOW = 50;
 
 /** What a list is about; each part of it stands in the address. */
 export interface ExperimentSearch {

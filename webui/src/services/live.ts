@@ -3,7 +3,7 @@
  * master's stream of changes, shared by all tabs, does the rest (`stream/current.ts`). There is no timer for any of it.
  */
 
-import { keepPreviousData, type QueryClient, type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { hashKey, keepPreviousData, type QueryClient, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { MASTER } from "./client";
 import { connect } from "./stream/connection";
@@ -44,6 +44,12 @@ export const LIVE = {
   refetchOnWindowFocus: false,
   refetchOnReconnect: false,
 };
+
+/** Fetch what is about to be shown, and follow it. */
+export function ahead<T>(client: QueryClient, asked: Query<T>): void {
+  current?.expect(hashKey(asked.queryKey));
+  void client.prefetchQuery({ ...asked, ...(LIVE as object) });
+}
 
 /**
  * A query that is kept current for as long as it is shown; `settled` says that it can change no more, and need not be

@@ -7,9 +7,9 @@ import { count } from "../../format";
 import { useCommands } from "../../keys/commands";
 import type { ListSearch } from "../../router";
 import { type Detail, written } from "../../services/columns";
-import type { ExperimentSearch } from "../../services/experiments";
+import { type ExperimentSearch, submitCommand } from "../../services/experiments";
 import { checkFilter } from "../../services/filter";
-import { meQuery } from "../../services/session";
+import { meQuery, type User } from "../../services/session";
 import { STATE_FILTERS } from "../../services/stateFilters";
 import { Button, FIELD } from "../../ui/Button";
 import { FilterField } from "../../ui/FilterField";
@@ -17,7 +17,6 @@ import { Grid, type Selecting } from "../../ui/Grid";
 import { Empty, Loading, Problem } from "../../ui/notices";
 import { Page } from "../../ui/Page";
 import type { useWindows } from "../../ui/windows";
-import { submitCommand } from "../home";
 import { buildFilter } from "./FilterBuilder";
 import type { Kind } from "./kind";
 import { chooseSorts } from "./SortDialog";
@@ -30,18 +29,21 @@ const DEFAULT_SORT = "-id";
 /** What an address asks for. */
 export function useAsked(search: ListSearch, projectId: number | undefined): ExperimentSearch {
   const me = useSuspenseQuery(meQuery).data;
-  const sort = search.sort ?? DEFAULT_SORT;
   return useMemo(
-    () => ({
-      projectId,
-      query: search.q,
-      states: search.state ? STATE_FILTERS[search.state]?.states : undefined,
-      userId: search.owner === "me" ? me.id : undefined,
-      archived: search.archived,
-      sort,
-    }),
-    [projectId, search.q, search.state, search.owner, search.archived, sort, me.id],
+    () => askedOf(search, projectId, me),
+    [projectId, search.q, search.state, search.owner, search.archived, search.sort, me.id],
   );
+}
+
+export function askedOf(search: ListSearch, projectId: number | undefined, me: User): ExperimentSearch {
+  return {
+    projectId,
+    query: search.q,
+    states: search.state ? STATE_FILTERS[search.state]?.states : undefined,
+    userId: search.owner === "me" ? me.id : undefined,
+    archived: search.archived,
+    sort: search.sort ?? DEFAULT_SORT,
+  };
 }
 
 interface ListingProps<R extends { id: number }> {

@@ -53,6 +53,8 @@ export class Current {
   private readonly fetchedAt = new Map<string, { at: number; took: number }>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly waiting = new Set<Waiting>();
+  /** Queries that are about to be shown. */
+  private readonly expected = new Set<string>();
   private send: Send = () => {};
   private said = "";
   private link: Link = { state: "idle" };
@@ -78,8 +80,10 @@ export class Current {
     this.client.getQueryCache().subscribe((event) => {
       if (!liveOf(event.query)) return;
       if (event.type === "removed") this.forget(event.query.queryHash);
-      else if (event.type === "observerAdded") this.pump(event.query);
-      else if (event.type === "updated" && (event.action.type === "success" || event.action.type === "error")) {
+      else if (event.type === "observerAdded") {
+        this.expected.delete(event.query.queryHash);
+        this.pump(event.query);
+      } else if (event.type === "updated" && (event.action.type === "success" || event.action.type === "error")) {
         this.pump(event.query);
       }
       // Topics may hang on what was fetched, so they are looked at after each answer.
@@ -90,6 +94,12 @@ export class Current {
     window.addEventListener("pageshow", (event) => event.persisted && this.look(true));
     window.addEventListener("online", () => this.send({ kind: "nudge" }));
     setInterval(() => visible() && this.said && this.sayTopics(true), PING_MS);
+  }
+
+  /** A query is about to be shown: what it is about is followed from now on, as if it was already. */
+  expect(hash: string): void {
+    this.expected.add(hash);
+    setTimeout(() => this.expected.delete(hash) && this.gather(), LINGER_MS);
   }
 
   /** Fetch what a query is of, so that nothing that changes meanwhile is lost. */
@@ -123,6 +133,10 @@ export class Current {
   holds(query: Query): number {
     if (this.dirty.has(query.queryHash)) return 0;
     return this.follows(query) ? Number.POSITIVE_INFINITY : HOLDS_MS;
+  }
+
+  private isShown(query: Query): boolean {
+    return query.isActive() || this.expected.has(query.queryHash);
   }
 
   private isCurrent(query: Query): boolean {
@@ -229,7 +243,7 @@ export class Current {
     const shown = new Set<string>();
     for (const query of this.queries()) {
       const { subject } = liveOf(query) as Live;
-      if (query.isActive()) for (const topic of topicsOf(subject, query.state.data)) shown.add(topic);
+      if (this.isShown(query)) for (const topic of topicsOf(subject, query.state.data)) shown.add(topic);
     }
     for (const topic of shown) this.needed.set(topic, now);
     // Where nothing is shown nobody goes back: this is the login.
@@ -274,7 +288,8 @@ export class Current {
   /** A first fetch waits until its topics are followed, for a moment: then it need not be made twice. */
   private async hold(query: Query, live: Live, signal: AbortSignal): Promise<void> {
     const topics = topicsOf(live.subject, query.state.data);
-    if (query.getObserversCount() === 0 || this.link.state === "down" || this.follows(query) || !visible()) return;
+    const isAsked = query.getObserversCount() > 0 || this.expected.has(query.queryHash);
+    if (!isAsked || this.link.state === "down" || this.follows(query) || !visible()) return;
     await new Promise<void>((release) => {
       const waiting: Waiting = { topics, release };
       this.waiting.add(waiting);
@@ -322,6 +337,7 @@ export class Current {
   }
 
   private forget(hash: string): void {
+    this.expected.delete(hash);
     this.dirty.delete(hash);
     this.fetchedAt.delete(hash);
     clearTimeout(this.timers.get(hash));
