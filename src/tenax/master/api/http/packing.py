@@ -72,7 +72,7 @@ class _Packer:
 
     async def _packed(self, start: Message, body: bytes) -> bytes:
         """The body to send; ``start`` says what became of it."""
-        asked = Headers(scope=self._scope)
+        sent = Headers(scope=self._scope)
         headers = MutableHeaders(raw=list(start["headers"]))
         start["headers"] = headers.raw
         headers.add_vary_header("Accept-Encoding")
@@ -81,13 +81,13 @@ class _Packer:
             tag = f'W/"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
             headers["ETag"] = tag
             headers.setdefault("Cache-Control", "private, no-cache")
-            if tag in (each.strip() for each in asked.get("if-none-match", "").split(",")):
+            if tag in (each.strip() for each in sent.get("if-none-match", "").split(",")):
                 start["status"] = 304
                 for name in ("content-length", "content-type"):
                     if name in headers:
                         del headers[name]
                 return b""
-        if takes_gzip(asked.get("accept-encoding", "")):
+        if takes_gzip(sent.get("accept-encoding", "")):
             beside = len(body) >= _BESIDE_BYTES
             body = await anyio.to_thread.run_sync(_compressed, body) if beside else _compressed(body)
             headers["Content-Encoding"] = "gzip"
