@@ -7,6 +7,7 @@ import { BARS } from "../charts/bars";
 import { cell, save } from "../csv";
 import { clock, count } from "../format";
 import { useCommands } from "../keys/commands";
+import { submitCommand } from "../services/experiments";
 import { projectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
 import { TASK_TYPES, type TaskType } from "../services/tasks";
@@ -33,7 +34,6 @@ import {
   usual,
   weekly,
 } from "../usage/sums";
-import { submitCommand } from "./home";
 
 const route = getRouteApi("/shell/usage");
 /** Names that have bars of their own. */
