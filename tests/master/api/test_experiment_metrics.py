@@ -171,9 +171,14 @@ async def test_a_look_reads_all_trials_together(
     await desk.seal(trials[1])
     read: list[int] = []
 
-    async def counted(conn: Connection, groups: Sequence[series.MetricGroup], metrics: Sequence[str]) -> object:
+    async def counted(
+        conn: Connection,
+        groups: Sequence[series.MetricGroup],
+        metrics: Sequence[str],
+        steps: tuple[float | None, float | None],
+    ) -> object:
         read.append(len(groups))
-        return await series_of(conn, groups, metrics)
+        return await series_of(conn, groups, metrics, steps)
 
     series_of = series.series_of
     monkeypatch.setattr(series, "series_of", counted)

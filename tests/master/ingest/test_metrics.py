@@ -159,6 +159,32 @@ async def test_batch_metrics_are_kept_and_not_overwritten(book: Book) -> None:
     assert [report.batch for report in await book.reports(trial)] == [b'[{"loss":1.0},{"loss":2.0}]', None]
 
 
+async def test_what_is_outside_of_a_range_of_steps_is_not_read(book: Book) -> None:
+    """Of packed reports only those that lie with some inside; what is inside is the same as of all of them."""
+    trial = await book.trial()
+    for first in (0, 10, 20):
+        for step in range(first, first + 10):
+            await book.report(trial, "training", step, {"loss": float(step), **({"acc": 1.0} if step % 2 else {})})
+        await book.seal(trial)
+    await book.report(trial, "training", 30, {"loss": 30.0})
+
+    async def of(name: str, low: float | None, high: float | None) -> series.Series:
+        async with book.database.snapshot() as conn:
+            groups = await series.groups_of(conn, [trial])
+            loss, acc = (await series.series_of(conn, groups, ["loss", "acc"], (low, high)))[trial]
+            alone = (await series.series(conn, groups[0], name, (low, high))).unpack()
+        together = {"loss": loss, "acc": acc}[name].unpack()
+        assert alone.steps.tolist() == together.steps.tolist()
+        return together
+
+    assert (await of("loss", None, None)).steps.tolist() == list(range(31))
+    assert (await of("acc", None, None)).steps.tolist() == list(range(1, 30, 2))
+    assert (await of("loss", 12, 15)).steps.tolist() == [*range(10, 20), 30]
+    assert (await of("loss", None, 9)).steps.tolist() == [*range(10), 30]
+    assert (await of("acc", 20, None)).values.tolist() == [1.0] * 5
+    assert (await of("acc", 40, None)).steps.tolist() == []
+
+
 async def test_reports_without_numbers_must_be_of_the_current_run(book: Book) -> None:
     """An older run and one that is not there yet are refused, and so is a trial that does not exist."""
     trial = await book.trial(run=2)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.jsonvalue import Json, to_json
-from tenax.master.reading.charts import chart, keep
+from tenax.master.reading.charts import Bounds, ChartQuery, chart, keep, points
 from tenax.master.store.metrics import packing
-from tenax.master.store.metrics.series import Series
+from tenax.master.store.metrics.series import MetricGroup, PackedSeries, Series
 from tenax.master.telemetry import summary
+from tenax.master.telemetry.cuts import Cuts
 
 SPECIAL = st.sampled_from(["NaN", "Infinity", "-Infinity"])
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -106,3 +108,46 @@ def test_a_chart_says_how_many_points_there_were() -> None:
     assert points["total"] == 10
     assert len(points["steps"]) == 3  # type: ignore[arg-type]
     assert chart(Series(np.arange(1), np.arange(1), np.array([np.nan])), 0)["values"] == ["NaN"]
+
+
+def _series(metric: str, rows: list[tuple[int, float]]) -> PackedSeries:
+    """A series of which nothing is packed yet."""
+    tail = {
+        "run_id": 1,
+        "steps": [step for step, _ in rows],
+        "times": [step * 1000 for step, _ in rows],
+        "bodies": b"\n".join(msgspec.json.encode({metric: value}) for _, value in rows),
+    }
+    return PackedSeries(MetricGroup(1, "training", 0, Cuts(), b"", 0, len(rows)), metric, [], [tail] if rows else [])
+
+
+_ROWS = st.lists(st.tuples(st.integers(-1, 30), st.floats(-9, 9)), max_size=40).map(sorted)
+
+
+@given(_ROWS, _ROWS, st.one_of(st.none(), st.integers(0, 20)), st.one_of(st.none(), st.integers(10, 30)))
+def test_points_have_all_values_of_their_step(
+    first: list[tuple[int, float]], second: list[tuple[int, float]], low: int | None, high: int | None
+) -> None:
+    """Whether a step is in one series or in both, once or several times: the last value of it counts."""
+    query = ChartQuery(0, Bounds(low=low, high=high))
+    wanted: dict[int, dict[str, float]] = {}
+    for name, rows in (("a", first), ("b", second)):
+        for step, value in rows:
+            if (low is None or step >= low) and (high is None or step <= high):
+                wanted.setdefault(step, {})[name] = value
+    drawn = points([_series("a", first), _series("b", second)], None, query)
+    assert [(point["batches"], point["values"]) for point in drawn] == [
+        (max(0, step), wanted[step]) for step in sorted(wanted)
+    ]
+    few = points([_series("a", first), _series("b", second)], None, ChartQuery(8, query.steps))
+    assert all(point in drawn for point in few)
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=4, max_size=4), st.integers(-7, 7))
+def test_the_ends_of_bounds_are_where_nothing_is_beyond(limits: list[int | None], value: int) -> None:
+    """Whatever is inside lies between them."""
+    bounds = Bounds(*limits)
+    low, high = bounds.ends
+    if bounds.inside(np.array([float(value)]))[0]:
+        assert low is None or value >= low
+        assert high is None or value <= high

@@ -170,29 +170,3 @@ export function seriesQuery(id: number, group: string, metric: string, { from, t
     everyMs: METRICS_MS,
   });
 }
-
-/** A metric of several trials, for one chart. */
-export function compareQuery(ids: number[], group: string, metric: string) {
-  return query({
-    queryKey: ["compare", ids, group, metric],
-    queryFn: async ({ signal }) => {
-      const asked = { trialIds: ids, metricNames: [metric], group, maxDatapoints: POINTS };
-      const reply = await answered(api.GET("/api/v1/trials/time-series", { params: { query: asked }, signal }));
-      return reply.trials.map(({ trial, metrics }) => {
-        const points = metrics[0]?.data ?? [];
-        return {
-          trial: trial.id,
-          steps: points.map((point) => point.batches),
-          values: points.map((point) => {
-            const value = point.values?.[metric];
-            return typeof value === "number" ? value : null;
-          }),
-        };
-      });
-    },
-    enabled: ids.length > 0,
-    topics: ids.map((id) => `trials/${id}`),
-    news: (change) => newsOfSeries(ids, group, -1, change),
-    everyMs: METRICS_MS,
-  });
-}

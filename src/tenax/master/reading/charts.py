@@ -68,6 +68,13 @@ class Bounds:
     among: frozenset[float] | None = None
     without: frozenset[float] = frozenset()
 
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Nothing below the first and nothing above the second is inside; None: no limit."""
+        lows = [limit for limit in (self.low, self.above) if limit is not None]
+        highs = [limit for limit in (self.high, self.below) if limit is not None]
+        return max(lows, default=None), min(highs, default=None)
+
     def inside(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which of ``values`` are."""
         inside = np.ones(len(values), dtype=bool)
@@ -101,6 +108,9 @@ def chart(series: Series, most: int, steps: Bounds | None = None) -> JsonObject:
     }
 
 
+_EVERYWHERE = Bounds()
+
+
 @dataclass(frozen=True, slots=True)
 class ChartQuery:
     """Which points a chart shows."""
@@ -121,16 +131,19 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, query: C
         all_series = {name: _at_epochs(series, axis, query.epochs) for name, series in all_series.items()}
     all_series = {name: series for name, series in all_series.items() if len(series)}
     share = query.most // max(1, len(all_series)) or min(1, query.most)
-    steps: set[int] = set()
-    for series in all_series.values():
-        kept = keep(series.values, share) if 0 < share < len(series) else np.arange(len(series))
-        steps.update(series.steps[kept].tolist())
+    kept = [
+        series.steps[keep(series.values, share)] if 0 < share < len(series) else series.steps
+        for series in all_series.values()
+    ]
+    steps = np.unique(np.concatenate(kept)) if kept else np.empty(0, np.int64)
     points_by_step: dict[int, JsonObject] = {}
     for name, series in all_series.items():
-        chosen = np.isin(series.steps, list(steps))
+        chosen = _places(series.steps, steps)
         rows = zip(series.steps[chosen].tolist(), series.times[chosen].tolist(), series.values[chosen].tolist())
         for step, time, value in rows:
-            point = points_by_step.setdefault(step, {"batches": max(0, step), "time": timestamp(time), "values": {}})
+            point = points_by_step.get(step)
+            if point is None:
+                point = points_by_step[step] = {"batches": max(0, step), "time": timestamp(time), "values": {}}
             values = point["values"]
             assert isinstance(values, dict)
             values[name] = to_json(value)
@@ -141,7 +154,17 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, query: C
     return [points_by_step[step] for step in rising]
 
 
+def _places(within: Integers, steps: Integers) -> Places:
+    """Where ``steps`` are; both rise. One may be there several times, or not at all."""
+    first = np.searchsorted(within, steps, "left")
+    counts = np.searchsorted(within, steps, "right") - first
+    before = np.cumsum(counts) - counts
+    return np.repeat(first - before, counts) + np.arange(counts.sum())
+
+
 def _bounded(series: Series, query: ChartQuery) -> Series:
+    if query.steps == _EVERYWHERE and query.times == _EVERYWHERE:
+        return series
     inside = query.steps.inside(series.steps.astype(np.float64)) & query.times.inside(series.times.astype(np.float64))
     return _only(series, inside)
 

@@ -32,7 +32,7 @@ HEARTBEAT_S = 15.0
 RECHECK_S = 30.0
 #: Of a task's credential, whose end is not announced under every name.
 _TASK_RECHECK_S = 5.0
-PARTS_PER_S = 4.0
+PARTS_PER_S = 5.0
 _COMMENT = b":\n\n"
 #: A browser tries again so many milliseconds after the end.
 _RETRY = b"retry: 1000\n"

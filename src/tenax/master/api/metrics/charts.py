@@ -149,7 +149,7 @@ async def _metrics(
     for line in lines:
         async with master.db.snapshot() as conn:
             groups = [group for group in await series.groups_of(conn, trial_ids) if group.name == line.group]
-            packed = await series.series_of(conn, groups, (*line.names, EPOCH))
+            packed = await series.series_of(conn, groups, (*line.names, EPOCH), selection.steps.ends)
         kind = MetricType.PROFILING if line.group in PROFILING else _TYPES.get(line.group, MetricType.UNSPECIFIED)
         for trial_id, data in (await master.readers.run(_unpacked, trial_ids, packed, selection)).items():
             sampled[trial_id].append(DownsampledMetrics(data=data, group=line.group, type=kind))

@@ -229,7 +229,7 @@ async def _points(
         numbers = [trial.id for trial in trials[start : start + READ_AT_ONCE]]
         async with master.db.snapshot() as conn:
             groups = [candidate for candidate in await series.groups_of(conn, numbers) if candidate.name == group]
-            packed = await series.series_of(conn, groups, (metric, EPOCH))
+            packed = await series.series_of(conn, groups, (metric, EPOCH), selection.steps.ends)
         lines |= await master.readers.run(_unpacked, packed, selection)
     return lines
 

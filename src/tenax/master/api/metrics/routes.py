@@ -98,8 +98,9 @@ async def get_series(
     kept. Times are microseconds since 1970; special values are the strings "NaN",
     "Infinity" and "-Infinity".
     """
-    packed = await _series(master, trial_id, group, metric)
-    body = await master.readers.run(_chart, packed, max_points, Bounds(low=from_step, high=to_step))
+    bounds = Bounds(low=from_step, high=to_step)
+    packed = await _series(master, trial_id, group, metric, bounds)
+    body = await master.readers.run(_chart, packed, max_points, bounds)
     return Response(body, media_type="application/json")
 
 
@@ -181,12 +182,12 @@ async def _packed(master: Master, trial_ids: Sequence[int], group: str) -> Async
             yield packed
 
 
-async def _series(master: Master, trial_id: int, group: str, metric: str) -> PackedSeries:
+async def _series(master: Master, trial_id: int, group: str, metric: str, steps: Bounds) -> PackedSeries:
     await _check_trials(master, [trial_id])
     async with master.db.snapshot() as conn:
         for stored in await series.groups_of(conn, [trial_id]):
             if stored.name == group:
-                return await series.series(conn, stored, metric)
+                return await series.series(conn, stored, metric, steps.ends)
     raise NotFound(f"metrics of trial {trial_id} in group {group!r} not found: none were reported")
 
 

@@ -47,7 +47,7 @@ MAX_FOLLOWED = 20_000
 #: So long what nobody follows any more is still remembered.
 LINGER_S = 60.0
 #: Changes are read once in it.
-PERIOD_S = 0.25
+PERIOD_S = 0.2
 #: After the database was away.
 _RETRY_S = 1.0
 

@@ -189,6 +189,7 @@ select b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
 from metric_blocks b
 join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
+  and ($5::float8 is null or b.last_step >= $5) and ($6::float8 is null or b.first_step <= $6)
 order by b.first_ord;
 
 -- name: newest_block_of_metric
@@ -215,6 +216,7 @@ from unnest($1::integer[], $2::bigint[]) w (month, trial)
 join metric_blocks b on b.month = w.month and b.trial_id = w.trial and b.grp = $3
 join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
 where c.metric = any($4::text[])
+  and ($5::float8 is null or b.last_step >= $5) and ($6::float8 is null or b.first_step <= $6)
 order by b.trial_id, b.first_ord;
 
 -- name: unknown_trials

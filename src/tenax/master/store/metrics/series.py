@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -121,6 +121,8 @@ class PackedSeries:
     metric: str
     blocks: list[Record]
     tail: list[Record]
+    #: Steps and times of blocks, by their first report: series of one group that are unpacked together share them.
+    axes: dict[int, tuple[Integers, Integers]] = field(default_factory=dict)
 
     def unpack(self) -> Series:
         """Unpack it."""
@@ -135,7 +137,10 @@ class PackedSeries:
         return Series(steps, times, values)
 
     def _of_block(self, row: Record) -> tuple[Integers, Integers, Floats]:
-        steps, times = unpack_integers(row["steps"]), unpack_integers(row["times"])
+        axes = self.axes.get(row["first_ord"])
+        if axes is None:
+            axes = self.axes[row["first_ord"]] = unpack_integers(row["steps"]), unpack_integers(row["times"])
+        steps, times = axes
         values = unpack_numbers(row["data"])
         if row["present"] is not None:
             present = unpack_present(row["present"], row["reports"])
@@ -159,10 +164,15 @@ class PackedSeries:
         return (steps, times, values) if visible.all() else (steps[visible], times[visible], values[visible])
 
 
-async def series(conn: Connection, group: MetricGroup, metric: str) -> PackedSeries:
-    """One metric, for `PackedSeries.unpack`."""
+async def series(
+    conn: Connection, group: MetricGroup, metric: str, steps: tuple[float | None, float | None] = (None, None)
+) -> PackedSeries:
+    """One metric, for `PackedSeries.unpack`.
+
+    ``steps``: blocks of which all is before the first or after the second are left out (None: no limit).
+    """
     key = (group.month, group.trial_id, group.name)
-    blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
+    blocks = await conn.fetch(Q.blocks_of_metric, *key, metric, *steps) if group.sealed_ord else []
     tail = await conn.fetch(Q.series_tail, *key) if group.sealed_ord < group.next_ord else []
     return PackedSeries(group, metric, blocks, tail)
 
@@ -183,23 +193,31 @@ async def newest_reports(conn: Connection, group: MetricGroup) -> PackedReports:
 
 
 async def series_of(
-    conn: Connection, groups: Sequence[MetricGroup], metrics: Sequence[str]
+    conn: Connection,
+    groups: Sequence[MetricGroup],
+    metrics: Sequence[str],
+    steps: tuple[float | None, float | None] = (None, None),
 ) -> dict[int, list[PackedSeries]]:
-    """Trial -> each of ``metrics``, of groups of one name; two statements, however many trials."""
+    """Trial -> each of ``metrics``, of groups of one name; two statements, however many trials.
+
+    ``steps``: blocks of which all is before the first or after the second are left out (None: no limit).
+    """
     blocks: dict[tuple[int, str], list[Record]] = defaultdict(list)
     tails: dict[int, list[Record]] = defaultdict(list)
     if groups:
         key = ([group.month for group in groups], [group.trial_id for group in groups], groups[0].name)
         for row in await conn.fetch(Q.tails, *key):
             tails[row["trial_id"]].append(row)
-        for row in await conn.fetch(Q.blocks_of_metrics, *key, list(metrics)):
+        for row in await conn.fetch(Q.blocks_of_metrics, *key, list(metrics), *steps):
             blocks[row["trial_id"], row["metric"]].append(row)
-    return {
-        group.trial_id: [
-            PackedSeries(group, metric, blocks[group.trial_id, metric], tails[group.trial_id]) for metric in metrics
+    packed: dict[int, list[PackedSeries]] = {}
+    for group in groups:
+        axes: dict[int, tuple[Integers, Integers]] = {}
+        packed[group.trial_id] = [
+            PackedSeries(group, metric, blocks[group.trial_id, metric], tails[group.trial_id], axes)
+            for metric in metrics
         ]
-        for group in groups
-    }
+    return packed
 
 
 @dataclass(frozen=True, slots=True)
