@@ -10,7 +10,7 @@ import pytest
 
 from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.connection import Database, now
+from tenax.master.store.database.connection import Database, NotifyingConnection, now
 
 
 async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
@@ -49,6 +49,31 @@ async def test_a_value_that_does_not_fit_leaves_nothing_behind(database_url: str
         with pytest.raises(asyncpg.DataError, match="int64"):
             async with database.connection() as conn:
                 await conn.fetchval("select max_size from (select 1 as max_size) a where max_size = $1::bigint", 10**20)
+        async with database.snapshot() as conn:
+            assert await conn.fetchval("select 1") == 1
+    finally:
+        await database.close()
+
+
+@pytest.mark.parametrize("why", [asyncio.CancelledError, TimeoutError])
+async def test_a_statement_that_was_called_off_before_it_ran_leaves_nothing_behind(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, why: type[BaseException]
+) -> None:
+    """The server has parsed it and waits for what is next: that is no part of it, and has a time of its own."""
+    database = await Database.open(database_url, max_connections=1)
+    parse = NotifyingConnection._get_statement
+
+    async def parsed(self: NotifyingConnection, query: str, *arguments: object, **named: object) -> object:
+        statement = await parse(self, query, *arguments, **named)
+        if query == "select 'called off'":
+            raise why
+        return statement
+
+    monkeypatch.setattr(NotifyingConnection, "_get_statement", parsed)
+    try:
+        with pytest.raises((why, TryAgain)):
+            async with database.connection() as conn:
+                await conn.fetchval("select 'called off'")
         async with database.snapshot() as conn:
             assert await conn.fetchval("select 1") == 1
     finally:

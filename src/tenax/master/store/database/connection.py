@@ -68,7 +68,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
     only then; and rows of agents are locked for that round trip alone, however far away the database is.
     """
 
-    __slots__ = ("_raised", "_wakeups", "backend_pid", "outstanding", "waiting_since")
+    __slots__ = ("_raised", "_unfinished", "_wakeups", "backend_pid", "outstanding", "waiting_since")
     #: In the order of sending; None outside of a transaction of `Database.transaction`.
     _wakeups: dict[str, None] | None
     #: Agents whose revision is raised.
@@ -82,6 +82,8 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         super().__init__(*arguments, **named)
         self._wakeups = None
         self._raised = set()
+        #: A statement was parsed by the server and then neither executed nor said to be over.
+        self._unfinished = False
         self.backend_pid = 0
         self._answered()
 
@@ -137,8 +139,25 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         self.waiting_since = time.monotonic()
         try:
             yield
+        except BaseException as error:
+            # What the server itself said ended the statement. The driver has this one error in common with it.
+            self._unfinished = not isinstance(error, asyncpg.PostgresError) or isinstance(error, asyncpg.DataError)
+            raise
+        else:
+            self._unfinished = False
         finally:
             self._answered()
+
+    async def finish(self) -> None:
+        """End what began with a statement that was called off, or a value of which was refused here, after its parsing:
+        what comes next on this connection would be in one transaction with it."""
+        if not self._unfinished:
+            return
+        self._unfinished = False
+        try:
+            await self.execute("rollback", timeout=_CANCEL_S)
+        except Exception:
+            self.terminate()
 
     def _answered(self) -> None:
         self.waiting_since = self.outstanding = None
@@ -287,11 +306,8 @@ class Database:
             async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
                 try:
                     yield conn
-                except asyncpg.DataError:
-                    # The driver refused a value after the server had parsed the statement, and has not said that it is
-                    # over: what came next on this connection would be in one transaction with it.
-                    await conn.execute("rollback")
-                    raise
+                finally:
+                    await conn.finish()
 
     async def cut_stalled(self, probed: Connection) -> None:
         """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""
