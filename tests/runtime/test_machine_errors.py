@@ -94,6 +94,29 @@ def test_a_process_whose_environment_cannot_be_read_may_belong(
     assert processes.wait_for_end([identity], 60) == []
 
 
+def test_a_process_amid_the_start_of_a_program_is_waited_for() -> None:
+    """It shows no environment for a moment, about one in five times right after it was started."""
+    for _ in range(50):
+        with subprocess.Popen(["sleep", "60"], env={"DET_CONTAINER_ID": NAME}) as started:
+            try:
+                assert processes._names(started.pid, NAME)
+            finally:
+                started.kill()
+
+
+@pytest.mark.parametrize("memory", [b"1", b"0"])
+def test_a_process_without_an_environment_is_nobodys(
+    identity: Identity, monkeypatch: pytest.MonkeyPatch, memory: bytes
+) -> None:
+    """Whether it was started with none, or is one of the kernel's or has ended: nothing is waited for."""
+    fields = [b"0"] * 50
+    fields[processes._VSIZE], fields[processes._ENV_END] = memory, b"1"
+    monkeypatch.setattr(processes, "_read_environment", lambda _: b"")
+    monkeypatch.setattr(procfs, "stat_fields", lambda _: fields)
+    monkeypatch.setattr(processes, "_EXEC_S", float("inf"))
+    assert not processes._names(identity.pid, NAME)
+
+
 def test_processes_that_have_ended_are_gone(identity: Identity, process: subprocess.Popen[bytes]) -> None:
     """Which is no error."""
     process.kill()

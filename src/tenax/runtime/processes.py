@@ -28,6 +28,10 @@ log = logging.getLogger("tenax.local")
 
 LINUX = sys.platform.startswith("linux")
 _POLL_S = 0.02
+#: How long a process may be amid the start of another program: longer, and it is taken as it shows itself.
+_EXEC_S = 1.0
+#: In ``/proc/<pid>/stat`` from the state on: 0 where no memory is left or ever was; and before a program is laid out.
+_VSIZE, _ENV_END = 20, 48
 #: States of ``/proc/<pid>/stat`` in which nothing is left but an entry for the parent.
 _ENDED = (b"Z", b"X", b"x")
 #: Errors of a cgroup's files: it was removed; or it does not say what is in it, and environments are gone by alone.
@@ -206,10 +210,31 @@ def _kill_if_belonging(pid: int, container_id: str) -> None:
 
 def _names(pid: int, container_id: str) -> bool:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return b"DET_CONTAINER_ID=" + container_id.encode() in file.read().split(b"\0")
+        return b"DET_CONTAINER_ID=" + container_id.encode() in _environment(pid).split(b"\0")
     except (*procfs.GONE, PermissionError):
         return False
+
+
+def _environment(pid: int) -> bytes:
+    """What a process was started with. A process amid the start of another program is waited for: it has none to show
+    until the kernel has laid it out, and who is taken for nobody's then is missed. Raises OSError."""
+    until = time.monotonic() + _EXEC_S
+    content = _read_environment(pid)
+    while not content and time.monotonic() < until:
+        fields = procfs.stat_fields(str(pid))
+        if not fields or fields[_VSIZE] == b"0":
+            return b""
+        laid_out = fields[_ENV_END] != b"0"
+        content = _read_environment(pid)
+        if laid_out:
+            break
+        time.sleep(_POLL_S / 20)
+    return content
+
+
+def _read_environment(pid: int) -> bytes:
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return file.read()
 
 
 def _belonging_by_psutil(container_id: str) -> list[int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import asyncpg
@@ -10,7 +12,7 @@ import pytest
 
 from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.connection import Database, NotifyingConnection, now
+from tenax.master.store.database.connection import Connection, Database, NotifyingConnection, now
 
 
 async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
@@ -94,11 +96,14 @@ async def test_no_server_is_try_again(tmp_path: Path) -> None:
         await Database.open(f"postgresql://x@/x?host={tmp_path}&port=5432")
 
 
-async def test_a_connection_cut_under_a_transaction_is_try_again(database: Database, database_url: str) -> None:
+@pytest.mark.parametrize("use", [Database.transaction, Database.snapshot, Database.connection])
+async def test_a_connection_cut_under_its_use_is_try_again(
+    database: Database, database_url: str, use: Callable[[Database], AbstractAsyncContextManager[Connection]]
+) -> None:
     """A killed backend is TryAgain, and the pool works on afterwards."""
 
     async def use_a_cut_connection() -> None:
-        async with database.transaction() as conn:
+        async with use(database) as conn:
             other = await asyncpg.connect(database_url)
             await other.execute("select pg_terminate_backend($1)", conn.get_server_pid())
             await other.close()

@@ -150,7 +150,11 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
 
     async def finish(self) -> None:
         """End what began with a statement that was called off, or a value of which was refused here, after its parsing:
-        what comes next on this connection would be in one transaction with it."""
+        what comes next on this connection would be in one transaction with it.
+
+        Called by the pool when the connection comes back, unless it was lost. Nothing else is reset (see the rules),
+        which saves a round trip at each release.
+        """
         if not self._unfinished:
             return
         self._unfinished = False
@@ -304,10 +308,7 @@ class Database:
     async def _connection(self) -> AsyncIterator[Connection]:
         with translated():
             async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
-                try:
-                    yield conn
-                finally:
-                    await conn.finish()
+                yield conn
 
     async def cut_stalled(self, probed: Connection) -> None:
         """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""
@@ -375,7 +376,7 @@ async def _open_pool(
         init=prepare_pooled,
         connection_class=NotifyingConnection,
         statement_cache_size=_PREPARED,
-        reset=_nothing_to_reset,
+        reset=NotifyingConnection.finish,
         timeout=min(_CONNECT_S, lane.acquire_s),
         command_timeout=lane.command_s,
         server_settings=_server_settings(name, lane),
@@ -420,10 +421,6 @@ async def prepare(conn: Connection) -> None:
     _keep_alive(conn)
     await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
     await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
-
-
-async def _nothing_to_reset(conn: Connection) -> None:
-    """Saves a round trip at each release; see the rules."""
 
 
 def _keep_alive(conn: Connection) -> None:
