@@ -262,6 +262,15 @@ def test_a_directory_that_was_moved_while_its_master_started(state: StateDir) ->
     assert not state.root.exists()
 
 
+def test_a_directory_that_was_moved_while_its_agent_started(state: StateDir) -> None:
+    """Nor is it made anew for what the agent keeps."""
+    command = [sys.executable, "-P", "-m", "tenax.agent", "--existing-parent", "--dir", str(state.agent)]
+    environment = {**os.environ, "TENAX_AGENT_SLOTS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "No such file or directory" in done.stderr) == (2, True), done.stderr
+    assert not state.root.exists()
+
+
 def test_a_directory_that_was_moved_before_its_database_started(state: StateDir) -> None:
     """Nor is it made anew for the database: what had been moved could not be put back."""
     with pytest.raises(DatabaseFailed, match="is not there any more"):

@@ -49,7 +49,7 @@ def main() -> int:
         # What is loaded by now stays for good: the collector need not look through it again and again.
         gc.freeze()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_signalled(settings))
+            runner.run(_until_signalled(settings, make_parents=not given.existing_parent))
     except UserError as error:
         sys.stderr.write(f"tenax agent: {error}\n")
         return 2
@@ -59,9 +59,9 @@ def main() -> int:
     return 0
 
 
-async def _until_signalled(settings: AgentSettings) -> None:
+async def _until_signalled(settings: AgentSettings, *, make_parents: bool) -> None:
     """Work until SIGTERM or SIGINT."""
-    work = asyncio.ensure_future(run(settings))
+    work = asyncio.ensure_future(run(settings, make_parents=make_parents))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)
@@ -80,6 +80,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--slot-type", choices=SLOT_TYPES, help="which devices are slots")
     parser.add_argument("--visible-gpus", help="indices or uuids of the GPUs to offer, with commas between")
     parser.add_argument("--dir", help="directory for what this agent keeps on disk")
+    parser.add_argument(
+        "--existing-parent", action="store_true", help="start only where what that directory is in is there already"
+    )
     parser.add_argument("--runtime", choices=CHOICES, help="what runs containers")
     parser.add_argument("--docker-host", help="socket of the Docker Engine API")
     parser.add_argument("--python", help="interpreter of tasks in the process runtime (the agent's own)")

@@ -47,9 +47,12 @@ _UPLOADS = 8
 _LOOK_WITHIN_S = 10.0
 
 
-async def run(settings: AgentSettings) -> None:
-    """Until cancelled. Raises UserError when the agent cannot work with these settings."""
-    with directory_lock(settings.dir):
+async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
+    """Until cancelled; ``make_parents``: of its directory, where they are missing.
+
+    Raises UserError when the agent cannot work with these settings.
+    """
+    with directory_lock(settings.dir, make_parents=make_parents):
         slots = await asyncio.to_thread(detect, settings)
         log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
         runtime = await make_runtime(settings)
@@ -189,10 +192,10 @@ def _place(directory: Path) -> str:
 
 
 @contextmanager
-def directory_lock(directory: Path) -> Iterator[None]:
+def directory_lock(directory: Path, *, make_parents: bool = True) -> Iterator[None]:
     """Two agents in one directory would start everything twice, and in one of others theirs. Raises UserError."""
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.mkdir(parents=make_parents, exist_ok=True, mode=0o700)
         _refuse_if_others_may_write(directory)
         if os.geteuid() == 0:
             # Tasks of other users come down to their own; what is secret in it has a mode of its own.

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from asyncpg import Connection
 
 from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.connection import Connection, Database, NotifyingConnection, now
+from tenax.master.store.database.connection import Database, NotifyingConnection, now
 
 
 async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:

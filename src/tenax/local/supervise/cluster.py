@@ -191,7 +191,7 @@ def _agent(cluster: LocalCluster) -> ServerProcess:
 
     return ServerProcess(
         "agent",
-        [sys.executable, "-P", "-m", "tenax.agent"],
+        [sys.executable, "-P", "-m", "tenax.agent", "--existing-parent"],
         log=cluster.state.log("agent"),
         directory=cluster.state.root,
         environment=environment,

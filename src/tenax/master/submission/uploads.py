@@ -222,7 +222,7 @@ class _Condenser:
 def temporary_file(directory: Path) -> IO[bytes]:
     """A file without a name. On the disk of the master's directory: where others are may be memory."""
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.mkdir(exist_ok=True, mode=0o700)
         return tempfile.TemporaryFile(dir=directory)
     except OSError:
         return tempfile.TemporaryFile()
