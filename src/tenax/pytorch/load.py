@@ -1,0 +1,92 @@
+"""A trained trial again, from the files of a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+
+from tenax import core
+from tenax.core.distributed import DummyDistributedContext
+from tenax.errors import InvalidInput
+from tenax.pytorch import state as states
+from tenax.pytorch.context import PyTorchTrialContext
+from tenax.pytorch.trial import PyTorchTrial
+
+
+class CheckpointLoadContext(PyTorchTrialContext):
+    """A context to make a trial with that is not trained: nothing is reported or kept."""
+
+    def __init__(self, hparams: Optional[dict[str, Any]] = None, exp_conf: Optional[Mapping[str, Any]] = None) -> None:
+        unused = core.Context(
+            None, DummyDistributedContext(), None, core.PreemptMode.WorkersAskChief, core.TensorboardMode.MANUAL
+        )
+        super().__init__(unused, hparams=hparams, exp_conf=exp_conf, seed=0)
+
+
+def load_trial_from_checkpoint_path(
+    path: str,
+    trial_class: Optional[type[PyTorchTrial]] = None,
+    trial_kwargs: Optional[dict[str, Any]] = None,
+    torch_load_kwargs: Optional[dict[str, Any]] = None,
+    **kwargs: Any,
+) -> PyTorchTrial:
+    """The trial of a checkpoint that was downloaded to ``path``, with its models as they were trained.
+
+    ``trial_class``: instead of the one that is imported from the code in the checkpoint, which is run.
+    ``trial_kwargs``: what it takes besides the context. ``torch_load_kwargs``: of ``torch.load``. Raises InvalidInput.
+    """
+    directory = Path(path)
+    said = _load_data(directory)
+    hparams, config = said.get("hparams"), said.get("experiment_config")
+    context = CheckpointLoadContext(hparams, config)
+    if trial_class is None:
+        trial_class = _imported(directory / states.CODE, str(said.get("trial_cls_spec", "")))
+    trial = trial_class(context, **(trial_kwargs or {}))
+    options = {"map_location": context.device, "weights_only": False, **kwargs, **(torch_load_kwargs or {})}
+    states._restore_models(torch.load(directory / states.STATE, **options)["models_state_dict"], context.models)
+    return trial
+
+
+def _load_data(directory: Path) -> dict[str, Any]:
+    for name in (states.LOAD_DATA, "metadata.json"):
+        try:
+            said = json.loads((directory / name).read_text())
+        except FileNotFoundError:
+            continue
+        if isinstance(said, dict):
+            return said
+    raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {states.LOAD_DATA} in it")
+
+
+def _imported(code: Path, spec: str) -> type[PyTorchTrial]:
+    module_name, _, name = spec.partition(":")
+    if not module_name or not name:
+        raise InvalidInput("the checkpoint does not say which class its trial is: give it as trial_class=...")
+    try:
+        with _first_on_path(code):
+            value: object = import_module(module_name)
+            for part in name.split("."):
+                value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(
+            f"the trial {spec} cannot be imported from {code}: {error}. Give its class as trial_class=..."
+        ) from error
+    if not (isinstance(value, type) and issubclass(value, PyTorchTrial)):
+        raise InvalidInput(f"{spec} is no PyTorchTrial: give its class as trial_class=...")
+    return value
+
+
+@contextmanager
+def _first_on_path(directory: Path) -> Iterator[None]:
+    sys.path.insert(0, str(directory))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))

@@ -1,0 +1,403 @@
+"""The training loop: batch by batch, with what is due after each.
+
+    Loop.run -> _train -> one batch -> due: report, validate, checkpoint -> asked to stop: checkpoint and leave
+
+All ranks run it in step: whatever one of them decides (the length of an epoch, that it is time to look whether to stop,
+that a validation was the best) it has from the chief.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+from torch.utils import data
+
+from tenax.core.spool import say
+from tenax.errors import InvalidInput
+from tenax.pytorch import metrics as of
+from tenax.pytorch import state as states
+from tenax.pytorch.context import PyTorchTrialContext, apart
+from tenax.pytorch.data import DataLoader
+from tenax.pytorch.trial import PyTorchTrial, evaluates_batches
+from tenax.pytorch.units import Batch, Epoch, TrainUnit
+
+#: So often is looked whether to stop, between the ends of periods.
+_LOOK_S = 2.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `Trainer.fit` was asked for."""
+
+    length: TrainUnit
+    reporting: TrainUnit
+    validation: TrainUnit
+    checkpoint: TrainUnit
+    #: best, all or none: which validations are followed by a checkpoint.
+    policy: str
+    latest_checkpoint: Optional[str]
+    #: The searcher's; None: there is none, and no validation is the best.
+    metric: Optional[str]
+    smaller_is_better: bool
+    validates_first: bool
+    #: One batch of training and one of validation.
+    test_mode: bool
+
+
+class Loop:
+    """One call of `Trainer.fit`. Raises InvalidInput for a trial that cannot be trained."""
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, plan: Plan) -> None:
+        self._trial = trial
+        self._context = context
+        self._plan = plan
+        self._core = context.core
+        self._ranks = context.distributed
+        self._chief = context.distributed.rank == 0
+        self._callbacks = trial.build_callbacks()
+        self._by_batch = evaluates_batches(trial)
+        self._place = states.Place()
+        #: Of the batches since the last report.
+        self._collected: list[dict[str, Any]] = []
+        self._validation_loader: Optional[data.DataLoader[Any]] = None
+        self._look = _Look()
+        for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
+            if not wrapped:
+                raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
+
+    def run(self) -> None:
+        """Until the length is reached, or somebody asks to stop; the last state is in a checkpoint then."""
+        with ExitStack() as stack:
+            for callback in self._callbacks.values():
+                stack.callback(callback.on_trial_shutdown)
+            state, same_trial = self._read(stack)
+            for callback in self._callbacks.values():
+                callback.on_trial_startup(self._place.batches_trained, self._plan.latest_checkpoint)
+            batches = self._load_data()
+            if state is not None:
+                states.restore(state, self._context, self._callbacks, same_trial=same_trial)
+                del state
+            for callback in self._callbacks.values():
+                callback.on_training_start()
+            if self._context.profiler is not None:
+                stack.enter_context(self._context.profiler)
+            self._train(batches)
+
+    # Before the first batch.
+
+    def _read(self, stack: ExitStack) -> tuple[Optional[dict[str, Any]], bool]:
+        """The checkpoint to go on from, and whether it is of this trial; where that stood is where this stands."""
+        trial_id = self._context.get_trial_id()
+        state, place = None, None
+        if self._plan.latest_checkpoint is not None:
+            with self._core.checkpoint.restore_path(self._plan.latest_checkpoint) as directory:
+                state = states.read(directory)
+                place = states.place_of(directory, state, trial_id)
+        same_trial = place is not None
+        self._place = place or states.Place(trial_id=trial_id)
+        if self._place.shuffle_seed is None:
+            info = self._core.info
+            own = info.trial.trial_seed if info is not None else torch.initial_seed()
+            self._place.shuffle_seed = int(str(self._ranks.broadcast(own)))
+        return state, same_trial
+
+    def _load_data(self) -> Iterator[Any]:
+        """Batches of this rank, without end, from the first that was not trained."""
+        ranks, rank = self._ranks.size, self._ranks.rank
+        training = self._trial.build_training_data_loader()
+        loader = self._real(training, "training", repeat=True, skip=self._skipped(training), ranks=ranks, rank=rank)
+        try:
+            length = len(loader)
+        except TypeError:
+            length = sys.maxsize
+        if length == 0:
+            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
+        self._context.epoch_length = int(str(self._ranks.broadcast(length)))
+        validation = self._trial.build_validation_data_loader()
+        if self._by_batch:
+            self._validation_loader = self._real(validation, "validation", ranks=ranks, rank=rank)
+        elif self._chief:
+            self._validation_loader = self._real(validation, "validation", ranks=1, rank=0)
+        # Made before states are restored: its making draws a random number.
+        return _without_end(loader, iter(loader))
+
+    def _skipped(self, training: object) -> int:
+        """Number of batches to leave out, however many records those had that were trained."""
+        trained, size = self._place.batches_trained, getattr(training, "batch_size", None)
+        before, now = self._place.global_batch_size, size * self._ranks.size if isinstance(size, int) else 0
+        self._place.global_batch_size = now
+        if not trained or not before or not now or before == now:
+            return trained
+        skip, rest = divmod(trained * before, now)
+        say(f"batches have {now} records now, and had {before}: {skip} of today's are taken as trained")
+        if rest:
+            say(f"warning: {rest} records are trained twice: choose a batch size that divides {trained * before}")
+        return skip
+
+    def _real(
+        self, given: object, purpose: str, *, ranks: int, rank: int, repeat: bool = False, skip: int = 0
+    ) -> data.DataLoader[Any]:
+        if isinstance(given, DataLoader):
+            assert self._place.shuffle_seed is not None
+            given.seed_shuffle(self._place.shuffle_seed + (purpose != "training"))
+            return given.get_data_loader(repeat=repeat, skip=skip, num_replicas=ranks, rank=rank)
+        if self._context.experimental.checks_datasets:
+            raise InvalidInput(
+                f"build_{purpose}_data_loader() gave a {type(given).__name__}: give a pytorch.DataLoader, which takes "
+                "the same arguments, is shared out among ranks and goes on where a run was paused. If yours does so by "
+                "itself, call context.experimental.disable_dataset_reproducibility_checks() in __init__"
+            )
+        return given  # type: ignore[return-value]
+
+    # Training.
+
+    def _train(self, batches: Iterator[Any]) -> None:
+        plan, place = self._plan, self._place
+        if plan.validates_first and place.batches_trained == 0:
+            self._validate()
+        self._set_training()
+        while not self._complete():
+            self._train_batch(next(batches))
+            if self._after_batch():
+                return
+        if place.last_val != place.batches_trained:
+            self._validate()
+        if place.last_ckpt != place.batches_trained:
+            self._checkpoint()
+        if self._chief and not plan.test_mode:
+            self._core.train.report_progress(1.0)
+
+    def _train_batch(self, batch: Any) -> None:
+        context, index = self._context, self._place.batches_trained
+        context.batch_idx = index
+        epoch, within = divmod(index, self._epoch_length)
+        if within == 0:
+            for callback in self._callbacks.values():
+                callback.on_training_epoch_start(epoch)
+        if context.experimental.auto_to_device:
+            batch = context.to_device(batch)
+        given = self._trial.train_batch(batch=batch, epoch_idx=epoch, batch_idx=index)
+        if context.experimental.auto_amp and context.steps_now():
+            context.experimental.scaler.update()
+        for scheduler in context.lr_schedulers:
+            for _ in range(scheduler.due(index, self._epoch_length, context.aggregation_frequency)):
+                scheduler.step()
+        if context.profiler is not None:
+            context.profiler.step()
+        self._collected.append(of.of_batch(given, "train_batch"))
+        self._place.batches_trained += 1
+        if within == self._epoch_length - 1:
+            self._place.epochs_trained = epoch + 1
+            for callback in self._callbacks.values():
+                callback.on_training_epoch_end(epoch)
+
+    def _after_batch(self) -> bool:
+        """Do what is due; whether to leave."""
+        plan, place = self._plan, self._place
+        reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
+        saves, looks = self._ends(plan.checkpoint), self._look.is_due(place.batches_trained)
+        if not (reports or validates or saves or looks or self._complete()):
+            return False
+        stops = self._asked_to_stop() if looks else False
+        if reports or validates or saves or stops or self._complete():
+            self._report_training()
+        if validates and place.last_val != place.batches_trained:
+            self._validate()
+            self._set_training()
+        if saves and place.last_ckpt != place.batches_trained:
+            self._checkpoint()
+        if not stops and (reports or validates or saves):
+            stops = self._asked_to_stop()
+        if stops and place.last_ckpt != place.batches_trained:
+            self._checkpoint()
+        return stops
+
+    def _asked_to_stop(self) -> bool:
+        requested = self._context.get_stop_requested()
+        if self._ranks.size > 1:
+            requested = any(self._ranks.allgather(requested))
+        stops = self._core.preempt.should_preempt() or requested
+        self._look.was_at(self._place.batches_trained, lambda next_look: int(str(self._ranks.broadcast(next_look))))
+        return stops
+
+    def _report_training(self) -> None:
+        batches = of.plain(self._collected)
+        self._collected = []
+        if self._ranks.size > 1:
+            gathered: Any = self._ranks.gather(batches)
+            batches = of.of_all_ranks(gathered) if self._chief else batches
+        own = self._context.reduce_metrics(for_training=True)
+        self._context.reset_reducers()
+        average = {**of.averages(batches), **own}
+        if self._callbacks and self._ranks.size > 1:
+            average, batches = self._ranks.broadcast((average, batches))  # type: ignore[misc]
+        for callback in self._callbacks.values():
+            callback.on_training_workload_end(avg_metrics=average, batch_metrics=batches)
+        if self._chief:
+            self._core.train.report_training_metrics(self._place.batches_trained, self._placed(average), batches)
+            self._core.train.report_progress(min(1.0, self._trained(self._plan.length) / self._length()))
+
+    # Validation.
+
+    def _validate(self) -> None:
+        if self._chief:
+            self._core.train.set_status("validating")
+        self._context.reset_reducers()
+        for model in self._context.models:
+            model.eval()
+        for callback in self._callbacks.values():
+            callback.on_validation_start()
+        # Training draws the same random numbers, however often it is validated.
+        randoms = states.random_state(self._context.device)
+        with torch.no_grad(), apart(self._context.models):
+            result = self._evaluate_batches() if self._by_batch else self._evaluate_all()
+        states.set_random_state(randoms, self._context.device)
+        result.update(self._context.reduce_metrics(for_training=False))
+        if self._callbacks and self._ranks.size > 1:
+            result = self._ranks.broadcast(result)  # type: ignore[assignment]
+        for callback in self._callbacks.values():
+            callback.on_validation_end(result)
+        self._place.last_val = self._place.batches_trained
+        best = False
+        if self._chief:
+            best = self._is_best(result)
+            self._core.train.report_validation_metrics(self._place.batches_trained, self._placed(result))
+        saves = self._plan.policy == "all" or bool(self._ranks.broadcast(best))
+        self._context.reset_reducers()
+        if saves and self._place.last_ckpt != self._place.batches_trained:
+            self._checkpoint()
+
+    def _evaluate_batches(self) -> dict[str, Any]:
+        takes_index = "batch_idx" in inspect.signature(self._trial.evaluate_batch).parameters
+        evaluate: Callable[..., Any] = self._trial.evaluate_batch
+        for callback in self._callbacks.values():
+            callback.on_validation_epoch_start()
+        outputs: list[dict[str, Any]] = []
+        assert self._validation_loader is not None
+        for index, batch in enumerate(self._validation_loader):
+            moved = self._context.to_device(batch) if self._context.experimental.auto_to_device else batch
+            given = evaluate(batch=moved, batch_idx=index) if takes_index else evaluate(batch=moved)
+            outputs.append(of.of_batch(given, "evaluate_batch"))
+            if self._plan.test_mode:
+                break
+        outputs = of.plain(outputs)
+        for callback in self._callbacks.values():
+            callback.on_validation_epoch_end(outputs)
+        how = self._trial.evaluation_reducer()
+        gathered: Any = self._ranks.gather((of.of_rank(outputs, how), len(outputs)))
+        return of.validation(gathered, how) if self._chief else {}
+
+    def _evaluate_all(self) -> dict[str, Any]:
+        if not self._chief:
+            return {}
+        assert self._validation_loader is not None
+        given = self._trial.evaluate_full_dataset(data_loader=self._validation_loader)
+        return of.plain([of.of_batch(given, "evaluate_full_dataset")])[0]
+
+    def _is_best(self, result: dict[str, Any]) -> bool:
+        """Whether a checkpoint follows since no validation of the experiment was better. Raises InvalidInput."""
+        if self._plan.policy != "best" or self._plan.metric is None:
+            return False
+        value = result.get(self._plan.metric)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            said = "is no number" if self._plan.metric in result else f"is not among {', '.join(result)}"
+            raise InvalidInput(f"the searcher's metric {self._plan.metric!r} {said}: the validation must give it")
+        before = self._core.train.get_experiment_best_validation()
+        return before is None or (value < before if self._plan.smaller_is_better else value > before)
+
+    # Checkpoints.
+
+    def _checkpoint(self) -> None:
+        context = self._context
+        if self._chief:
+            self._core.train.set_status("checkpointing")
+        self._place.last_ckpt = self._place.batches_trained
+        randoms: Any = self._ranks.gather(states.random_state(context.device))
+        storage_id = ""
+        if self._chief:
+            about = {
+                "steps_completed": self._place.batches_trained,
+                "framework": f"torch-{torch.__version__}",
+                "format": "pickle",
+            }
+            with self._core.checkpoint.store_path(about) as (directory, storage_id):
+                states.write(Path(directory), context, self._callbacks, self._place, randoms, self._trial)
+        storage_id = str(self._ranks.broadcast(storage_id))
+        for callback in self._callbacks.values():
+            callback.on_checkpoint_upload_end(uuid=storage_id)
+        if self._chief:
+            self._core.train.set_status("training")
+
+    # Where it stands.
+
+    @property
+    def _epoch_length(self) -> int:
+        assert self._context.epoch_length is not None
+        return self._context.epoch_length
+
+    def _set_training(self) -> None:
+        if self._chief:
+            self._core.train.set_status("training")
+        for model in self._context.models:
+            model.train()
+
+    def _trained(self, unit: TrainUnit) -> int:
+        return self._place.epochs_trained if isinstance(unit, Epoch) else self._place.batches_trained
+
+    def _length(self) -> int:
+        assert isinstance(self._plan.length.value, int)
+        return self._plan.length.value
+
+    def _complete(self) -> bool:
+        return self._trained(Batch(1) if self._plan.test_mode else self._plan.length) >= (
+            1 if self._plan.test_mode else self._length()
+        )
+
+    def _ends(self, period: TrainUnit) -> bool:
+        batches = self._place.batches_trained
+        if isinstance(period, Epoch):
+            return batches % self._epoch_length == 0 and period.should_stop(batches // self._epoch_length)
+        return period.should_stop(batches)
+
+    def _placed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """With what searches count time in."""
+        return {"batches": self._place.batches_trained, "epochs": self._place.epochs_trained, **values}
+
+
+class _Look:
+    """When to look whether to stop: each few seconds, told in batches, so that all ranks look after the same one."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._last = 0
+        self._since = time.monotonic()
+
+    def is_due(self, batches: int) -> bool:
+        return batches >= self._next
+
+    def was_at(self, batches: int, agree: Callable[[int], int]) -> None:
+        """It was looked after so many batches; ``agree``: the chief's number, on all ranks."""
+        now = time.monotonic()
+        each = (now - self._since) / max(1, batches - self._last)
+        self._next = agree(batches + max(1, int(_LOOK_S / max(each, 1e-6))))
+        self._last, self._since = batches, now
+
+
+def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterator[Any]:
+    """A loader of the trial's own ends after a pass, and is begun again."""
+    while True:
+        empty = True
+        for batch in batches:
+            empty = False
+            yield batch
+        if empty:
+            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
+        batches = iter(loader)

@@ -1,0 +1,257 @@
+"""What a checkpoint of a `PyTorchTrial` holds, and how a run becomes again what it was.
+
+    state_dict.pth      models, optimizers, schedulers, scaler, callbacks, random states; where the training stood
+    trial_state.pkl     where it stood, as Determined's own programs read it
+    load_data.json      which class it was, with which hyperparameters and configuration
+    code/               that class's module, and what it was loaded with from the same folder
+
+Written by the chief; random states are those of all ranks. Checkpoints of Determined's PyTorchTrial are read, too.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tenax.core.spool import say
+from tenax.errors import InvalidInput
+from tenax.pytorch.callback import PyTorchCallback
+from tenax.pytorch.context import PyTorchTrialContext
+
+STATE = "state_dict.pth"
+PLACE = "trial_state.pkl"
+LOAD_DATA = "load_data.json"
+CODE = "code"
+#: Where older versions had the state, newest first.
+_PLACES = (STATE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
+
+
+@dataclass
+class Place:
+    """Where the training stands. The names are those of the files."""
+
+    #: Of another trial's checkpoint the weights are taken, and nothing of where it stood.
+    trial_id: int = 0
+    batches_trained: int = 0
+    epochs_trained: int = 0
+    #: Number of batches at the last checkpoint, and at the last validation.
+    last_ckpt: int = 0
+    last_val: int = 0
+    step_id: int = 0
+    #: What the order of the samples comes from.
+    shuffle_seed: Optional[int] = None
+    #: Records of a batch of all ranks; 0: not known.
+    global_batch_size: int = 0
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """The state in a checkpoint. Its pickles are run: it is code of whoever made it. Raises InvalidInput."""
+    for name in _PLACES:
+        if (directory / name).exists():
+            state = torch.load(directory / name, map_location="cpu", weights_only=False)
+            if isinstance(state, dict):
+                return state
+    held = ", ".join(sorted(each.name for each in directory.iterdir())[:10]) or "nothing"
+    raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {STATE} in it, but {held}")
+
+
+def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Place]:
+    """Where the training stood; None: it was another trial's, and this one begins anew with its weights."""
+    known = state.get("tenax")
+    said = known.get("place") if isinstance(known, dict) else None
+    if said is None and (directory / PLACE).exists():
+        with (directory / PLACE).open("rb") as file:
+            said = pickle.load(file)
+    if not isinstance(said, dict) or said.get("trial_id") != trial_id:
+        return None
+    names = {each.name for each in fields(Place)}
+    return Place(**{name: value for name, value in said.items() if name in names})
+
+
+def restore(
+    state: dict[str, Any],
+    context: PyTorchTrialContext,
+    callbacks: Mapping[str, PyTorchCallback],
+    *,
+    same_trial: bool,
+) -> None:
+    """Put everything back; random states last, and those only of the same trial. Raises InvalidInput."""
+    for callback in callbacks.values():
+        callback.on_checkpoint_load_start(state)
+    _restore_models(_each(state, "models_state_dict", "model_state_dict"), context.models)
+    of_optimizers = _each(state, "optimizers_state_dict", "optimizer_state_dict")
+    _require_as_many("optimizers", len(of_optimizers), len(context.optimizers))
+    for optimizer, its in zip(context.optimizers, of_optimizers):
+        optimizer.load_state_dict(its)
+    of_schedulers = _each(state, "lr_schedulers_state_dict", "lr_scheduler")
+    _require_as_many("learning rate schedulers", len(of_schedulers), len(context.lr_schedulers))
+    for scheduler, its in zip(context.lr_schedulers, of_schedulers):
+        scheduler.load_state_dict(its)
+    scaler = context.experimental.scaler
+    if scaler is not None and "scaler_state_dict" in state:
+        scaler.load_state_dict(state["scaler_state_dict"])
+    elif (scaler is None) != ("scaler_state_dict" not in state):
+        say(f"warning: this trial has {'no' if scaler is None else 'a'} gradient scaler, unlike the checkpoint's")
+    kept = state.get("callbacks", {})
+    for name, callback in callbacks.items():
+        if name in kept:
+            callback.load_state_dict(kept[name])
+        elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
+            say(f"warning: the checkpoint holds nothing of the callback {name!r}, which begins anew")
+    if same_trial:
+        _restore_random(state, context)
+
+
+def write(
+    directory: Path,
+    context: PyTorchTrialContext,
+    callbacks: Mapping[str, PyTorchCallback],
+    place: Place,
+    randoms: list[Any],
+    trial: object,
+) -> None:
+    """Write a checkpoint; ``randoms``: what `random_state` gives on each rank."""
+    state: dict[str, Any] = {
+        "models_state_dict": [model.state_dict() for model in context.models],
+        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+        "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
+        "rng_state": randoms[0],
+        "tenax": {"place": asdict(place), "random_states": randoms},
+    }
+    if context.experimental.scaler is not None:
+        state["scaler_state_dict"] = context.experimental.scaler.state_dict()
+    for callback in callbacks.values():
+        callback.on_checkpoint_save_start(state)
+    torch.save(state, directory / STATE)
+    known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
+    with (directory / PLACE).open("wb") as file:
+        pickle.dump({name: getattr(place, name) for name in known}, file)
+    (directory / LOAD_DATA).write_text(json.dumps(_load_data(context, trial), default=str))
+    write_code(directory / CODE, trial)
+    for callback in callbacks.values():
+        callback.on_checkpoint_end(str(directory))
+        callback.on_checkpoint_write_end(str(directory))
+
+
+def random_state(device: torch.device) -> dict[str, Any]:
+    """Of this rank, for `write`."""
+    state: dict[str, Any] = {"cpu_rng_state": torch.get_rng_state(), "random_rng_state": random.getstate()}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        state["np_rng_state"] = numpy.random.get_state()
+    if device.type == "cuda":
+        state["gpu_rng_state"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def set_random_state(saved: Mapping[str, Any], device: torch.device) -> None:
+    """Of this rank, to what `random_state` gave."""
+    torch.set_rng_state(saved["cpu_rng_state"])
+    random.setstate(saved["random_rng_state"])
+    if "np_rng_state" in saved:
+        import numpy
+
+        numpy.random.set_state(saved["np_rng_state"])
+    if "gpu_rng_state" in saved and device.type == "cuda":
+        torch.cuda.set_rng_state(saved["gpu_rng_state"], device)
+
+
+def _restore_random(state: Mapping[str, Any], context: PyTorchTrialContext) -> None:
+    ours = state.get("tenax", {}).get("random_states", [])
+    rank = context.distributed.rank
+    if len(ours) not in (0, context.distributed.size):
+        say(f"the checkpoint is of {len(ours)} ranks, these are {context.distributed.size}: random states begin anew")
+        return
+    saved = ours[rank] if ours else state.get("rng_state")
+    if saved is None:
+        say("warning: the checkpoint holds no random states")
+    else:
+        set_random_state(saved, context.device)
+
+
+def _restore_models(saved: list[Any], models: list[nn.Module]) -> None:
+    _require_as_many("models", len(saved), len(models))
+    for number, (model, its) in enumerate(zip(models, saved)):
+        bare = model.module if isinstance(model, DistributedDataParallel) else model
+        try:
+            bare.load_state_dict(_without_prefix(its))
+        except RuntimeError as error:
+            which = f"model {number + 1} of {len(models)}" if len(models) > 1 else "the model"
+            raise InvalidInput(
+                f"the checkpoint does not fit {which}: {error}\nBuild the model as it was when the checkpoint was "
+                "made, or begin anew without latest_checkpoint"
+            ) from None
+
+
+def _without_prefix(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Names as in the model itself: that of a job of several ranks has another word before each."""
+    wrapped = bool(state) and all(name.startswith("module.") for name in state)
+    return {name[len("module.") :] if wrapped else name: value for name, value in state.items()}
+
+
+def _each(state: Mapping[str, Any], name: str, older: str) -> list[Any]:
+    if name in state:
+        return list(state[name])
+    return [state[older]] if older in state else []
+
+
+def _require_as_many(kind: str, saved: int, mine: int) -> None:
+    if saved != mine:
+        raise InvalidInput(
+            f"the checkpoint has {saved} {kind} and this trial {mine}: give the context as many as when it was made, "
+            "in the same order, or begin anew without latest_checkpoint"
+        )
+
+
+def _load_data(context: PyTorchTrialContext, trial: object) -> dict[str, Any]:
+    kind = type(trial)
+    module, in_main = kind.__module__, kind.__module__ == "__main__"
+    if in_main:
+        script = getattr(sys.modules["__main__"], "__file__", None)
+        module = Path(script).stem if script else ""
+    config = context._exp_conf
+    return {
+        "trial_type": "PyTorchTrial",
+        "experiment_config": dict(config) if config is not None else None,
+        "hparams": context._hparams,
+        "trial_cls_spec": f"{module}:{kind.__qualname__}",
+        "is_trainer": True,
+        "trial_in_main": in_main,
+    }
+
+
+def write_code(directory: Path, trial: object) -> None:
+    """Copy what the trial was loaded from: the modules in its own folder, and not what is installed."""
+    source = getattr(sys.modules[type(trial).__module__], "__file__", None)
+    if source is None:
+        return
+    root = Path(source).resolve().parents[type(trial).__module__.count(".")]
+    for path in _loaded_from(root):
+        copy = directory / path.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def _loaded_from(root: Path) -> list[Path]:
+    """Python files below ``root`` that are loaded."""
+    files = set()
+    for name, module in list(sys.modules.items()):
+        source = getattr(module, "__file__", None)
+        if not isinstance(source, str) or not source.endswith(".py") or name.split(".")[0] == __name__.split(".")[0]:
+            continue
+        path = Path(source).resolve()
+        if root in path.parents and "site-packages" not in path.parts and path.is_file():
+            files.add(path)
+    return sorted(files)

@@ -1,0 +1,114 @@
+"""`Trainer`: trains a `PyTorchTrial`, on a cluster and off it."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tenax.core.searcher import length_of
+from tenax.core.spool import say
+from tenax.errors import InvalidInput
+from tenax.pytorch.context import PyTorchTrialContext
+from tenax.pytorch.loop import Loop, Plan
+from tenax.pytorch.trial import PyTorchTrial
+from tenax.pytorch.units import NEVER, Batch, Epoch, TrainUnit
+
+_POLICIES = ("best", "all", "none")
+
+
+class Trainer:
+    """``Trainer(trial, context).fit(...)``, inside of ``with pytorch.init() as context``."""
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        if not isinstance(trial, PyTorchTrial):
+            raise InvalidInput(f"Trainer() takes an instance of your PyTorchTrial, not {trial!r}")
+        self._trial = trial
+        self._context = context
+
+    def fit(
+        self,
+        checkpoint_period: Optional[TrainUnit] = None,
+        validation_period: Optional[TrainUnit] = None,
+        max_length: Optional[TrainUnit] = None,
+        reporting_period: Optional[TrainUnit] = None,
+        checkpoint_policy: str = "best",
+        latest_checkpoint: Optional[str] = None,
+        step_zero_validation: bool = False,
+        test_mode: bool = False,
+        profiling_enabled: bool = False,
+    ) -> None:
+        """Train ``max_length`` from ``latest_checkpoint`` on, validate and checkpoint at the ends of periods and at the
+        end; leave early, with a checkpoint, when the cluster asks for it.
+
+        ``reporting_period``: of training metrics (`Batch(100)`). ``checkpoint_policy``: which validations are followed
+        by a checkpoint: the ``best`` of the experiment so far, by the searcher's metric (off a cluster all), ``all`` or
+        ``none``. ``step_zero_validation``: one before the first batch. ``test_mode``: one batch of training and of
+        validation, off a cluster. ``profiling_enabled``: metrics of the machine, too. Raises InvalidInput.
+        """
+        info = self._context.core.info
+        config = info.trial._config if info is not None else {}
+        if checkpoint_policy not in _POLICIES:
+            raise InvalidInput(f"checkpoint_policy must be one of {', '.join(_POLICIES)}, not {checkpoint_policy!r}")
+        if test_mode and info is not None:
+            raise InvalidInput("test_mode is for runs by hand: on a cluster set max_length=pytorch.Batch(1)")
+        length = self._length(max_length, config)
+        searcher: Any = config.get("searcher")
+        if isinstance(searcher, dict):
+            _compare_with_search(length, searcher)
+        if info is not None and latest_checkpoint is None and info.latest_checkpoint is not None:
+            say(
+                "warning: this run was paused or restarted and begins anew: to go on where it stood, call "
+                "fit(latest_checkpoint=context.latest_checkpoint)"
+            )
+        if profiling_enabled and info is not None:
+            self._context.core.profiler.on()
+        plan = Plan(
+            length=length,
+            reporting=_unit("reporting_period", reporting_period, Batch(100)),
+            validation=_unit("validation_period", validation_period, NEVER),
+            checkpoint=_unit("checkpoint_period", checkpoint_period, NEVER),
+            policy="all" if checkpoint_policy == "best" and info is None else checkpoint_policy,
+            latest_checkpoint=latest_checkpoint,
+            metric=searcher.get("metric") if isinstance(searcher, dict) else None,
+            smaller_is_better=bool(searcher.get("smaller_is_better", True)) if isinstance(searcher, dict) else True,
+            validates_first=step_zero_validation,
+            test_mode=test_mode,
+        )
+        Loop(self._trial, self._context, plan).run()
+
+    def _length(self, given: Optional[TrainUnit], config: Any) -> TrainUnit:
+        """Raises InvalidInput where nobody says how long to train."""
+        searcher = config.get("searcher")
+        if given is None and isinstance(searcher, dict) and searcher.get("max_length") is not None:
+            number, unit = length_of(searcher["max_length"])
+            if unit is not None and unit.value == "EPOCHS":
+                return Epoch(number)
+            if unit is not None and unit.value == "RECORDS":
+                return Batch(max(1, number // self._context.get_global_batch_size()))
+            return Batch(number)
+        if not isinstance(given, (Batch, Epoch)) or not isinstance(given.value, int) or given.value < 1:
+            raise InvalidInput(
+                f"fit() must be told how long to train: max_length=pytorch.Epoch(10) or pytorch.Batch(1000), not "
+                f"{given!r}"
+            )
+        return given
+
+
+def _unit(name: str, given: object, default: TrainUnit) -> TrainUnit:
+    if given is None:
+        return default
+    if not isinstance(given, (Batch, Epoch)):
+        raise InvalidInput(f"{name} must be pytorch.Batch(...) or pytorch.Epoch(...), not {given!r}")
+    return given
+
+
+def _compare_with_search(length: TrainUnit, searcher: dict[str, Any]) -> None:
+    """A search that stops trials early counts their time by a metric, to the longest that it was told."""
+    unit, longest = searcher.get("time_metric"), searcher.get("max_time")
+    if unit is None:
+        return
+    if unit not in ("batches", "epochs"):
+        say(f"searcher.time_metric is {unit!r}: train_batch() or the validation must report it; it is not max_length")
+        return
+    same = isinstance(length, Epoch) == (unit == "epochs") and length.value == longest
+    if not same:
+        say(f"warning: max_length is {length!r}, and the search expects {longest} {unit} (searcher.max_time)")

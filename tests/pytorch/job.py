@@ -1,0 +1,90 @@
+"""Ranks of a job: each trains, and writes down what it saw.
+
+    torchrun ... -m tests.pytorch.job rank OUTPUT LENGTH [CHECKPOINT]
+    python -m tests.pytorch.job parts PARTS
+
+OUTPUT/<rank>.json: the samples of each batch, the parameters, and the checkpoints that were stored. ``parts``: jobs one
+after another, each of processes that were forked with what torchrun sets: PyTorch is loaded once. PARTS: a file with a
+list of {output, ranks, length, after: the output of the job that it goes on from, or null}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import torch
+
+from tenax import pytorch
+from tests.pytorch.trials import Digits, StopAfter, digits
+
+#: Of all ranks.
+GLOBAL_BATCH_SIZE = 32
+
+
+class Shared(Digits):
+    """Batches of the job are of one size, however many ranks share them."""
+
+    def __init__(self, context: pytorch.PyTorchTrialContext) -> None:
+        super().__init__(context, samples=192, batch_size=context.get_per_slot_batch_size())
+        self.watch = StopAfter(context)
+        self.largest = context.wrap_reducer(max, name="largest", for_training=False)
+
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
+        return {"watch": self.watch}
+
+    def evaluate_batch(self, batch: object) -> dict[str, object]:  # type: ignore[override]
+        self.largest.update(int(batch[0].max()))  # type: ignore[index]
+        return super().evaluate_batch(batch)
+
+
+def train(output: Path, length: int, checkpoint: str | None) -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(5)
+    with pytorch.init(hparams={"global_batch_size": GLOBAL_BATCH_SIZE}) as context:
+        trial = Shared(context)
+        pytorch.Trainer(trial, context).fit(
+            max_length=pytorch.Batch(length), reporting_period=pytorch.Batch(2), latest_checkpoint=checkpoint
+        )
+        said = {"seen": trial.seen, "parameters": trial.parameters(), "stored": trial.watch.stored}
+        (output / f"{context.distributed.rank}.json").write_text(json.dumps(said))
+
+
+def train_parts(parts: list[dict[str, object]]) -> None:
+    digits()
+    for part in parts:
+        checkpoint = None
+        if part["after"] is not None:
+            checkpoint = json.loads((Path(str(part["after"])) / "0.json").read_text())["stored"][-1]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        ranks, output = int(str(part["ranks"])), Path(str(part["output"]))
+        output.mkdir()
+        children = [_forked(rank, ranks, port, output, int(str(part["length"])), checkpoint) for rank in range(ranks)]
+        if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
+            sys.exit(f"a rank of {output} failed")
+
+
+def _forked(rank: int, ranks: int, port: int, output: Path, length: int, checkpoint: str | None) -> int:
+    child = os.fork()
+    if child:
+        return child
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=f"{port}", RANK=f"{rank}", WORLD_SIZE=f"{ranks}")
+    os.environ.update(LOCAL_RANK=f"{rank}", LOCAL_WORLD_SIZE=f"{ranks}")
+    try:
+        train(output, length, checkpoint)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "rank":
+        train(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else None)
+    else:
+        train_parts(json.loads(Path(sys.argv[2]).read_text()))
