@@ -10,6 +10,7 @@ list of {output, ranks, length, after: the output of the job that it goes on fro
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -54,6 +55,8 @@ def train(output: Path, length: int, checkpoint: str | None) -> None:
 
 
 def train_parts(parts: list[dict[str, object]]) -> None:
+    # What each rank would load by itself otherwise: an optimizer does.
+    importlib.import_module("torch._dynamo")
     digits()
     for part in parts:
         checkpoint = None

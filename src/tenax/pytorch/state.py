@@ -11,6 +11,7 @@ Written by the chief; random states are those of all ranks. Checkpoints of Deter
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
 import shutil
@@ -247,11 +248,11 @@ def write_code(directory: Path, trial: object) -> None:
 def _loaded_from(root: Path) -> list[Path]:
     """Python files below ``root`` that are loaded."""
     files = set()
+    own = __name__.split(".")[0]
     for name, module in list(sys.modules.items()):
         source = getattr(module, "__file__", None)
-        if not isinstance(source, str) or not source.endswith(".py") or name.split(".")[0] == __name__.split(".")[0]:
+        if not isinstance(source, str) or not source.endswith(".py") or "site-packages" in source:
             continue
-        path = Path(source).resolve()
-        if root in path.parents and "site-packages" not in path.parts and path.is_file():
-            files.add(path)
-    return sorted(files)
+        if name.split(".")[0] != own and os.path.abspath(source).startswith(f"{root}{os.sep}"):
+            files.add(Path(os.path.abspath(source)))
+    return sorted(path for path in files if path.is_file())
