@@ -178,12 +178,12 @@ def search(
     """Search hyperparameters of a Python script: tenax search train.py --lr 1e-4..1e-1:log --time 16 --trials 20
 
     \b
-    1e-4..1e-1:log      a number between them, each power of ten as likely
-    0.0..0.5            a number between them
-    16..128             a whole number from 16 to 128
-    32,64,128           one of these
-    true,false:switch   the flag alone, or no flag
-    0.1                 this value; "a,b" in double quotes is text
+        1e-4..1e-1:log      a number between them, each power of ten as likely
+        0.0..0.5            a number between them
+        16..128             a whole number from 16 to 128
+        32,64,128           one of these
+        true,false:switch   the flag alone, or no flag
+        0.1                 this value; "a,b" in double quotes is text
 
     Flags reach the script as with tenax submit, with the values of each trial. With --time the search is adaptive_asha,
     without it random, and of values that can be counted all combinations where --trials is not given.

@@ -67,7 +67,7 @@ def single_trial(metrics: ScriptMetrics) -> SearcherChoice:
     metric = metrics.metric or main_of(names)
     smaller = is_better_when_smaller(metric) if not metrics.goal else metrics.goal == GOALS[0]
     return SearcherChoice(
-        {"name": "single", "metric": metric, "smaller_is_better": smaller}, _said(metrics, metric, smaller)
+        {"name": "single", "metric": metric, "smaller_is_better": smaller}, _metric_remarks(metrics, metric, smaller)
     )
 
 
@@ -82,7 +82,9 @@ def searcher_for(call: ScriptCall, metrics: ScriptMetrics, limits: SearchLimits)
     metric = _metric(metrics)
     smaller = _smaller(metrics, metric)
     ranked: JsonObject = {"metric": metric, "smaller_is_better": smaller}
-    return SearcherChoice({"name": method["name"], **ranked, **method}, (*_said(metrics, metric, smaller), *more))
+    return SearcherChoice(
+        {"name": method["name"], **ranked, **method}, (*_metric_remarks(metrics, metric, smaller), *more)
+    )
 
 
 def _method(call: ScriptCall, limits: SearchLimits, metrics: ScriptMetrics) -> Tuple[JsonObject, Tuple[str, ...]]:
@@ -97,17 +99,17 @@ def _method(call: ScriptCall, limits: SearchLimits, metrics: ScriptMetrics) -> T
         reported = time_of(list(metrics.names))
         counted = limits.time_metric or reported or _STEPS
         method: JsonObject = {"name": "adaptive_asha", "time_metric": counted, "max_time": time, "max_trials": trials}
-        said = f"adaptive_asha: {trials} trials, of which the best go on to {counted} = {time}"
+        summary = f"adaptive_asha: {trials} trials, of which the best go on to {counted} = {time}"
         if limits.time_metric:
-            return method, (f"{said}.",)
+            return method, (f"{summary}.",)
         what = f"{metrics.script} reports {counted}" if reported else "counted by the step of each validation"
-        return method, (f"{said} ({what}; --time-metric takes another).",)
+        return method, (f"{summary} ({what}; --time-metric takes another).",)
     if trials is not None:
-        said = f"random: {trials} trials to their end; with --time the worse ones are stopped early."
-        return {"name": "random", "max_trials": trials}, (said,)
+        summary = f"random: {trials} trials to their end; with --time the worse ones are stopped early."
+        return {"name": "random", "max_trials": trials}, (summary,)
     if points is not None:
-        said = f"grid: all {points} combinations; with --trials some of them, drawn at random."
-        return {"name": "grid"}, (said,)
+        summary = f"grid: all {points} combinations; with --trials some of them, drawn at random."
+        return {"name": "grid"}, (summary,)
     raise InvalidInput(
         "A range has no end of values: say how many trials to draw, as in --trials 20; with --time the worse ones are "
         "stopped early."
@@ -147,7 +149,7 @@ def _smaller(metrics: ScriptMetrics, metric: str) -> bool:
     return smaller
 
 
-def _said(metrics: ScriptMetrics, metric: str, smaller: bool) -> Tuple[str, ...]:
+def _metric_remarks(metrics: ScriptMetrics, metric: str, smaller: bool) -> Tuple[str, ...]:
     """What was taken without being asked for."""
     goal = GOALS[0] if smaller else GOALS[1]
     if metrics.metric and metrics.goal:
