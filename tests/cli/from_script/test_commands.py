@@ -214,10 +214,11 @@ def test_a_home_is_not_sent_by_mistake(
 def test_a_mistyped_option_is_pointed_out(tenax: Tenax, code: Path) -> None:
     """Where the text of the script has no such flag; so is a metric that it does not report."""
     done = run(tenax, f"{SEARCH} --trails 20")
-    assert "--trails goes to the script, whose text does not have it: was --trials meant?" in done.err
+    assert "--trails goes to the script, whose text does not have it: was tenax's --trials meant?" in done.err
+    assert "was tenax's --master meant?" in run(tenax, f"{SEARCH} --master http://x").err
     (code / "train.py").write_text(TRAIN + "# --trails\n")
     done = run(tenax, f"{SEARCH} --trails 20 --metric acuracy")
-    assert "--trials meant" not in done.err
+    assert "tenax's" not in done.err
     assert "reports accuracy, epochs, and no acuracy" in done.err
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.cli.console import yaml12
 from tenax.cli.experiment.from_script.spaces import Space, constant_of, space_of
 from tenax.config.problems import ProblemReport
 from tenax.config.schema.hyperparameters import HYPERPARAMETER
@@ -167,6 +168,16 @@ def test_what_is_refused(text: str, message: str) -> None:
     assert str(refused.value).startswith("--lr: ")
 
 
+@pytest.mark.parametrize(
+    "text", ["0o17", "0x1f", "08", "007", "1_000", "1:30", "yes", "~", "null", '"7"', '"1e-3"', '"true"']
+)
+def test_text_stays_text(text: str) -> None:
+    """Also in the configuration, whose readers would take it for something else without quotes."""
+    config = space_of(text, "--x").config
+    assert isinstance(config, str)
+    assert yaml12.load(yaml12.dump({"x": config}, inline=True)) == {"x": config}
+
+
 @pytest.mark.parametrize("text", ["1..5", "1e-4..1e-1:log", "5..", "true,false:switch", "true:switch"])
 def test_one_trial_has_no_ranges(text: str) -> None:
     """Who writes one there meant to search, or meant text."""
@@ -192,6 +203,7 @@ def test_every_text_is_a_space_or_is_refused(text: str) -> None:
     report = ProblemReport()
     HYPERPARAMETER.build(HYPERPARAMETER.check(space.config, (), report))
     assert report.count == 0
+    assert yaml12.load(yaml12.dump(space.config, inline=True)) == space.config
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300), st.floats(min_value=1.001, max_value=1e6))

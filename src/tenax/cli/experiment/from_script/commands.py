@@ -52,7 +52,8 @@ class ScriptCommand(StrictCommand):
             raise click.UsageError(f"No such option {error.option_name!r} here: {hint}", ctx) from None
         ctx.params["flags"] = line.flags
         ctx.params["arguments"] = line.rest
-        ctx.params["options"] = tuple(self._options(ctx))
+        above = ctx.parent.command.params if ctx.parent is not None else []
+        ctx.params["options"] = (*self._options(ctx), *(name for option in above for name in option.opts))
         return rest
 
     def _options(self, ctx: click.Context) -> Mapping[str, bool]:
@@ -72,7 +73,7 @@ class ScriptOptions:
     script: Path
     flags: Tuple[str, ...]
     arguments: Tuple[str, ...]
-    #: The names of our options.
+    #: The names of our options, and of those that stand before the verb.
     options: Tuple[str, ...]
     hparams: Tuple[str, ...]
     metric: Optional[str]
@@ -295,12 +296,12 @@ def _check_is_sent(directory: Path, script: str, files: List[JsonObject]) -> Non
 
 
 def _warn_of_likely_ours(options: ScriptOptions, call: ScriptCall) -> None:
-    """Of flags that the script's text does not have, and that are nearly called like options of ours."""
+    """Of flags that the script's text does not have, and that are called like options of ours, or nearly so."""
     source = _source(options.script)
     for flag in call.flags:
         near = difflib.get_close_matches(flag, options.options, n=1, cutoff=_ALIKE)
         if near and flag not in source and flag.lstrip("-").replace("-", "_") not in source:
-            output.warn(f"{flag} goes to the script, whose text does not have it: was {near[0]} meant?")
+            output.warn(f"{flag} goes to the script, whose text does not have it: was tenax's {near[0]} meant?")
 
 
 def _check_can_be_kept(options: ScriptOptions) -> None:
