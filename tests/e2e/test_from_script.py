@@ -141,3 +141,33 @@ def test_a_value_that_the_script_does_not_take(place: Machine, plain: str) -> No
     done = place.tenax("submit", plain, "--alpha", "much", "--config", "max_restarts=0", "-f", check=False)
     assert done.returncode == exits.NOT_COMPLETED
     assert "argument --alpha: invalid float value: 'much'" in done.stdout + done.stderr
+
+
+def test_several_slots(place: Machine, tmp_path: Path) -> None:
+    """Each rank is called with the values of its trial."""
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "train.py").write_text(
+        "import os, sys; print(f\"called {sys.argv[1:]} as {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\")\n"
+    )
+    done = place.tenax("submit", str(tmp_path / "ranks" / "train.py"), "--lr=-1e-5", "--slots", "2", "-f")
+    assert done.returncode == exits.OK, done.stderr
+    with place.client() as client:
+        (trial,) = client.experiment(number_of(done.stdout)).trials()
+    output = place.tenax("trial", "logs", str(trial.id)).stdout
+    for rank in range(2):
+        assert f"called ['--lr=-0.00001'] as {rank} of 2" in output
+
+
+def test_a_name_that_is_no_hyperparameter(place: Machine, plain: str, tmp_path: Path) -> None:
+    """Keeps a trial from starting; it is named, and what fails in the same way twice is not tried on and on."""
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        'entrypoint: [python3, -m, tenax.launch.with_hparams, train.py, --alpha, "{alhpa}"]\n'
+        "hyperparameters: {alpha: 0.1}\nsearcher: {name: single, metric: accuracy}\n"
+    )
+    done = place.tenax("experiment", "create", str(config), str(Path(plain).parent), "-f", check=False)
+    assert done.returncode == exits.NOT_COMPLETED
+    assert "a hyperparameter 'alhpa' that this trial does not have (there is alpha)" in done.stdout + done.stderr
+    with place.client() as client:
+        (trial,) = client.experiment(number_of(done.stdout)).trials()
+    assert trial.restarts == 1
