@@ -96,6 +96,10 @@ EVERY_NAME = frozenset(name for names, _ in REGISTRIES.values() for name in name
 NAMED: dict[tuple[str, str], str] = {
     ("cli/console/follow.py", "single"): "the CLI runs on Python 3.9, where the search is not there to be asked",
     ("core/local_runs/sending.py", "single"): "the same, in a script",
+    **{
+        ("cli/experiment/from_script/configuration.py", name): "chosen for whoever names none; CLI, Python 3.9"
+        for name in ("single", "random", "grid", "adaptive_asha")
+    },
     ("cli/queue.py", "priority"): "a field of a job, not a policy",
     (
         "local/supervise/cluster.py",

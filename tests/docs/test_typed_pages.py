@@ -41,7 +41,7 @@ with core.init() as context:
         print(f"step {step}: loss={loss}")
         context.train.report_training_metrics(step, {"loss": loss})
         context.train.report_validation_metrics(step, {"loss": loss, "epochs": step})
-        if step == hparams["fail_at"]:
+        if step == hparams.get("fail_at"):
             raise RuntimeError("as it was asked to")
         if step % 3 == 0:
             with context.checkpoint.store_path({"steps_completed": step}) as (path, uuid):

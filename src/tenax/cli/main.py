@@ -27,6 +27,12 @@ ENTRIES = {
     "demo": LazyCommand("tenax.cli.local.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "open": LazyCommand("tenax.cli.local.open:open_page", "Open the web page in the browser, logged in."),
     "dev": LazyCommand("tenax.cli.local.dev:dev", "Serve the web page from its sources."),
+    "submit": LazyCommand(
+        "tenax.cli.experiment.from_script.commands:submit", "Run a Python script as a trial, without a configuration."
+    ),
+    "search": LazyCommand(
+        "tenax.cli.experiment.from_script.commands:search", "Search the hyperparameters of a Python script, likewise."
+    ),
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
     "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),

@@ -21,7 +21,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
-from tenax.wire.task_names import OWN_HOOK
+from tenax.wire.task_names import LAUNCHER, OWN_HOOK, WITH_HPARAMS
 
 IGNORE_FILE = ".detignore"
 #: Sum of the file sizes; the message that carries them is a third larger.
@@ -132,6 +132,11 @@ def script_of(entrypoint: Json) -> Optional[str]:
     if not parts:
         return None
     program, rest = parts[0], parts[1:]
+    while rest[:1] == ["-m"] and rest[1:2] in ([LAUNCHER], [WITH_HPARAMS]):
+        # They take a file of Python, or a command line.
+        rest = rest[2:]
+        if rest and not rest[0].startswith("-") and not rest[0].endswith(".py"):
+            program, rest = rest[0], rest[1:]
     if program.startswith("./"):
         return program
     name = os.path.basename(program).rstrip("0123456789.")

@@ -13,6 +13,8 @@ from tenax.jsonvalue import Json
 
 _FLOAT = re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$")
 _FLOAT_TAG = "tag:yaml.org,2002:float"
+#: Characters of a line, where one may hold several values; pyyaml's own otherwise.
+_WIDTH = 120
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,6 +35,7 @@ for _tag, _pattern, _first in (
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), list(_first))
 _Dumper.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^0o[0-7]+$"), ["0"])
 
 
 def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
@@ -54,6 +57,9 @@ def load(text: str) -> Json:
     return value
 
 
-def dump(value: Json, *, sort: bool = False) -> str:
-    """YAML text; keys in their own order, or sorted."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=sort, allow_unicode=True))
+def dump(value: Json, *, sort: bool = False, inline: bool = False) -> str:
+    """YAML text; keys in their own order, or sorted; with ``inline`` what holds only scalars stands in one line."""
+    flow, width = (None, _WIDTH) if inline else (False, None)
+    return str(
+        yaml.dump(value, Dumper=_Dumper, sort_keys=sort, allow_unicode=True, default_flow_style=flow, width=width)
+    )

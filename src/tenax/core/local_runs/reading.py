@@ -13,7 +13,7 @@ from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES, METRICS, RUN_ST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Dict, List, Optional
 
     from tenax.core.local_runs.files import LocalRun
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Parts of the names of metrics that are better when they are greater.
 _GREATER = ("acc", "auc", "f1", "precision", "recall", "bleu", "rouge", "map", "iou", "dice", "score", "reward", "r2")
+#: Words in the names of those that are better when they are smaller, and say so.
+_SMALLER = ("err", "error", "mae", "mape", "mse", "rmse", "nll", "ppl", "perplexity", "wer", "cer", "fid")
 
 
 class LocalReport:
@@ -88,8 +90,7 @@ class RunStory:
 
     def main_metric(self) -> tuple[str, bool]:
         """The validation metric that tells most, as its name lets guess, and whether smaller is better."""
-        names = self.names().get("validation", [])
-        chosen = next((name for name in names if "loss" in name.lower()), names[0] if names else "validation_loss")
+        chosen = main_of(self.names().get("validation", []))
         return chosen, is_better_when_smaller(chosen)
 
     def _add(self, record: JsonObject) -> None:
@@ -131,9 +132,23 @@ def records(path: str) -> Iterator[JsonObject]:
         return
 
 
+def main_of(names: Sequence[str]) -> str:
+    """Of the names of validation metrics the one that tells most; the usual one where there is none."""
+    return next((name for name in names if "loss" in name.lower()), names[0] if names else "validation_loss")
+
+
+def suggests_smaller(metric: str) -> Optional[bool]:
+    """Whether the name of a metric says that smaller values are better; None: it says neither."""
+    name = metric.lower()
+    parts = "".join(character if character.isalnum() else " " for character in name).split()
+    if "loss" in name or not set(_SMALLER).isdisjoint(parts):
+        return True
+    return False if any(part in name for part in _GREATER) else None
+
+
 def is_better_when_smaller(metric: str) -> bool:
     """What the name of a metric lets guess."""
-    return "loss" in metric.lower() or not any(part in metric.lower() for part in _GREATER)
+    return suggests_smaller(metric) is not False
 
 
 def state_of(run: LocalRun) -> tuple[str, str]:

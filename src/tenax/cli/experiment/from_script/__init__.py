@@ -1,0 +1,1 @@
+"""From a plain script to a trial or a search: ``tenax submit`` and ``tenax search``."""
