@@ -17,16 +17,18 @@ SERVED = """
 import sys
 import determined as det
 import determined.core, tenax.core
+import determined.pytorch, tenax.pytorch
 from determined import core
 from determined.experimental import client
 
 assert core is determined.core is tenax.core
+assert det.pytorch is determined.pytorch is tenax.pytorch
 assert core.__spec__.name == core.__name__ == "tenax.core"
 print(det.__version__, det.get_cluster_info().trial.hparams["lr"], issubclass(det.InvalidHP, Exception))
 with det.core.init() as context:
     context.train.report_training_metrics(1, {"loss": 1.0})
 several = ("from determined.experimental import core_v2", "from determined.experimental.client import create_model")
-for missing in ("import determined.pytorch", "from determined import keras", *several, "det.TrialContext"):
+for missing in ("import determined.keras", "from determined import keras", *several, "det.TrialContext"):
     try:
         exec(missing)
     except (ImportError, AttributeError) as error:

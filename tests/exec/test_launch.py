@@ -44,9 +44,9 @@ def test_no_entrypoint(entrypoint: object) -> None:
 
 @pytest.mark.parametrize("entrypoint", ["model_def:MyTrial", "pkg.module:Trial"])
 def test_classes(entrypoint: str) -> None:
-    """The old form that names a class says what it needs and what to write instead."""
-    with pytest.raises(InvalidInput, match=r"training library.*write a script"):
-        launch.argv_of(entrypoint, PATH)
+    """The old form that names a class: one rank per slot trains it."""
+    launcher = ["python3", "-m", "tenax.launch.torch_distributed"]
+    assert launch.argv_of(entrypoint, PATH) == [*launcher, "python3", "-m", "tenax.pytorch.of_class", entrypoint]
 
 
 def test_environment_is_left_alone_where_it_fits() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from tenax.errors import InvalidInput
-from tenax.wire.task_names import CLUSTER_HOOK, DETERMINED_VERSION, LAUNCHER, OWN_HOOK
+from tenax.wire.task_names import CLASS_TRAINER, CLUSTER_HOOK, LAUNCHER, OWN_HOOK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,11 +41,8 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
         raise InvalidInput("entrypoint is missing: give a command, as a string or as a list of strings")
     text = entrypoint.strip()
     if names_a_class(text):
-        raise InvalidInput(
-            f"entrypoint {text!r} names a Trial class, which needs the training library of the package 'determined': "
-            f"install determined=={DETERMINED_VERSION} in the task's environment, where it works unchanged, or write a "
-            "script that uses tenax.core, and give its command (for example `python3 train.py`)"
-        )
+        # One rank per slot, or one.
+        return ["python3", "-m", LAUNCHER, "python3", "-m", CLASS_TRAINER, text]
     argv = text.split()
     if _PLAIN.issuperset(text) and "=" not in argv[0] and find_program(argv[0], path):
         return argv

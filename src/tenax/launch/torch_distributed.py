@@ -24,6 +24,7 @@ from tenax.launch.failures import connect
 from tenax.launch.interfaces import interface_towards
 from tenax.launch.shared_storage import warn_where_apart
 from tenax.launch.watch import RankWatch
+from tenax.wire.task_names import CLASS_TRAINER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def parse(words: Sequence[str]) -> tuple[list[str], list[str]]:
         at = command.index("--")
         options, command = command[:at], command[at + 1 :]
     if command[:1] == ["--trial"]:
-        raise InvalidInput("a Trial class is started by Determined's own package: install it in this Python")
+        command = ["-m", CLASS_TRAINER, *command[1:]]
     if not command or (command[0].startswith("-") and command[0] != "-m"):
         raise InvalidInput(f"there is no command to start\n\n{USAGE}")
     if command[0] == "-m" or command[0].endswith(".py"):

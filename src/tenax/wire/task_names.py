@@ -36,5 +36,7 @@ READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
 SHM_BYTES = "DET_SHM_BYTES"
 #: What starts one rank per slot, on all machines of a trial.
 LAUNCHER = "tenax.launch.torch_distributed"
+#: What trains the class that an entrypoint names.
+CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.
 WITH_HPARAMS = "tenax.launch.with_hparams"

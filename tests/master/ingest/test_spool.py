@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
+from tenax.core.values import metrics_body
 from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.budget import NoRoom
@@ -117,6 +119,21 @@ async def test_a_bad_line_is_refused_for_good_and_the_others_are_stored(book: Bo
     assert [refusal["n"] for refusal in first["refused"]] == list(range(1, 17))
     assert again == first
     assert await steps(book, trial) == [17, 18]
+
+
+async def test_what_the_library_writes_is_taken_as_it_is(book: Book) -> None:
+    """With metrics of each batch, and without."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    bodies = [
+        metrics_body("training", 1, {"loss": 1.5}, [{"loss": 1.0}, {"loss": 2.0}]),
+        metrics_body("training", 2, {"loss": 1.0}, []),
+        metrics_body("training", 3, {"loss": 0.5}),
+    ]
+    lines = b"".join(spool_line(n, "metrics", json.loads(body)) for n, body in enumerate(bodies, 1))
+    assert await book.intake.spool.take(task, task.allocation_id, STREAM, lines) == {"acked": 3, "refused": []}
+    stored = [(report.metrics, report.batch) for report in await book.reports(trial)]
+    assert stored == [({"loss": 1.5}, b'[{"loss":1.0},{"loss":2.0}]'), ({"loss": 1.0}, None), ({"loss": 0.5}, None)]
 
 
 async def test_a_torn_last_line_does_not_count(book: Book) -> None:

@@ -70,7 +70,8 @@ class _Spooled(msgspec.Struct):
     group: str
     metrics: msgspec.Raw
     stepsCompleted: int | None = None
-    batchMetrics: msgspec.Raw | None = None
+    #: Not ``Raw | None``: the decoder takes nothing but null for that then.
+    batchMetrics: msgspec.Raw = msgspec.Raw(b"null")
     reportTime: str | None = None
 
 
@@ -85,9 +86,9 @@ def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> MetricRepo
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"this is not a report of metrics: {error}") from None
     text = bytes(spooled.metrics)
-    batch = None if spooled.batchMetrics is None else bytes(spooled.batchMetrics)
+    batch: bytes | None = bytes(spooled.batchMetrics)
     at_us = _from_seconds(at) if spooled.reportTime is None else microseconds(spooled.reportTime)
-    if batch == b"null":
+    if batch in (b"null", b"[]"):
         batch = None
     _check_size(text, batch)
     metrics = _decoded(text)
