@@ -76,6 +76,21 @@ def test_noop_that_fails(tmp_path: Path, master: TaskMaster) -> None:
     assert steps(master) == [1, 2, 3]
 
 
+def test_digits_as_a_class(tmp_path: Path, master: TaskMaster) -> None:
+    """It goes on from its checkpoint, and ends where it is told to."""
+    hparams = {"lr": 0.003, "global_batch_size": 128, "hidden": 32, "dropout": 0.1}
+    place = place_of("digits", tmp_path, master, **hparams, epochs=1)
+    place.configure(entrypoint="python3 trial.py")
+    code, _, err = place.run()
+    assert (code, err) == (0, "")
+    assert steps(master) == [12]
+    resumed(place, master, 2)
+    place.env["DET_HPARAMS"] = json.dumps({**hparams, "epochs": 2})
+    assert place.run()[0] == 0
+    assert steps(master) == [24]
+    assert master.bodies_of("metrics")[-1]["metrics"]["accuracy"] > 0.5  # type: ignore[call-overload,index]
+
+
 def test_digits(tmp_path: Path, master: TaskMaster) -> None:
     """The digits trial saves each epoch, goes on after the last one, and a checkpoint loaded again gives its figure."""
     hparams = {"lr": 0.003, "batch_size": 64, "hidden": 32, "dropout": 0.1, "weight_decay": 1e-5}

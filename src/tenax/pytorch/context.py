@@ -39,7 +39,7 @@ def init(
 ) -> Iterator[PyTorchTrialContext]:
     """``with pytorch.init() as context``: on a cluster and off it, in one process and in each of a torchrun job.
 
-    ``hparams``: what a run by hand trains with; on a cluster the search says that, where none are given.
+    ``hparams``: what `PyTorchTrialContext.get_hparams` gives; None: on a cluster what the search chose.
     ``exp_conf``: the configuration that a run by hand shows the trial. ``aggregation_frequency``: batches to a step
     of the optimizer. ``distributed``: of a job that torchrun did not start. Raises InvalidInput.
     """

@@ -242,6 +242,7 @@ class Loop:
         for callback in self._callbacks.values():
             callback.on_training_workload_end(avg_metrics=average, batch_metrics=batches)
         if self._chief:
+            self._show("trained", average)
             self._core.train.report_training_metrics(self._place.batches_trained, self._placed(average), batches)
             self._core.train.report_progress(min(1.0, self._trained(self._plan.length) / self._length()))
 
@@ -269,6 +270,7 @@ class Loop:
         best = False
         if self._chief:
             best = self._is_best(result)
+            self._show("validated", result)
             self._core.train.report_validation_metrics(self._place.batches_trained, self._placed(result))
         saves = self._plan.policy == "all" or bool(self._ranks.broadcast(best))
         self._context.reset_reducers()
@@ -335,6 +337,14 @@ class Loop:
             callback.on_checkpoint_upload_end(uuid=storage_id)
         if self._chief:
             self._core.train.set_status("training")
+
+    def _show(self, what: str, values: dict[str, Any]) -> None:
+        """A line for who trains by hand: on a cluster there are lists and charts."""
+        if self._core.info is None:
+            said = ", ".join(f"{name} {value:.4g}" for name, value in values.items() if isinstance(value, (int, float)))
+            unit = "epoch" if isinstance(self._plan.length, Epoch) else "batch"
+            sys.stdout.write(f"{unit} {self._trained(self._plan.length)} of {self._length()}: {what}: {said}\n")
+            sys.stdout.flush()
 
     # Where it stands.
 
