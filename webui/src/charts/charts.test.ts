@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { drawn, nearest, smoothed, span, summaries } from "./lines";
 import { heat, looksOf } from "./palette";
+import { numbersOf } from "./scales";
 
 test("a smoothed line begins at its first value, keeps gaps, and comes near a value that stays", () => {
   const line = smoothed([4, null, 4, 4], 0.9);
@@ -67,4 +68,10 @@ test("what lines come to, without what is no number", () => {
 test("the colours of bad and good differ", () => {
   expect(heat(0, "light")).toBe("rgb(196 60 0)");
   expect(heat(9, "light")).toBe(heat(1, "light"));
+});
+
+test("numbers along an axis have as many digits as tell them apart", () => {
+  expect(numbersOf([0, 0.5, 1])).toEqual(["0", "0.5", "1"]);
+  expect(numbersOf([0.98765, 0.98766, 0.98767])).toEqual(["0.98765", "0.98766", "0.98767"]);
+  expect(numbersOf([1_234_500, 1_234_600, null])).toEqual(["1.2345M", "1.2346M", ""]);
 });

@@ -8,7 +8,8 @@ import { useCallback, useMemo, useState } from "react";
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, useLayout } from "../../charts/layout";
 import { nearest, smoothed } from "../../charts/lines";
 import { MetricFinder } from "../../charts/MetricFinder";
-import { count, duration, number } from "../../format";
+import { elapsedAt, elapsedTicks } from "../../charts/ticks";
+import { count } from "../../format";
 import type { ChartSearch } from "../../router";
 import { experimentQuery, type Trial } from "../../services/experiments";
 import { arranged, type Layout, named } from "../../services/layouts";
@@ -227,6 +228,11 @@ function StepField(props: { label: string; value?: number; onChange: (value?: nu
   );
 }
 
+const ELAPSED = {
+  ticks: elapsedTicks,
+  across: (seconds: number | null | undefined, shown: number) => elapsedAt(seconds ?? 0, shown),
+};
+
 interface MetricChartProps {
   trial: Trial;
   metric: Metric;
@@ -284,7 +290,7 @@ function MetricChart({ trial, metric, search, zoom, saved, names, laid }: Metric
       lines={lines}
       onZoom={zoomTo}
       x={axis.title}
-      across={x === "time" ? duration : number}
+      {...(x === "time" && ELAPSED)}
       log={log}
       range={layout.ranges[metric.name]}
       height={HEIGHTS[layout.size ?? "medium"]}
