@@ -7,6 +7,7 @@ import { type BandOf, grouped, type TrialGroup, together } from "../charts/group
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, type Manner, useLayout } from "../charts/layout";
 import { smoothed, type TrialLine } from "../charts/lines";
 import { MetricFinder } from "../charts/MetricFinder";
+import { named } from "../charts/named";
 import { type Look, looksOf } from "../charts/palette";
 import { Diff } from "../compare/Diff";
 import { leaves, settings } from "../compare/differences";
@@ -22,7 +23,7 @@ import {
   manySeriesQuery,
   type TrialSeries,
 } from "../services/comparing";
-import { arranged, named } from "../services/layouts";
+import { arranged } from "../services/layouts";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";
 import { useShownTheme } from "../theme";
