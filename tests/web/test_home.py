@@ -38,6 +38,18 @@ def test_what_runs_has_its_curve_and_its_end(home: Page) -> None:
     expect(row).to_contain_text(re.compile(r"\d+ s left"))
 
 
+def test_rows_have_room(home: Page) -> None:
+    """Wide and narrow: what is written in a row keeps away from its lines."""
+    for width in (1440, 390):
+        home.set_viewport_size({"width": width, "height": 844})
+        row = home.get_by_role("listitem").filter(has_text=NAMES[0])
+        outer, inner = row.bounding_box(), row.get_by_role("link").bounding_box()
+        assert outer is not None
+        assert inner is not None
+        below = outer["y"] + outer["height"] - inner["y"] - inner["height"]
+        assert min(inner["x"] - outer["x"], inner["y"] - outer["y"], below) >= 8
+
+
 def test_who_has_nothing_is_told_how_to_begin(context: BrowserContext, site: Site) -> None:
     """With a command to copy, that names this cluster."""
     join(site, "newcomer")
