@@ -14,7 +14,7 @@ def test_what_needs_me_says_why_and_leads_there(home: Page, site: Site) -> None:
     """What hangs, what failed and what waits for long; each link opens the page that says the same."""
     needs = home.get_by_role("list", name="Needs attention")
     for name, reason, address in (
-        (NAMES[1], "Stalled: no log line and no metric for 2 h", f"trials/{site.silent}"),
+        (NAMES[1], "Stalled: no line of output and no metric for 2 h", f"trials/{site.silent}"),
         ("out of memory", "trial 1 failed: CUDA out of memory", f"experiments/{site.failed}"),
         (NAMES[2], WAITS, f"experiments/{site.waiting}"),
     ):

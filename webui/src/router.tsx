@@ -335,7 +335,7 @@ export interface CompareSearch {
   /** `q` is a pattern. */
   re?: boolean;
   /** These three say something only where it is not what is kept for the project. */
-  x?: "time" | "batches";
+  x?: "time" | "steps";
   log?: boolean;
   smooth?: number;
   /** Hyperparameters by which trials are grouped. */
@@ -353,7 +353,8 @@ const compareRoute = createRoute({
     all: search.all === true || undefined,
     q: text(search.q),
     re: search.re === true || undefined,
-    x: search.x === "time" || search.x === "batches" ? search.x : undefined,
+    // Older addresses have batches for steps.
+    x: search.x === "time" ? "time" : search.x === "steps" || search.x === "batches" ? "steps" : undefined,
     log: typeof search.log === "boolean" ? search.log : undefined,
     smooth: smoothOf(search.smooth),
     by: texts(search.by),

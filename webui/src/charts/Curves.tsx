@@ -30,7 +30,7 @@ interface CurvesProps {
   lines: TrialLine[];
   looks: ReadonlyMap<number, Look>;
   /** What `x` is. */
-  axis: "batches" | "time";
+  axis: "steps" | "time";
   log?: boolean;
   /** Weight of what was before, from 0 below 1. */
   smoothing?: number;
@@ -80,7 +80,7 @@ export function Curves(props: CurvesProps) {
         {inView && whole.length > 0 && <Plot {...props} />}
         {whole.length === 0 && waiting && <p className="appears-late p-2 text-dim">{waiting}</p>}
       </div>
-      <p className="px-1 text-center text-dim text-sm">{axis === "time" ? "time since its start" : "batches"}</p>
+      <p className="px-1 text-center text-dim text-sm">{axis === "time" ? "time since its start" : "steps"}</p>
     </Figure>
   );
 }
@@ -248,7 +248,7 @@ interface Manner {
   height: number;
   fine: boolean;
   scale: uPlot.Scale;
-  axis: "batches" | "time";
+  axis: "steps" | "time";
   /** Colours of bands, with bars between them. */
   around: string;
   low?: number;

@@ -108,7 +108,7 @@ function has(trouble: Trouble, agent: Agent, known: Known): boolean {
 
 /** What is wrong with some machines, what it means, and what helps. */
 export function told(trouble: Trouble, agents: readonly Agent[], known: Known): { what: string; help: string } {
-  const many = agents.length === 1 ? "1 machine" : `${count(agents.length)} machines`;
+  const many = agents.length === 1 ? "1 agent" : `${count(agents.length)} agents`;
   const [is, takes, runs] = agents.length === 1 ? ["is", "it takes", "runs"] : ["are", "they take", "run"];
   const off = agents.flatMap(slotsOf).filter((slot) => !slot.enabled).length;
   switch (trouble) {

@@ -229,13 +229,13 @@ function Controls(props: {
       <select
         aria-label="Horizontal axis"
         className={FIELD}
-        value={manner.x ?? "batches"}
+        value={manner.x ?? "steps"}
         onChange={(event) => {
-          const x = event.target.value === "time" ? "time" : "batches";
-          change({ x: x === (layout.x ?? "batches") ? undefined : x });
+          const x = event.target.value === "time" ? "time" : "steps";
+          change({ x: x === (layout.x ?? "steps") ? undefined : x });
         }}
       >
-        <option value="batches">By batches</option>
+        <option value="steps">By steps</option>
         <option value="time">By time</option>
       </select>
       <label className="flex min-h-7 items-center gap-1.5">
@@ -354,7 +354,7 @@ function MetricChart(props: MetricChartProps) {
   const { metric, looks, hidden, search, laid, manner, groups, ended } = props;
   const [inView, setInView] = useState(false);
   const series = useLive(manySeriesQuery(metric.of, metric.group, metric.name, inView), () => ended);
-  const axis = manner.x ?? "batches";
+  const axis = manner.x ?? "steps";
   const lines = useMemo(
     () => (series.data ?? []).filter((line) => !hidden.has(line.trialId)).map((line) => lineOf(line, axis)),
     [series.data, hidden, axis],
@@ -396,8 +396,8 @@ function meansOf(groups: readonly TrialGroup[], lines: readonly TrialLine[], smo
 }
 
 /** Against time: seconds since its first report. */
-export function lineOf({ trialId, steps, times, values }: TrialSeries, axis: "batches" | "time"): TrialLine {
-  if (axis === "batches") return { trial: trialId, x: steps, y: values };
+export function lineOf({ trialId, steps, times, values }: TrialSeries, axis: "steps" | "time"): TrialLine {
+  if (axis === "steps") return { trial: trialId, x: steps, y: values };
   const begin = times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY);
   const order = times.map((_, place) => place).sort((a, b) => (times[a] as number) - (times[b] as number));
   return {
