@@ -2,6 +2,7 @@
 
 import { getRouteApi, Link, useNavigate, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
+import type { CompareSearch, Numbers } from "../addresses";
 import { Curves } from "../charts/Curves";
 import { type BandOf, grouped, type TrialGroup, together } from "../charts/groups";
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, type Manner, useLayout } from "../charts/layout";
@@ -15,7 +16,6 @@ import { Grouping, Groups, groupName } from "../compare/Grouping";
 import { Legend } from "../compare/Legend";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
-import type { CompareSearch, Numbers } from "../router";
 import {
   type ComparedTrial,
   comparedQuery,

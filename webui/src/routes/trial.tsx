@@ -3,8 +3,8 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
+import type { TrialTab } from "../addresses";
 import { count, duration, number } from "../format";
-import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";

@@ -5,13 +5,13 @@
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
+import type { ChartSearch } from "../../addresses";
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, useLayout } from "../../charts/layout";
 import { nearest, smoothed } from "../../charts/lines";
 import { MetricFinder } from "../../charts/MetricFinder";
 import { named } from "../../charts/named";
 import { elapsedAt, elapsedTicks } from "../../charts/ticks";
 import { count } from "../../format";
-import type { ChartSearch } from "../../router";
 import { experimentQuery, type Trial } from "../../services/experiments";
 import { arranged, type Layout } from "../../services/layouts";
 import { useLive } from "../../services/live";
