@@ -44,6 +44,13 @@ def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None
     assert bottom(page, "figure", 3) < FOLD
     foot = page.get_by_role("link", name=re.compile("newest line .*step 120 of 120"))
     expect(foot).to_be_in_viewport()
+    # What can be done to a chart stands beside its title, however much its legend has.
+    loss = page.get_by_role("figure", name="loss")
+    title = loss.get_by_title("loss", exact=True).bounding_box()
+    table = loss.get_by_role("button", name="View as table: loss").bounding_box()
+    assert title is not None
+    assert table is not None
+    assert abs(title["y"] + title["height"] / 2 - table["y"] - table["height"] / 2) < 4
     health.get_by_role("link", name="chart").click()
     expect(page).to_have_url(re.compile("tab=metrics&metric=loss"))
 

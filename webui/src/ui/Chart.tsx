@@ -80,13 +80,17 @@ export function Chart(props: ChartProps) {
       summary={summary}
       aside={
         <>
-          {clear.length > 1 &&
-            clear.map((line, place) => (
-              <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
-                <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
-                {line.name}
-              </span>
-            ))}
+          {clear.length > 1 && (
+            // On a line of its own, or it would drive what can be done to the chart there.
+            <span className="order-last flex basis-full flex-wrap gap-x-3">
+              {clear.map((line, place) => (
+                <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
+                  <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
+                  {line.name}
+                </span>
+              ))}
+            </span>
+          )}
           <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
           {props.aside}
         </>
