@@ -66,7 +66,7 @@ def test_silence_is_measured_by_its_own_rhythm(pauses: list[float], silent: floa
     assert (health.kind is HealthKind.STALLED) == stalls
     assert (health.silent_in_s == 0) == stalls
     if stalls:
-        assert "no log line and no metric for" in health.sentence
+        assert "no line of output and no metric for" in health.sentence
     assert judge(replace(facts, line_s=3.0)).kind is HealthKind.HEALTHY
     assert judge(replace(facts, runs_s=10.0)).kind is HealthKind.HEALTHY
 
@@ -139,3 +139,20 @@ def test_the_gravest_comes_first_and_restarts_are_mentioned() -> None:
     kinds = [finding.kind for finding in both.findings]
     # The checkpoint was saved three minutes ago: it lives.
     assert kinds == [HealthKind.NOT_FINITE, HealthKind.RESTARTED]
+
+
+def test_what_stands_out_is_what_any_trial_may_say() -> None:
+    """A sentence begins with it, whatever the names in the rest hold; where a name begins it, nothing does."""
+    odd = OddMetric("training", "loss: a, b", float("nan"))
+    for facts, head in (
+        (HealthFacts("ERROR", "your code raised KeyError: 'x', y"), "Failed"),
+        (HealthFacts("PAUSED", "by hand: later"), "Paused"),
+        (HealthFacts("QUEUED", "it needs 8 slots, and 2 are free"), "Waits for slots"),
+        (HealthFacts("COMPLETED"), "Completed"),
+        (HealthFacts("RUNNING", runs_s=30.0), "Running"),
+        (WELL, "Healthy"),
+        (replace(WELL, odd=[odd]), ""),
+    ):
+        first = judge(facts).findings[0]
+        assert first.head == head
+        assert first.sentence.startswith(head)

@@ -208,7 +208,7 @@ def test_who_may_not_is_not_offered_it(page: Page, admin_page: Page, site: Site)
         f"experiments/{number}": lambda at: at.get_by_role("button", name="Pause"),
         f"trials/{trial}": lambda at: at.get_by_role("button", name="Kill"),
         "queue": lambda at: at.get_by_role("button", name=f"Change the place of experiment {number}"),
-        "cluster": lambda at: at.get_by_role("button", name="Actions on machine a1"),
+        "cluster": lambda at: at.get_by_role("button", name="Actions on agent a1"),
     }
     for address, offer in offers.items():
         for who, count in ((page, 0), (admin_page, 1)):
@@ -216,7 +216,7 @@ def test_who_may_not_is_not_offered_it(page: Page, admin_page: Page, site: Site)
             if address == "queue":
                 who.get_by_role("link", name=f"{number} of somebody else").wait_for()
             elif address == "cluster":
-                who.get_by_role("region", name="Machines").get_by_text("a1").wait_for()
+                who.get_by_role("region", name="Agents").get_by_text("a1").wait_for()
             else:
                 who.get_by_text("started").first.wait_for()
             expect(offer(who)).to_have_count(count)  # type: ignore[arg-type]
@@ -251,11 +251,11 @@ def test_a_machine_and_a_slot_are_switched(admin_page: Page, site: Site) -> None
     """
     page = admin_page
     page.goto(f"{site.url}/ui/cluster")
-    actions = page.get_by_role("button", name="Actions on machine a1")
+    actions = page.get_by_role("button", name="Actions on agent a1")
     for item, past, slot in (
-        ("Drain", "Draining machine a1", False),
-        ("Disable", "Disabled machine a1", False),
-        ("Enable", "Enabled machine a1", True),
+        ("Drain", "Draining agent a1", False),
+        ("Disable", "Disabled agent a1", False),
+        ("Enable", "Enabled agent a1", True),
     ):
         actions.click()
         page.get_by_role("menuitem", name=item).click()

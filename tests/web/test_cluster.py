@@ -159,13 +159,13 @@ def test_what_each_slot_does(at_cluster: Page, cluster: Site) -> None:
     holder = submit(site, "keeps slots", 3)
     wait_for(lambda: queued(site).get("keeps slots", {}).get("allocatedSlots") == 3, "its slots")
     page.goto(f"{site.url}/ui/cluster")
-    grid = page.get_by_role("grid", name="Machines and their slots")
+    grid = page.get_by_role("grid", name="Agents and their slots")
     whose = f"in use by admin for experiment {holder} keeps slots"
     used = grid.get_by_role("gridcell", name=whose)
     expect(used).to_have_count(3)
     problems = page.get_by_role("list", name="Problems")
     # Those who pretend say so in their version.
-    expect(problems.get_by_role("listitem")).to_have_text(re.compile("^!3 machines run another version than the mas"))
+    expect(problems.get_by_role("listitem")).to_have_text(re.compile("^!3 agents run another version than the mas"))
     wait_for(lambda: adds_up(page, site), "the sums")
     pointed = page.get_by_role("main").get_by_text(re.compile(rf"^Slot \d of .*: {whose} \(trial \d+\)$"))
     expect(pointed).to_have_count(0)
@@ -200,7 +200,7 @@ def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Si
     holder = submit(site, "stays there", 3)
     wait_for(lambda: queued(site).get("stays there", {}).get("allocatedSlots") == 3, "its slots")
     page.goto(f"{site.url}/ui/cluster")
-    grid = page.get_by_role("grid", name="Machines and their slots")
+    grid = page.get_by_role("grid", name="Agents and their slots")
     problems = page.get_by_role("list", name="Problems")
     expect(grid.get_by_role("gridcell", name="in use by admin")).to_have_count(3)
     page.evaluate("document.body.dataset.loaded = 'once'")
@@ -208,7 +208,7 @@ def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Si
     site.api("POST", f"/api/v1/agents/{machine}/disable", {"drain": True})
     expect(grid.get_by_role("row").filter(has_text=machine)).to_contain_text("Draining")
     expect(grid.get_by_role("gridcell", name="in use, nothing new after it by admin")).to_have_count(3)
-    expect(problems).to_contain_text(f"1 machine is draining: what runs there may finish, nothing new begins{machine}")
+    expect(problems).to_contain_text(f"1 agent is draining: what runs there may finish, nothing new begins{machine}")
     wait_for(lambda: adds_up(page, site), "the sums")
     assert shown(page, "default", "Offline") == 1
     token = site.directory / "master" / "join-token"
@@ -218,8 +218,8 @@ def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Si
     wait_for(lambda: adds_up(page, site), "the sums")
     assert (shown(page, "vast", "Offline"), shown(page, "vast", "Slots")) == (2, 2)
     keep(page, "cluster-problems")
-    problems.get_by_role("link", name="1 machine is away").click()
-    expect(page.get_by_role("status", name="Machines shown")).to_have_text("1 of 4")
+    problems.get_by_role("link", name="1 agent is away").click()
+    expect(page.get_by_role("status", name="Agents shown")).to_have_text("1 of 4")
     page.get_by_role("link", name="Show all").click()
     gone = next(str(each["id"]) for each in agents(site) if each["resourcePools"] == ["vast"])
     site.api("DELETE", f"/api/v1/agents/{gone}")
@@ -250,13 +250,13 @@ def test_of_a_thousand_machines_those_in_view_are_there(page: Page, site: Site) 
     )
     try:
         page.goto(f"{site.url}/ui/cluster")
-        grid = page.get_by_role("grid", name="Machines and their slots")
+        grid = page.get_by_role("grid", name="Agents and their slots")
         expect(grid).to_have_attribute("aria-rowcount", str(len(agents(site)) + 1))
         assert page.evaluate("document.querySelectorAll('*').length") < 2500
         grid.press("End")
         expect(grid.get_by_text("m1000")).to_be_visible()
         assert page.evaluate("document.querySelectorAll('*').length") < 2500
-        page.get_by_label("Name of a machine").fill("m0500")
+        page.get_by_label("Name of an agent").fill("m0500")
         expect(grid.get_by_role("row")).to_have_count(2)
         expect(grid.get_by_role("gridcell", name="of m0500, A100: free")).to_have_count(8)
     finally:

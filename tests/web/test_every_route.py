@@ -54,7 +54,7 @@ ROUTES = {
     "trial-attempts": ("trials/{well}?tab=attempts", "role=columnheader[name='Attempt'] >> nth=1"),
     "trial-failed": ("trials/{failed_trial}?tab=logs", "role=link[name='line 3']"),
     "queue": ("queue", "role=columnheader[name='Turn']"),
-    "cluster": ("cluster", "role=columnheader[name='Machine']"),
+    "cluster": ("cluster", "role=columnheader[name='Agent']"),
     "cluster-pool": ("cluster?pool=default", "text=Default priority"),
     "usage": ("usage?from=2025-06-01&to=2025-06-30", "figure canvas >> nth=1"),
     "usage-projects": ("usage?by=project&from=2025-01-01&to=2025-12-31", "figure canvas >> nth=1"),

@@ -14,7 +14,7 @@ def test_what_needs_me_says_why_and_leads_there(home: Page, site: Site) -> None:
     """What hangs, what failed and what waits for long; each link opens the page that says the same."""
     needs = home.get_by_role("list", name="Needs attention")
     for name, reason, address in (
-        (NAMES[1], "Stalled: no log line and no metric for 2 h", f"trials/{site.silent}"),
+        (NAMES[1], "Stalled: no line of output and no metric for 2 h", f"trials/{site.silent}"),
         ("out of memory", "trial 1 failed: CUDA out of memory", f"experiments/{site.failed}"),
         (NAMES[2], WAITS, f"experiments/{site.waiting}"),
     ):
@@ -36,6 +36,18 @@ def test_what_runs_has_its_curve_and_its_end(home: Page) -> None:
     home.get_by_role("heading", name="Free now").wait_for()
     expect(row).to_contain_text("60 %")
     expect(row).to_contain_text(re.compile(r"\d+ s left"))
+
+
+def test_rows_have_room(home: Page) -> None:
+    """Wide and narrow: what is written in a row keeps away from its lines."""
+    for width in (1440, 390):
+        home.set_viewport_size({"width": width, "height": 844})
+        row = home.get_by_role("listitem").filter(has_text=NAMES[0])
+        outer, inner = row.bounding_box(), row.get_by_role("link").bounding_box()
+        assert outer is not None
+        assert inner is not None
+        below = outer["y"] + outer["height"] - inner["y"] - inner["height"]
+        assert min(inner["x"] - outer["x"], inner["y"] - outer["y"], below) >= 8
 
 
 def test_who_has_nothing_is_told_how_to_begin(context: BrowserContext, site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 import time
@@ -154,6 +155,23 @@ def test_an_experiment_that_is_new_or_leaves(browser: Browser, site: Site, sessi
         expect(page.get_by_role("row").filter(has_text="renamed to be here")).to_be_visible()
         site.rename(site.long, "something else")
         expect(page.get_by_text("No experiment is like this")).to_be_visible()
+
+
+def test_what_somebody_else_writes_is_seen(browser: Browser, site: Site, session: dict[str, object]) -> None:
+    """Description, labels and notes, each edited elsewhere while its experiment is shown; and in the list of all."""
+    experiment = site.make("written about")[0]
+    at = f"/api/v1/experiments/{experiment}"
+    with opened(browser, session) as context:
+        page = show(context, f"{site.url}/ui/experiments/{experiment}")
+        row = show(context, f"{site.url}/ui/experiments?cols={json.dumps(['id@64!', 'description@300'])}")
+        for time in ("first", "second"):
+            site.api("PATCH", at, {"notes": f"its {time} notes"})
+            expect(page.get_by_text(f"its {time} notes")).to_be_visible()
+            site.api("PATCH", at, {"description": f"its {time} purpose"})
+            expect(page.get_by_text(f"its {time} purpose")).to_be_visible()
+            expect(row.get_by_role("row").filter(has_text=f"its {time} purpose")).to_be_visible()
+            site.api("PATCH", at, {"labels": [f"{time} label", "kept"]})
+            expect(page.get_by_role("list", name="Labels")).to_have_text(f"{time} labelkept")
 
 
 def test_eight_tabs_are_one_stream(browser: Browser, site: Site, session: dict[str, object]) -> None:

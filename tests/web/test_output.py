@@ -127,7 +127,7 @@ def test_lines_are_text_whatever_they_hold(page: Page, site: Site) -> None:
 
 
 def test_a_failed_trial_leads_to_the_line_that_shows_why(page: Page, site: Site) -> None:
-    """The verdict stands on every tab; so does the next error lead there."""
+    """Its health stands on every tab; so does the next error lead there."""
     page.goto(f"{site.url}/ui/trials/{site.failed_trial}")
     expect(page.get_by_text("your code raised KeyError")).to_be_visible()
     page.get_by_role("link", name="line 3").click()

@@ -20,11 +20,11 @@ def bottom(page: Page, selector: str, place: int) -> float:
 
 
 def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None:
-    """The verdict, eight facts and four charts, without scrolling; the newest line of output is at its foot."""
+    """Its health, eight facts and four charts, without scrolling; the newest line of output is at its foot."""
     site.speak()
     page.goto(f"{site.url}/ui/trials/{site.well}")
-    verdict = page.get_by_role("region", name="Verdict")
-    expect(verdict).to_contain_text("Healthy: loss falling, last report")
+    health = page.get_by_role("region", name="Health")
+    expect(health).to_contain_text("Healthy: loss falling, last report")
     page.locator("figure canvas").nth(3).wait_for()
     facts: dict[str, str | re.Pattern[str]] = {
         "Progress": re.compile(r"^\s*60 %\s*$"),
@@ -33,7 +33,7 @@ def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None
         "Utilisation": re.compile("^GPU "),
         "Time for a step": "20 s",
         "Restarts": "0 of at most 5",
-        "Last log line": re.compile(" ago$"),
+        "Last line": re.compile(" ago$"),
         "Best loss": re.compile("."),
     }
     shown = page.locator("dt")
@@ -44,20 +44,28 @@ def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None
     assert bottom(page, "figure", 3) < FOLD
     foot = page.get_by_role("link", name=re.compile("newest line .*step 120 of 120"))
     expect(foot).to_be_in_viewport()
-    verdict.get_by_role("link", name="chart").click()
+    # What can be done to a chart stands beside its title, however much its legend has.
+    loss = page.get_by_role("figure", name="loss")
+    title = loss.get_by_title("loss", exact=True).bounding_box()
+    table = loss.get_by_role("button", name="View as table: loss").bounding_box()
+    assert title is not None
+    assert table is not None
+    assert abs(title["y"] + title["height"] / 2 - table["y"] - table["height"] / 2) < 4
+    health.get_by_role("link", name="chart").click()
     expect(page).to_have_url(re.compile("tab=metrics&metric=loss"))
 
 
 def test_what_is_wrong_comes_first_and_leads_to_what_shows_it(page: Page, site: Site) -> None:
     """One that is silent says for how long, and what is usual; one that failed leads to its line, which is in view."""
     page.goto(f"{site.url}/ui/trials/{site.silent}")
-    verdict = page.get_by_role("region", name="Verdict")
-    expect(verdict).to_contain_text(
-        re.compile("Stalled: no log line and no metric for 2 h .*usually it reports every 1 m")
+    health = page.get_by_role("region", name="Health")
+    expect(health).to_contain_text(
+        re.compile("Stalled: no line of output and no metric for 2 h .*usually it reports every 1 m")
     )
     page.goto(f"{site.url}/ui/trials/{site.failed_trial}")
-    expect(verdict).to_contain_text("Failed: your code raised KeyError: 'x'")
-    verdict.get_by_role("link", name="line 3").click()
+    expect(health).to_contain_text("Failed: your code raised KeyError: 'x'")
+    expect(health.locator(".font-semibold")).to_have_text("✕ Failed")
+    health.get_by_role("link", name="line 3").click()
     marked = page.locator("[aria-current]").filter(has_text="KeyError: 'x'")
     expect(marked).to_be_in_viewport()
     expect(page).to_have_url(re.compile("tab=logs&line=3"))

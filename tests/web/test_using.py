@@ -95,6 +95,26 @@ def test_a_theme_that_is_chosen_stays(browser: Browser, site: Site, session: dic
     context.close()
 
 
+def test_a_telephone_leads_to_every_place(page: Page, site: Site) -> None:
+    """Where they have no room beside a page they are a menu, each of them whole; it closes behind whoever chose."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.url}/ui/")
+    places = page.get_by_role("navigation", name="Places")
+    expect(places).to_be_hidden()
+    page.get_by_role("button", name="Places").click()
+    links = places.get_by_role("link")
+    expect(links).to_have_count(11)
+    for link in links.all():
+        expect(link).to_be_in_viewport(ratio=1)
+    links.filter(has_text="Webhooks").click()
+    expect(page.get_by_role("heading", name="Webhooks")).to_be_visible()
+    expect(places).to_be_hidden()
+    page.get_by_role("button", name="Places").click()
+    expect(places.get_by_role("link", name="Webhooks")).to_have_attribute("aria-current", "page")
+    page.keyboard.press("Escape")
+    expect(places).to_be_hidden()
+
+
 def test_the_table_is_what_the_api_lists(page: Page, site: Site) -> None:
     """All of it by number, the rows by name, in the order that was clicked, which stands in the address."""
     page.goto(f"{site.url}/ui/experiments")

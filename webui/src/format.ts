@@ -1,20 +1,34 @@
 /** How values are written: numbers with four significant digits, times relative. */
 
-/** `0.1234`, `1.235e-7`, `12.35 k`; the full value belongs into the title. */
+/** `0.1234`, `1.24e-7`, `12.35M`; the full value belongs into the title. */
 export function number(value: number | null | undefined): string {
+  return rounded(value, 4);
+}
+
+/** The same with so many digits, where it has to be rounded. */
+export function rounded(value: number | null | undefined, digits: number): string {
   if (value === null || value === undefined) return "–";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size < 1e-4) return value.toExponential(2);
-  if (size >= 1e15) return value.toExponential(3);
-  if (size >= 1e6) return compact.format(value);
+  if (size < 1e-4) return value.toExponential(digits - 2);
+  if (size >= 1e15) return value.toExponential(digits - 1);
+  if (size >= 1e6) return formatOf("compact", digits).format(value);
   if (Number.isInteger(value)) return whole.format(value);
-  return significant.format(value);
+  return formatOf("standard", digits).format(value);
 }
 
-const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, useGrouping: false });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+const formats = new Map<string, Intl.NumberFormat>();
+
+function formatOf(notation: "standard" | "compact", digits: number): Intl.NumberFormat {
+  const key = `${notation} ${digits}`;
+  const known = formats.get(key);
+  if (known) return known;
+  const made = new Intl.NumberFormat("en", { notation, maximumSignificantDigits: digits, useGrouping: false });
+  formats.set(key, made);
+  return made;
+}
+
 const whole = new Intl.NumberFormat("en");
 
 /** `1,234`. */
@@ -32,11 +46,6 @@ export function duration(seconds: number | null | undefined): string {
   return two(Math.floor(all / 86400), "d", Math.floor((all % 86400) / 3600), "h");
 }
 
-/** A duration along an axis: marks of less than ten seconds differ by parts of one. */
-export function elapsed(seconds: number): string {
-  return Math.abs(seconds) < 10 ? `${number(seconds)} s` : duration(seconds);
-}
-
 function two(large: number, unit: string, small: number, smaller: string): string {
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
 }
@@ -44,7 +53,7 @@ function two(large: number, unit: string, small: number, smaller: string): strin
 /** `512 B`, `1.5 KiB`. */
 export function bytes(size: number): string {
   const place = size >= 1 ? Math.min(UNITS.length - 1, Math.floor(Math.log2(size) / 10)) : 0;
-  return `${significant.format(size / 1024 ** place)} ${UNITS[place]}`;
+  return `${formatOf("standard", 4).format(size / 1024 ** place)} ${UNITS[place]}`;
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

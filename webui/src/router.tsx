@@ -1,4 +1,4 @@
-/** The routes: what an address means, and which state of a page stands in it. */
+/** The routes: which page an address leads to, and what is loaded for it. */
 
 import { QueryClient } from "@tanstack/react-query";
 import {
@@ -10,23 +10,38 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import {
+  clusterSearch,
+  compareSearch,
+  createSearch,
+  experimentSearch,
+  id,
+  listSearch,
+  loginSearch,
+  masterLogSearch,
+  modelsSearch,
+  peopleSearch,
+  projectSearch,
+  queueSearch,
+  type Search,
+  taskSearch,
+  tasksSearch,
+  templatesSearch,
+  trialSearch,
+  usageSearch,
+  webhooksSearch,
+  workspaceSearch,
+  workspacesSearch,
+} from "./addresses";
 import { BASE, withoutBase } from "./base";
-import type { Trouble } from "./cluster/troubles";
-import { LEVELS } from "./output/levels";
-import type { OutputSearch } from "./output/Output";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
 import { Banner, Kept, Shell, WIDE } from "./routes/shell";
-import { BEST_CURVES } from "./search/curves";
 import { Refused, whenSessionEnds } from "./services/client";
 import { keepCurrent } from "./services/live";
 import { masterQuery, meQuery } from "./services/session";
-import { STATE_FILTERS } from "./services/stateFilters";
-import type { TaskType } from "./services/tasks";
-import type { UsageBy } from "./services/usage";
 import { Loading, Problem } from "./ui/notices";
 import { Page } from "./ui/Page";
-import { isDay, PERIODS, type PeriodName, USAGE_BY } from "./usage/address";
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -38,112 +53,6 @@ export const client = new QueryClient({
   },
 });
 
-type Search = Record<string, unknown>;
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
-}
-
-function texts(value: unknown): string[] | undefined {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : undefined;
-}
-
-/** What of a list of experiments stands in the address. */
-export interface ListSearch {
-  q?: string;
-  state?: string;
-  owner?: "me";
-  archived?: boolean;
-  sort?: string;
-  /** Columns with their widths, from left to right. */
-  cols?: string[];
-  /** All trials, each a row; without it experiments. */
-  rows?: "trials";
-}
-
-function listSearch(search: Search): ListSearch {
-  const state = text(search.state);
-  return {
-    q: text(search.q),
-    state: state !== undefined && state in STATE_FILTERS ? state : undefined,
-    owner: search.owner === "me" ? "me" : undefined,
-    archived: search.archived === true || undefined,
-    sort: text(search.sort),
-    rows: search.rows === "trials" ? "trials" : undefined,
-    cols: texts(search.cols),
-  };
-}
-
-/** Parts of a trial, each with its address; without one its overview. */
-export const TRIAL_TABS = ["metrics", "logs", "system", "checkpoints", "code", "config", "events"] as const;
-export type TrialTab = (typeof TRIAL_TABS)[number];
-
-const CHART_AXES = ["steps", "time", "epoch"] as const;
-
-/**
- * What of the charts of a trial stands in the address: part of a metric's name, the steps of a zoom, smoothing, what the
- * axis shows (steps, unless something else is named), and whether numbers stand in their place.
- */
-export interface ChartSearch {
-  metric?: string;
-  /** `metric` is a pattern. */
-  pattern?: boolean;
-  from?: number;
-  to?: number;
-  /** These three say something only where it is not what is kept for the project. */
-  smooth?: number;
-  x?: (typeof CHART_AXES)[number];
-  log?: boolean;
-  view?: "table";
-}
-
-function chartSearch(search: Search): ChartSearch {
-  return {
-    metric: text(search.metric),
-    pattern: search.pattern === true || undefined,
-    log: typeof search.log === "boolean" ? search.log : undefined,
-    from: stepOf(search.from),
-    to: stepOf(search.to),
-    smooth: smoothOf(search.smooth),
-    x: CHART_AXES.find((axis) => axis === search.x),
-    view: search.view === "table" ? "table" : undefined,
-  };
-}
-
-function smoothOf(value: unknown): number | undefined {
-  return typeof value === "number" && value >= 0 && value < 1 ? value : undefined;
-}
-
-function stepOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
-}
-
-function outputSearch(search: Search): OutputSearch {
-  const line = Number(search.line);
-  return {
-    q: text(search.q),
-    re: search.re === true || undefined,
-    level: LEVELS.find((level) => level === search.level),
-    rank: text(search.rank),
-    source: text(search.source),
-    line: Number.isSafeInteger(line) && line > 0 ? line : undefined,
-  };
-}
-
-/** `file`: of its code; `checkpoint`: the one that is looked into. */
-type TrialSearch = OutputSearch & ChartSearch & { tab?: TrialTab; file?: string; checkpoint?: string };
-
-function trialSearch(search: Search): TrialSearch {
-  return {
-    // Attempts stand among the events.
-    tab: search.tab === "attempts" ? "events" : TRIAL_TABS.find((tab) => tab === search.tab),
-    file: text(search.file),
-    checkpoint: text(search.checkpoint),
-    ...chartSearch(search),
-    ...outputSearch(search),
-  };
-}
-
 const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
   notFoundComponent: () => <NotFound />,
@@ -153,7 +62,7 @@ const loginRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/login",
   component: Login,
-  validateSearch: (search: Search): { next?: string } => ({ next: text(search.next) }),
+  validateSearch: loginSearch,
   loader: ({ context }) => context.client.ensureQueryData(masterQuery),
 });
 
@@ -215,96 +124,52 @@ const experimentsRoute = createRoute({
 const projectRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/projects/$projectId",
-  validateSearch: (search: Search): ListSearch & { tab?: "notes" | "settings"; note?: number } => ({
-    ...listSearch(search),
-    tab: search.tab === "notes" || search.tab === "settings" ? search.tab : undefined,
-    note: stepOf(search.note),
-  }),
+  validateSearch: projectSearch,
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
   loader: ({ cause, context, location, params }) => lookAhead(cause, context.client, location.search, params.projectId),
   component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
 });
 
-const TASK_TABS = ["config", "attempts", "children"] as const;
-
 const tasksRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/tasks",
-  validateSearch: (
-    search: Search,
-  ): { q?: string; type?: TaskType; owner?: "me"; workspace?: number; old?: boolean } => ({
-    q: text(search.q),
-    type: /^TASK_TYPE_[A-Z_]+$/.test(String(search.type)) ? (search.type as TaskType) : undefined,
-    owner: search.owner === "me" ? "me" : undefined,
-    workspace: stepOf(search.workspace),
-    old: search.old === true || undefined,
-  }),
+  validateSearch: tasksSearch,
   component: lazyRouteComponent(() => import("./routes/tasks"), "TasksPage"),
 });
 
 const taskRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/tasks/$taskId",
-  validateSearch: (search: Search): OutputSearch & { tab?: (typeof TASK_TABS)[number] } => ({
-    ...outputSearch(search),
-    tab: TASK_TABS.find((tab) => tab === search.tab),
-  }),
+  validateSearch: taskSearch,
   component: lazyRouteComponent(() => import("./routes/task"), "TaskPage"),
 });
 
 const workspacesRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/workspaces",
-  validateSearch: (search: Search): { q?: string; owner?: "me"; archived?: boolean } => ({
-    q: text(search.q),
-    owner: search.owner === "me" ? "me" : undefined,
-    archived: search.archived === true || undefined,
-  }),
+  validateSearch: workspacesSearch,
   component: lazyRouteComponent(() => import("./routes/workspaces"), "WorkspacesPage"),
 });
 
 const workspaceRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/workspaces/$workspaceId",
-  validateSearch: (search: Search): { tab?: "members" | "settings"; archived?: boolean } => ({
-    tab: search.tab === "members" || search.tab === "settings" ? search.tab : undefined,
-    archived: search.archived === true || undefined,
-  }),
+  validateSearch: workspaceSearch,
   params: { parse: ({ workspaceId }) => ({ workspaceId: id(workspaceId) }) },
   component: lazyRouteComponent(() => import("./routes/workspace"), "WorkspacePage"),
 });
 
-/** What of the page of an experiment stands in the address; `brush`: axis -> from and to, or some texts. */
-interface SearchSearch extends ChartSearch {
-  sort?: string;
-  best?: number;
-  brush?: Record<string, (number | string)[]>;
-  /** Axes in their order, by hyperparameter, and those that have the other scale. */
-  axes?: string[];
-  scales?: string[];
-}
-
 const createExperimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/new",
-  validateSearch: (search: Search): { fork?: number; project?: number } => ({
-    fork: id(String(search.fork)) || undefined,
-    project: id(String(search.project)) || undefined,
-  }),
+  validateSearch: createSearch,
   component: lazyRouteComponent(() => import("./routes/create"), "CreatePage"),
 });
 
 const experimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/$experimentId",
-  validateSearch: (search: Search): SearchSearch => ({
-    ...chartSearch(search),
-    sort: text(search.sort),
-    best: BEST_CURVES.find((best) => best === search.best),
-    axes: texts(search.axes),
-    scales: texts(search.scales),
-    brush: search.brush && typeof search.brush === "object" ? (search.brush as SearchSearch["brush"]) : undefined,
-  }),
+  validateSearch: experimentSearch,
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
   component: lazyRouteComponent(() => import("./routes/experiment"), "ExperimentPage"),
 });
@@ -317,111 +182,45 @@ const trialRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/trial"), "TrialPage"),
 });
 
-/** Numbers with commas; a single one is a number, as addresses are read. */
-export type Numbers = string | number;
-
-export function numbers(value: unknown): Numbers | undefined {
-  const written = text(value);
-  return written !== undefined && /^\d{1,15}$/.test(written) ? Number(written) : written;
-}
-
-/** What of a comparison stands in the address. */
-export interface CompareSearch {
-  trials?: Numbers;
-  hide?: Numbers;
-  tab?: "diff";
-  all?: boolean;
-  q?: string;
-  /** `q` is a pattern. */
-  re?: boolean;
-  /** These three say something only where it is not what is kept for the project. */
-  x?: "time" | "batches";
-  log?: boolean;
-  smooth?: number;
-  /** Hyperparameters by which trials are grouped. */
-  by?: string[];
-  band?: "range";
-}
-
 const compareRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/compare",
-  validateSearch: (search: Search): CompareSearch => ({
-    trials: numbers(search.trials),
-    hide: numbers(search.hide),
-    tab: search.tab === "diff" ? "diff" : undefined,
-    all: search.all === true || undefined,
-    q: text(search.q),
-    re: search.re === true || undefined,
-    x: search.x === "time" || search.x === "batches" ? search.x : undefined,
-    log: typeof search.log === "boolean" ? search.log : undefined,
-    smooth: smoothOf(search.smooth),
-    by: texts(search.by),
-    band: search.band === "range" ? "range" : undefined,
-  }),
+  validateSearch: compareSearch,
   component: lazyRouteComponent(() => import("./routes/compare"), "ComparePage"),
 });
 
 const queueRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/queue",
-  validateSearch: (search: Search): { pool?: string; job?: string } => ({
-    pool: text(search.pool),
-    job: text(search.job),
-  }),
+  validateSearch: queueSearch,
   component: lazyRouteComponent(() => import("./routes/queue"), "QueuePage"),
 });
 
 const clusterRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/cluster",
-  validateSearch: (search: Search): { pool?: string; show?: Trouble; q?: string } => ({
-    pool: text(search.pool),
-    show: text(search.show) as Trouble | undefined,
-    q: text(search.q),
-  }),
+  validateSearch: clusterSearch,
   component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
 });
-
-/** What of the usage stands in the address; days are those of UTC. */
-export interface UsageSearch {
-  by?: UsageBy;
-  from?: string;
-  to?: string;
-  per?: PeriodName;
-  sort?: string;
-}
 
 const usageRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/usage",
-  validateSearch: (search: Search): UsageSearch => ({
-    by: USAGE_BY.find((by) => by === search.by),
-    from: isDay(search.from) ? search.from : undefined,
-    to: isDay(search.to) ? search.to : undefined,
-    per: PERIODS.find((per) => per === search.per),
-    sort: text(search.sort),
-  }),
+  validateSearch: usageSearch,
   component: lazyRouteComponent(() => import("./routes/usage"), "UsagePage"),
 });
 
 const masterLogRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/master/logs",
-  validateSearch: (search: Search): { q?: string; level?: string } => ({
-    q: text(search.q),
-    level: LEVELS.find((level) => level === search.level),
-  }),
+  validateSearch: masterLogSearch,
   component: lazyRouteComponent(() => import("./routes/masterlog"), "MasterLogPage"),
 });
 
 const modelsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/models",
-  validateSearch: (search: Search): { q?: string; archived?: boolean } => ({
-    q: text(search.q),
-    archived: search.archived === true || undefined,
-  }),
+  validateSearch: modelsSearch,
   component: lazyRouteComponent(() => import("./routes/models"), "ModelsPage"),
 });
 
@@ -434,26 +233,16 @@ const modelRoute = createRoute({
 const templatesRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/templates",
-  validateSearch: (search: Search): { q?: string; name?: string; new?: true } => ({
-    q: text(search.q),
-    name: text(search.name),
-    new: search.new === true || undefined,
-  }),
+  validateSearch: templatesSearch,
   component: lazyRouteComponent(() => import("./routes/templates"), "TemplatesPage"),
 });
 
 const webhooksRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/webhooks",
-  validateSearch: (search: Search): { webhook?: number } => ({ webhook: stepOf(search.webhook) }),
+  validateSearch: webhooksSearch,
   component: lazyRouteComponent(() => import("./routes/webhooks"), "WebhooksPage"),
 });
-
-/** What of a list of people or of tokens stands in the address. */
-function peopleSearch(search: Search): { q?: string; user?: string; sort?: string; inactive?: boolean } {
-  const { q, user, sort, inactive } = search;
-  return { q: text(q), user: text(user), sort: text(sort), inactive: inactive === true || undefined };
-}
 
 const settingsRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -475,10 +264,6 @@ const adminRoute = createRoute({
   validateSearch: peopleSearch,
   component: lazyRouteComponent(() => import("./routes/admin"), "AdminPage"),
 });
-
-function id(value: string): number {
-  return /^\d{1,15}$/.test(value) ? Number(value) : 0;
-}
 
 function Failed({ error, reset }: ErrorComponentProps) {
   return (

@@ -141,6 +141,8 @@ class Finding:
 
     kind: HealthKind
     sentence: str
+    #: How the sentence begins, before what is particular to this trial; empty where nothing of it is.
+    head: str = ""
     evidence: Evidence = Evidence.NONE
     #: From 0.
     line: int | None = None
@@ -186,9 +188,9 @@ def judge(facts: HealthFacts) -> TrialHealth:
     if over is not None:
         return TrialHealth((_ended(over, facts), *_restarted(facts)))
     if facts.state == "PAUSED":
-        return TrialHealth((Finding(HealthKind.PAUSED, _because("Paused", facts.reason)), *_restarted(facts)))
+        return TrialHealth((_because(HealthKind.PAUSED, "Paused", facts.reason), *_restarted(facts)))
     if facts.state in _WAITING:
-        waits = Finding(HealthKind.WAITING, _because(_WAITING[facts.state], facts.reason))
+        waits = _because(HealthKind.WAITING, _WAITING[facts.state], facts.reason)
         return TrialHealth((waits, *_restarted(facts)))
     findings = [*_stalled(facts), *_odd(facts), *_diverging(facts), *_idle(facts), *_restarted(facts), _healthy(facts)]
     order = list(HealthKind)
@@ -237,22 +239,25 @@ def direction(values: Sequence[float], smaller_is_better: bool) -> Direction | N
     return Direction.FLAT
 
 
-def _because(what: str, reason: str) -> str:
-    return f"{what}: {reason}" if reason else what
+def _because(
+    kind: HealthKind, head: str, reason: str, evidence: Evidence = Evidence.NONE, line: int | None = None
+) -> Finding:
+    return Finding(kind, f"{head}: {reason}" if reason else head, head, evidence, line)
 
 
 def _ended(kind: HealthKind, facts: HealthFacts) -> Finding:
     if kind is HealthKind.FAILED:
-        return Finding(kind, _because("Failed", facts.reason), Evidence.LINE, facts.line)
+        return _because(kind, "Failed", facts.reason, Evidence.LINE, facts.line)
     if kind is HealthKind.CANCELED:
-        return Finding(kind, _because("Canceled", facts.reason), Evidence.ATTEMPTS)
+        return _because(kind, "Canceled", facts.reason, Evidence.ATTEMPTS)
     parts = ["Completed" if facts.state == "COMPLETED" else "Completing"]
     if facts.metric is not None and facts.best is not None:
         parts.append(f"best {facts.metric.name} {_number(facts.best)}")
     if facts.checkpoint_s is None:
         parts.append("no checkpoint")
     group, name = ("", "") if facts.metric is None else (facts.metric.group, facts.metric.name)
-    return Finding(kind, ", ".join(parts), Evidence.METRIC if name else Evidence.NONE, None, group, name)
+    evidence = Evidence.METRIC if name else Evidence.NONE
+    return Finding(kind, ", ".join(parts), parts[0], evidence, None, group, name)
 
 
 def _stalled(facts: HealthFacts) -> list[Finding]:
@@ -262,10 +267,10 @@ def _stalled(facts: HealthFacts) -> list[Finding]:
     if facts.reported_s is None and facts.line_s is None:
         what = f"Stalled: nothing came from it since it began {_time(silent)} ago"
     else:
-        what = f"Stalled: no log line and no metric for {_time(silent)}"
+        what = f"Stalled: no line of output and no metric for {_time(silent)}"
     if len(facts.pauses) >= MIN_PAUSES:
         what += f"; usually it reports every {_time(median(facts.pauses))}"
-    return [Finding(HealthKind.STALLED, what, Evidence.LINE)]
+    return [Finding(HealthKind.STALLED, what, "Stalled", Evidence.LINE)]
 
 
 def _odd(facts: HealthFacts) -> list[Finding]:
@@ -278,7 +283,7 @@ def _odd(facts: HealthFacts) -> list[Finding]:
     sentence = f"{first.group} {first.name} is {value}"
     sentence += "" if since is None else f" since step {since:,}"
     sentence += "" if more < 1 else f", and so {'is 1 other metric' if more == 1 else f'are {more} others'}"
-    return [Finding(HealthKind.NOT_FINITE, sentence, Evidence.METRIC, None, first.group, first.name)]
+    return [Finding(HealthKind.NOT_FINITE, sentence, "", Evidence.METRIC, None, first.group, first.name)]
 
 
 def _odd_since(metric: MetricFacts) -> int | None:
@@ -296,7 +301,7 @@ def _diverging(facts: HealthFacts) -> list[Finding]:
     finite = [value for value in metric.values if math.isfinite(value)]
     best = min(finite) if metric.smaller_is_better else max(finite)
     sentence = f"Diverging: {metric.name} went from {_number(best)} at its best to {_number(finite[-1])}"
-    return [Finding(HealthKind.DIVERGING, sentence, Evidence.METRIC, None, metric.group, metric.name)]
+    return [Finding(HealthKind.DIVERGING, sentence, "Diverging", Evidence.METRIC, None, metric.group, metric.name)]
 
 
 def _idle(facts: HealthFacts) -> list[Finding]:
@@ -309,7 +314,7 @@ def _idle(facts: HealthFacts) -> list[Finding]:
     some = f"{many} of {every} GPUs {'is' if many == 1 else 'are'}"
     whose = "Its GPU is" if every == 1 else f"All {every} GPUs are" if many == every else some
     sentence = f"{whose} used less than {IDLE_PERCENT:.0f} % for {IDLE_S / 60:.0f} m"
-    return [Finding(HealthKind.IDLE_GPUS, sentence, Evidence.SYSTEM)]
+    return [Finding(HealthKind.IDLE_GPUS, sentence, "", Evidence.SYSTEM)]
 
 
 def _is_idle(gpu: GpuFacts) -> bool:
@@ -320,13 +325,13 @@ def _restarted(facts: HealthFacts) -> list[Finding]:
     if facts.restarts < 1:
         return []
     times = "once" if facts.restarts == 1 else f"{facts.restarts} times"
-    return [Finding(HealthKind.RESTARTED, f"Started again {times} after failures", Evidence.ATTEMPTS)]
+    return [Finding(HealthKind.RESTARTED, f"Started again {times} after failures", "", Evidence.ATTEMPTS)]
 
 
 def _healthy(facts: HealthFacts) -> Finding:
     if facts.reported_s is None:
         sentence = "Running, and has reported no metric yet"
-        return Finding(HealthKind.HEALTHY, f"{sentence}{_since(facts)}", Evidence.LINE)
+        return Finding(HealthKind.HEALTHY, f"{sentence}{_since(facts)}", "Running", Evidence.LINE)
     parts = []
     metric = facts.metric
     way = None if metric is None else direction(metric.values, metric.smaller_is_better)
@@ -338,7 +343,7 @@ def _healthy(facts: HealthFacts) -> Finding:
     group, name = ("", "") if metric is None else (metric.group, metric.name)
     # Worse than its best, though not than its begin: whoever trains it knows whether that is well.
     what = "Running" if way is Direction.WORSENING else "Healthy"
-    return Finding(HealthKind.HEALTHY, f"{what}: {', '.join(parts)}", Evidence.METRIC, None, group, name)
+    return Finding(HealthKind.HEALTHY, f"{what}: {', '.join(parts)}", what, Evidence.METRIC, None, group, name)
 
 
 def _since(facts: HealthFacts) -> str:

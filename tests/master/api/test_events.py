@@ -74,6 +74,25 @@ async def test_what_comes_is_what_lists_show(api: Api, desk: Book) -> None:
         assert shown["totalBatchesProcessed"] == 7
 
 
+@pytest.mark.parametrize("edit", [{"description": "why"}, {"labels": ["night"]}, {"notes": "what came of it"}])
+async def test_what_people_write_is_told(api: Api, desk: Book, edit: dict[str, object]) -> None:
+    """Each edit, though nothing else of the experiment is other than it was; notes, which may be long, by a digest."""
+    experiment = await desk.experiment()
+    at = f"/api/v1/experiments/{experiment}"
+    async with serving(api) as port, following(port, bearer(api.user), f"experiments/{experiment}") as page:
+        await page.hello()
+        assert (await api.admin.patch(at, {"name": "known from now on"})).status_code == 200
+        before = await page.change("experiment", experiment, name="known from now on")
+        assert (await api.admin.patch(at, edit)).status_code == 200
+        shown = (await api.user.get(at)).json()["experiment"]
+        told = await page.change("experiment", experiment, notesDigest=shown["notesDigest"])
+        assert {name: shown[name] for name in edit} == edit
+        written = ("description", "labels", "notesDigest")
+        assert {name: told[name] for name in written} == {name: shown[name] for name in written}
+        assert told != before
+        assert "notes" not in told
+
+
 async def test_whoever_comes_back_has_missed_nothing(api: Api, desk: Book) -> None:
     """From its position, given either way, also with more topics than before; what is new among them is fetched."""
     one, two = await desk.experiment(), await desk.experiment()

@@ -69,7 +69,7 @@ async def test_one_trial_from_its_begin_to_its_failure(api: Api, desk: Book) -> 
     await earlier(api, trial, 100)
     stalled = await health(api, trial)
     assert stalled["kind"] == "STALLED"
-    assert "no log line and no metric for 1 h 40 m" in str(stalled["sentence"])
+    assert "no line of output and no metric for 1 h 40 m" in str(stalled["sentence"])
     listed = (await api.user.get("/api/v1/trials/stalled")).json()["trials"]
     assert [(each["trialId"], each["sentence"]) for each in listed] == [(trial, stalled["sentence"])]
     assert (await api.user.get("/api/v1/trials/stalled", userId=99_999)).json()["trials"] == []

@@ -38,10 +38,10 @@ export default function JoinTokenDialog({ onClose }: { onClose: () => void }) {
       set: setLifespan,
       hint: "As in 90m, 12h or 2d; at most a year.",
     },
-    { name: "uses", label: "How many machines", value: uses, set: setUses, hint: "Empty: any number.", numeric: true },
+    { name: "uses", label: "How many agents", value: uses, set: setUses, hint: "Empty: any number.", numeric: true },
     {
       name: "agent",
-      label: "Machine",
+      label: "Agent",
       value: agentId,
       set: setAgentId,
       hint: "Empty: any. With a name: that one alone, also in the place of one that has joined as it.",

@@ -42,7 +42,7 @@ interface Switchable {
 
 function machine(agent: Agent): Switchable {
   return {
-    what: `machine ${agent.id}`,
+    what: `agent ${agent.id}`,
     now: agent.connected === false && !agent.draining ? undefined : setTo(agent),
     call: (to) => switchAgent(agent.id, to),
     shown: (each, now) => (each.id === agent.id ? { ...each, ...now } : each),
@@ -112,7 +112,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
   if (!me.admin) return <span className="text-dim">–</span>;
   const it = machine(agent);
   return (
-    <Menu framed label={`Actions on machine ${agent.id}`} trigger="Change ▾">
+    <Menu framed label={`Actions on agent ${agent.id}`} trigger="Change ▾">
       {others(it).map((to) => (
         <MenuItem key={to} onSelect={() => void change(client, it, to)}>
           {MANNERS[to].title} <span className="text-dim">: {MANNERS[to].hint}</span>

@@ -24,7 +24,7 @@ const KEYS_OF: Record<TrialVerb, KeyName> = {
 };
 const WARNINGS: Partial<Record<TrialVerb, string>> = {
   kill: "They end at once: what they did since their latest checkpoint is lost. A search goes on without them.",
-  delete: "Checkpoints, metrics and logs are deleted with them. Nobody can bring them back.",
+  delete: "Checkpoints, metrics and output are deleted with them. Nobody can bring them back.",
 };
 
 interface TrialsBarProps {

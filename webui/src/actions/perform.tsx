@@ -57,7 +57,7 @@ export const VERBS: Record<Verb, Manner> = {
   delete: {
     title: "Delete",
     past: "Deleting",
-    warning: "Checkpoints, metrics and logs are deleted with it. Nobody can bring them back.",
+    warning: "Checkpoints, metrics and output are deleted with it. Nobody can bring them back.",
   },
 };
 

@@ -5,7 +5,7 @@
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { elapsed, number } from "../format";
+import { number } from "../format";
 import { useShownTheme } from "../theme";
 import { Figure } from "./Figure";
 import type { Band } from "./groups";
@@ -13,7 +13,8 @@ import { hover, useHovered } from "./hovered";
 import { useInView } from "./inview";
 import { type Drawn, drawn, nearest, span, summaries, type TrialLine } from "./lines";
 import { faint, GREY, type Look, type Shade } from "./palette";
-import { BOTH_SIDES, LINEAR, LOGARITHMIC, told, widest, within } from "./scales";
+import { BOTH_SIDES, LINEAR, LOGARITHMIC, numbered, told, widest, within } from "./scales";
+import { elapsedTicks, ticked } from "./ticks";
 
 const HEIGHT = 190;
 /** More lines, or points, are hairlines: wider ones take ten times as long where there is no graphics card. */
@@ -29,7 +30,7 @@ interface CurvesProps {
   lines: TrialLine[];
   looks: ReadonlyMap<number, Look>;
   /** What `x` is. */
-  axis: "batches" | "time";
+  axis: "steps" | "time";
   log?: boolean;
   /** Weight of what was before, from 0 below 1. */
   smoothing?: number;
@@ -79,7 +80,7 @@ export function Curves(props: CurvesProps) {
         {inView && whole.length > 0 && <Plot {...props} />}
         {whole.length === 0 && waiting && <p className="appears-late p-2 text-dim">{waiting}</p>}
       </div>
-      <p className="px-1 text-center text-dim text-sm">{axis === "time" ? "time since its start" : "batches"}</p>
+      <p className="px-1 text-center text-dim text-sm">{axis === "time" ? "time since its start" : "steps"}</p>
     </Figure>
   );
 }
@@ -247,7 +248,7 @@ interface Manner {
   height: number;
   fine: boolean;
   scale: uPlot.Scale;
-  axis: "batches" | "time";
+  axis: "steps" | "time";
   /** Colours of bands, with bars between them. */
   around: string;
   low?: number;
@@ -261,7 +262,6 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
   const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
-  const across = manner.axis === "time" ? elapsed : number;
   const bands = manner.around ? manner.around.split("|") : [];
   const edge = (): uPlot.Series => ({ width: 0, points: { show: false } });
   return {
@@ -272,8 +272,8 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { show: false } },
     axes: [
-      { ...axis, size: 26, values: (_, splits) => splits.map(across) },
-      { ...axis, size: widest, values: (_, splits) => splits.map((value) => (value === null ? "" : number(value))) },
+      { ...axis, size: 26, ...(manner.axis === "time" ? ticked(elapsedTicks) : { values: numbered }) },
+      { ...axis, size: widest, values: numbered },
     ],
     series: [
       {},

@@ -37,7 +37,7 @@ export function Figure({ title, summary, table, aside, children }: FigureProps) 
           className="min-h-6 rounded-md px-1.5 text-dim text-sm hover:bg-hover hover:text-text"
           onClick={() => setAsTable(!asTable)}
         >
-          View as table
+          Table
         </button>
         <span id={`${id}-summary`} className="sr-only">
           {summary}

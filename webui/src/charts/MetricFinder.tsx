@@ -1,7 +1,7 @@
 /** Finds charts by part of a metric's name, or by a pattern. */
 
-import { named } from "../services/layouts";
 import { SearchField } from "../ui/SearchField";
+import { named } from "./named";
 
 interface MetricFinderProps {
   text: string;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { drawn, nearest, smoothed, span, summaries } from "./lines";
 import { heat, looksOf } from "./palette";
+import { numbersOf } from "./scales";
 
 test("a smoothed line begins at its first value, keeps gaps, and comes near a value that stays", () => {
   const line = smoothed([4, null, 4, 4], 0.9);
@@ -20,22 +21,34 @@ test("smoothing keeps the raw line, faint and behind", () => {
   expect(both[1]?.y).not.toEqual([1, 9, 1]);
 });
 
-test("a trial keeps its look, whatever else is shown", () => {
-  const alone = looksOf([7], "light").get(7);
-  const among = looksOf([3, 7, 12, 99], "light");
-  expect(among.get(7)).toEqual(alone);
-  expect(looksOf([7], "dark").get(7)?.colour).not.toBe(alone?.colour);
-  // Numbers that would look alike do not.
-  const alike = looksOf([7, 57, 107], "light");
-  expect(new Set([...alike.values()].map((look) => JSON.stringify(look))).size).toBe(3);
-  expect(alike.get(7)).toEqual(alone);
-  expect(
-    looksOf(
-      Array.from({ length: 80 }, (_, n) => n),
-      "light",
-    ).size,
-  ).toBe(80);
+test("trials are told apart by colour, and by dashes only when all colours are taken", () => {
+  // Whatever their numbers are: these would have had one colour, or dashes.
+  for (const ids of [
+    [12, 13, 14, 15],
+    [7, 17, 27, 37],
+    [41, 44, 48, 98, 107, 113, 121, 137, 149, 150],
+  ]) {
+    const looks = [...looksOf(ids, "light").values()];
+    expect(looks.every((look) => look.dash === undefined)).toBe(true);
+    expect(new Set(looks.map((look) => look.colour)).size).toBe(ids.length);
+  }
+  const fifty = [...looksOf(range(1, 50), "dark").values()];
+  expect(fifty.slice(0, 10).every((look) => look.dash === undefined)).toBe(true);
+  expect(fifty.slice(10).every((look) => look.dash !== undefined)).toBe(true);
+  expect(new Set(fifty.map((look) => JSON.stringify(look))).size).toBe(50);
+  expect(looksOf(range(1, 80), "light").size).toBe(80);
 });
+
+test("a trial keeps its look when later ones join", () => {
+  const alone = looksOf([7], "light").get(7);
+  expect(looksOf([7, 12, 17, 99], "light").get(7)).toEqual(alone);
+  expect(looksOf([3, 7], "light").get(7)).toEqual(alone);
+  expect(looksOf([7], "dark").get(7)?.colour).not.toBe(alone?.colour);
+});
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, place) => from + place);
+}
 
 test("the nearest place of rising numbers", () => {
   expect([0, 4, 6, 100].map((to) => nearest([1, 5, 9], to))).toEqual([0, 1, 1, 2]);
@@ -55,4 +68,10 @@ test("what lines come to, without what is no number", () => {
 test("the colours of bad and good differ", () => {
   expect(heat(0, "light")).toBe("rgb(196 60 0)");
   expect(heat(9, "light")).toBe(heat(1, "light"));
+});
+
+test("numbers along an axis have as many digits as tell them apart", () => {
+  expect(numbersOf([0, 0.5, 1])).toEqual(["0", "0.5", "1"]);
+  expect(numbersOf([0.98765, 0.98766, 0.98767])).toEqual(["0.98765", "0.98766", "0.98767"]);
+  expect(numbersOf([1_234_500, 1_234_600, null])).toEqual(["1.2345M", "1.2346M", ""]);
 });

@@ -9,7 +9,6 @@ export const PALETTE: Record<Shade, readonly string[]> = {
 /** Of what stands behind. */
 export const GREY: Record<Shade, string> = { light: "#98a0aa", dark: "#5d6873" };
 const DASHES: readonly (readonly number[] | undefined)[] = [undefined, [7, 3], [2, 3], [8, 3, 2, 3], [12, 5]];
-const LOOKS = 50;
 
 export interface Look {
   colour: string;
@@ -17,18 +16,21 @@ export interface Look {
 }
 
 /**
- * A look for each trial that depends on its number, whatever else is shown or hidden: only where two would look alike
- * the greater number has the next look that is free.
+ * A look for each trial: its colour is that of its number, and where another has it already, the next that is free. Only
+ * when all colours are taken are lines dashed, which then have the colours anew. Lower numbers choose first: a later trial
+ * changes none of theirs.
  */
 export function looksOf(ids: readonly number[], shade: Shade): Map<number, Look> {
+  const colours = PALETTE[shade];
   const taken = new Set<number>();
   const looks = new Map<number, Look>();
   for (const id of [...new Set(ids)].sort((a, b) => a - b)) {
-    let place = id % LOOKS;
-    if (taken.size < LOOKS) while (taken.has(place)) place = (place + 1) % LOOKS;
+    if (taken.size === colours.length) taken.clear();
+    let place = id % colours.length;
+    while (taken.has(place)) place = (place + 1) % colours.length;
     taken.add(place);
-    const dash = DASHES[Math.floor(place / 10)];
-    looks.set(id, { colour: PALETTE[shade][place % 10] as string, ...(dash && { dash: [...dash] }) });
+    const dash = DASHES[Math.floor(looks.size / colours.length) % DASHES.length];
+    looks.set(id, { colour: colours[place] as string, ...(dash && { dash: [...dash] }) });
   }
   return looks;
 }

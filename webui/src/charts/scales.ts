@@ -1,6 +1,7 @@
 /** Vertical scales of charts: straight or logarithmic, and between the values that somebody chose. */
 
 import type uPlot from "uplot";
+import { rounded } from "../format";
 
 export const LINEAR: uPlot.Scale = {};
 export const LOGARITHMIC: uPlot.Scale = { distr: 3 };
@@ -24,6 +25,19 @@ export function within(scale: uPlot.Scale, low?: number, high?: number): uPlot.S
     },
   };
 }
+
+/** Numbers along an axis, with as many digits as tell one from the next. A place that stays empty has none. */
+export function numbersOf(places: readonly (number | null)[]): string[] {
+  const shown = places.filter((place) => place !== null);
+  let texts: string[] = [];
+  for (const digits of [4, 6, 8, 10, 12]) {
+    texts = places.map((place) => (place === null ? "" : rounded(place, digits)));
+    if (new Set(texts.filter((text) => text !== "")).size >= new Set(shown).size) break;
+  }
+  return texts;
+}
+
+export const numbered: uPlot.Axis.Values = (_, places) => numbersOf(places);
 
 /** The axis is as wide as its longest label, or it would be cut. */
 export const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {

@@ -112,7 +112,7 @@ export function Matrix({ agents, open }: { agents: Agent[]; open: (agent: Agent,
       <div
         ref={scroller}
         role="grid"
-        aria-label="Machines and their slots"
+        aria-label="Agents and their slots"
         aria-rowcount={agents.length + 1}
         aria-activedescendant={shown ? `${id}-${at.row}-${at.column}` : undefined}
         tabIndex={0}
@@ -127,7 +127,7 @@ export function Matrix({ agents, open }: { agents: Agent[]; open: (agent: Agent,
               className="grid items-center border-line border-b bg-raised font-medium text-dim text-sm"
               style={{ gridTemplateColumns: template, height: HEADER_PX }}
             >
-              {["Machine", "State", "Slots", "Pool", "Kind", "Last seen", "Actions"].map((title, column) => (
+              {["Agent", "State", "Slots", "Pool", "Kind", "Last seen", "Actions"].map((title, column) => (
                 <div
                   key={title}
                   role="columnheader"

@@ -44,7 +44,7 @@ const COLUMNS = [
   { id: "free", title: "Free", align: right, cell: (pool: Pool) => count(shareOf(pool).free) },
   { id: "offline", title: "Offline", align: right, cell: (pool: Pool) => count(shareOf(pool).offline) },
   { id: "slots", title: "Slots", align: right, cell: (pool: Pool) => count(shareOf(pool).total) },
-  { id: "agents", title: "Machines", align: right, cell: (pool: Pool) => count(pool.numAgents) },
+  { id: "agents", title: "Agents", align: right, cell: (pool: Pool) => count(pool.numAgents) },
   { id: "running", title: "Running", align: right, cell: (pool: Pool) => count(pool.stats.scheduledCount ?? 0) },
   {
     id: "queued",
@@ -97,10 +97,10 @@ export function PoolFacts({ pool }: { pool: Pool }) {
             : []),
           [
             "Placed on",
-            pool.schedulerFittingPolicy === "FITTING_POLICY_WORST" ? "the emptiest machine" : "the fullest that fits",
+            pool.schedulerFittingPolicy === "FITTING_POLICY_WORST" ? "the emptiest agent" : "the fullest that fits",
           ],
           ["Kind", pool.accelerator || pool.slotType?.replace("TYPE_", "").toLowerCase() || "–"],
-          ["Slots a machine", (pool.slotsPerAgent ?? -1) < 0 ? "differ" : count(pool.slotsPerAgent ?? 0)],
+          ["Slots an agent", (pool.slotsPerAgent ?? -1) < 0 ? "differ" : count(pool.slotsPerAgent ?? 0)],
           ["Without slots", `${count(pool.auxContainersRunning)} of ${count(pool.auxContainerCapacity)} places in use`],
           ["Default pool", defaults.filter(Boolean).join(", ") || "no"],
           ["Kept for", pool.bound ? "some workspaces" : "everyone"],

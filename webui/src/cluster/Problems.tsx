@@ -27,8 +27,7 @@ export function Problems(props: { agents: Agent[]; known: Known; search: { pool?
     return (
       <p className="text-ok">
         <span aria-hidden="true">✓ </span>
-        {agents.length === 1 ? "The machine is" : `All ${count(agents.length)} machines are`} there, and all slots take
-        work
+        {agents.length === 1 ? "The agent is" : `All ${count(agents.length)} agents are`} there, and all slots take work
       </p>
     );
   }

@@ -56,7 +56,7 @@ test("a slot says whose it is and what for", () => {
   ]);
 });
 
-test("what is wrong is said once for all machines of which it holds", () => {
+test("what is wrong is said once for all agents of which it holds", () => {
   const agents = [
     agent("gone", [slot("0")], { connected: false, enabled: false }),
     agent("old", [slot("0"), slot("1", { enabled: false })], { tenaxVersion: "0.9" }),
@@ -69,6 +69,6 @@ test("what is wrong is said once for all machines of which it holds", () => {
   expect(names("slots")).toEqual(["old"]);
   expect(names("version")).toEqual(["old"]);
   expect(names("pool")).toEqual(["lost"]);
-  expect(told("slots", troubled("slots", agents, known), known).what).toBe("1 slot of 1 machine is switched off");
+  expect(told("slots", troubled("slots", agents, known), known).what).toBe("1 slot of 1 agent is switched off");
   expect(told("version", troubled("version", agents, known), known).help).toContain("0.9");
 });

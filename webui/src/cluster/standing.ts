@@ -108,18 +108,18 @@ function has(trouble: Trouble, agent: Agent, known: Known): boolean {
 
 /** What is wrong with some machines, what it means, and what helps. */
 export function told(trouble: Trouble, agents: readonly Agent[], known: Known): { what: string; help: string } {
-  const many = agents.length === 1 ? "1 machine" : `${count(agents.length)} machines`;
+  const many = agents.length === 1 ? "1 agent" : `${count(agents.length)} agents`;
   const [is, takes, runs] = agents.length === 1 ? ["is", "it takes", "runs"] : ["are", "they take", "run"];
   const off = agents.flatMap(slotsOf).filter((slot) => !slot.enabled).length;
   switch (trouble) {
     case "away":
-      return { what: `${many} ${is} away`, help: "Start the agent there again, or: tenax agent remove MACHINE" };
+      return { what: `${many} ${is} away`, help: "Start the agent there again, or: tenax agent remove AGENT" };
     case "disabled":
-      return { what: `${many} ${is} disabled: ${takes} no work`, help: "Once well: tenax agent enable MACHINE" };
+      return { what: `${many} ${is} disabled: ${takes} no work`, help: "Once well: tenax agent enable AGENT" };
     case "draining":
       return {
         what: `${many} ${is} draining: what runs there may finish, nothing new begins`,
-        help: "To take work again: tenax agent enable MACHINE",
+        help: "To take work again: tenax agent enable AGENT",
       };
     case "slots":
       return {

@@ -21,7 +21,7 @@ export function Legend(props: LegendProps) {
       aria-label="Trials that are compared"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard.
       tabIndex={0}
-      className="max-h-56 shrink-0 overflow-auto rounded-md border border-line"
+      className="max-h-60 shrink-0 overflow-auto rounded-md border border-line"
     >
       <table className="w-full border-collapse">
         <thead className="sticky top-0 z-10">

@@ -54,7 +54,7 @@ function Help({ job, holders, holding }: { job: Job; holders: Holder[]; holding:
   if (job.waitClass === "ASK") {
     return (
       <>
-        Machines that take no work are listed under{" "}
+        Agents that take no work are listed under{" "}
         <Link to="/cluster" className="underline">
           Cluster
         </Link>

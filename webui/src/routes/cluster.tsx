@@ -91,7 +91,7 @@ function Cluster({ pools, agents }: { pools: Pool[]; agents: Agent[] }) {
         <Pools pools={chosen ? [chosen] : pools} />
         {chosen && <PoolFacts pool={chosen} />}
       </Section>
-      <Machines agents={here} known={known} />
+      <Agents agents={here} known={known} />
       {here.length > 0 && (
         <Section title="Who has them">
           <Holders agents={here} />
@@ -101,7 +101,7 @@ function Cluster({ pools, agents }: { pools: Pool[]; agents: Agent[] }) {
   );
 }
 
-function Machines({ agents, known }: { agents: Agent[]; known: { version: string; pools: string[] } }) {
+function Agents({ agents, known }: { agents: Agent[]; known: { version: string; pools: string[] } }) {
   const { q = "", show, pool } = route.useSearch();
   const navigate = useNavigate();
   const shown = useMemo(() => {
@@ -119,8 +119,8 @@ function Machines({ agents, known }: { agents: Agent[]; known: { version: string
   );
   if (agents.length === 0) {
     return (
-      <Section title="Machines">
-        <Empty title="No machine has joined" command="tenax agent join-token create">
+      <Section title="Agents">
+        <Empty title="No agent has joined" command="tenax agent join-token create">
           This makes a join token, and says how to use it on a machine:
         </Empty>
       </Section>
@@ -128,17 +128,17 @@ function Machines({ agents, known }: { agents: Agent[]; known: { version: string
   }
   const narrowed = shown.length < agents.length;
   return (
-    <section aria-label="Machines" className="flex min-w-0 flex-col gap-2">
+    <section aria-label="Agents" className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-3">
-        <h2 className="font-semibold">Machines</h2>
+        <h2 className="font-semibold">Agents</h2>
         <SearchField
-          label="Name of a machine"
+          label="Name of an agent"
           value={q}
           onChange={(to) =>
             void navigate({ to: "/cluster", search: { pool, show, q: to || undefined }, replace: true })
           }
         />
-        <span role="status" aria-label="Machines shown" className="text-dim">
+        <span role="status" aria-label="Agents shown" className="text-dim">
           {narrowed ? `${count(shown.length)} of ${count(agents.length)}` : count(agents.length)}
         </span>
         {narrowed && (
@@ -149,7 +149,7 @@ function Machines({ agents, known }: { agents: Agent[]; known: { version: string
         <Legend />
       </div>
       {shown.length === 0 ? (
-        <Empty title="No machine is like this" />
+        <Empty title="No agent is like this" />
       ) : (
         <Matrix key={`${pool} ${show} ${q}`} agents={shown} open={open} />
       )}

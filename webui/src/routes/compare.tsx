@@ -2,11 +2,13 @@
 
 import { getRouteApi, Link, useNavigate, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
+import type { CompareSearch, Numbers } from "../addresses";
 import { Curves } from "../charts/Curves";
 import { type BandOf, grouped, type TrialGroup, together } from "../charts/groups";
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, type Manner, useLayout } from "../charts/layout";
 import { smoothed, type TrialLine } from "../charts/lines";
 import { MetricFinder } from "../charts/MetricFinder";
+import { named } from "../charts/named";
 import { type Look, looksOf } from "../charts/palette";
 import { Diff } from "../compare/Diff";
 import { leaves, settings } from "../compare/differences";
@@ -14,7 +16,6 @@ import { Grouping, Groups, groupName } from "../compare/Grouping";
 import { Legend } from "../compare/Legend";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
-import type { CompareSearch, Numbers } from "../router";
 import {
   type ComparedTrial,
   comparedQuery,
@@ -22,7 +23,7 @@ import {
   manySeriesQuery,
   type TrialSeries,
 } from "../services/comparing";
-import { arranged, named } from "../services/layouts";
+import { arranged } from "../services/layouts";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";
 import { useShownTheme } from "../theme";
@@ -228,13 +229,13 @@ function Controls(props: {
       <select
         aria-label="Horizontal axis"
         className={FIELD}
-        value={manner.x ?? "batches"}
+        value={manner.x ?? "steps"}
         onChange={(event) => {
-          const x = event.target.value === "time" ? "time" : "batches";
-          change({ x: x === (layout.x ?? "batches") ? undefined : x });
+          const x = event.target.value === "time" ? "time" : "steps";
+          change({ x: x === (layout.x ?? "steps") ? undefined : x });
         }}
       >
-        <option value="batches">By batches</option>
+        <option value="steps">By steps</option>
         <option value="time">By time</option>
       </select>
       <label className="flex min-h-7 items-center gap-1.5">
@@ -353,7 +354,7 @@ function MetricChart(props: MetricChartProps) {
   const { metric, looks, hidden, search, laid, manner, groups, ended } = props;
   const [inView, setInView] = useState(false);
   const series = useLive(manySeriesQuery(metric.of, metric.group, metric.name, inView), () => ended);
-  const axis = manner.x ?? "batches";
+  const axis = manner.x ?? "steps";
   const lines = useMemo(
     () => (series.data ?? []).filter((line) => !hidden.has(line.trialId)).map((line) => lineOf(line, axis)),
     [series.data, hidden, axis],
@@ -395,8 +396,8 @@ function meansOf(groups: readonly TrialGroup[], lines: readonly TrialLine[], smo
 }
 
 /** Against time: seconds since its first report. */
-export function lineOf({ trialId, steps, times, values }: TrialSeries, axis: "batches" | "time"): TrialLine {
-  if (axis === "batches") return { trial: trialId, x: steps, y: values };
+export function lineOf({ trialId, steps, times, values }: TrialSeries, axis: "steps" | "time"): TrialLine {
+  if (axis === "steps") return { trial: trialId, x: steps, y: values };
   const begin = times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY);
   const order = times.map((_, place) => place).sort((a, b) => (times[a] as number) - (times[b] as number));
   return {

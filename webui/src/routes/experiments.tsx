@@ -8,7 +8,7 @@ import { TrialsBar } from "../actions/listedTrials";
 import { usePicked } from "../actions/picked";
 import { SelectionBar } from "../actions/SelectionBar";
 import { useSelection } from "../actions/selection";
-import type { ListSearch } from "../router";
+import type { ListSearch } from "../addresses";
 import { type Experiment, WINDOW } from "../services/experiments";
 import { type ListedTrial, listedTrialsQuery } from "../services/listedTrials";
 import { ahead } from "../services/live";

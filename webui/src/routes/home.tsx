@@ -18,6 +18,8 @@ import { Attention } from "./home/attention";
 import { Sparkline } from "./home/sparkline";
 
 const SHOWN = 6;
+const ROW =
+  "flex min-h-10 flex-wrap items-center justify-between gap-x-3 border-line border-b px-3 py-2 last:border-b-0";
 
 export function Home() {
   const me = useSuspenseQuery(meQuery).data;
@@ -52,7 +54,10 @@ function Going({ experiment }: { experiment: Experiment }) {
         {experiment.searcherMetric} <Value value={experiment.bestTrialSearcherMetric} />
       </span>
       <Progress share={share} label={`Progress of experiment ${experiment.id}`} />
-      <span className="whitespace-nowrap text-right text-dim" title="At the pace so far">
+      <span
+        className={`whitespace-nowrap text-dim lg:text-right ${left === undefined ? "max-lg:hidden" : "max-lg:col-span-2"}`}
+        title="At the pace so far"
+      >
         {left === undefined ? "–" : `${duration(left)} left`}
       </span>
     </>
@@ -81,7 +86,7 @@ function Mine(props: {
           {found.data.rows.map((experiment) => (
             <li
               key={experiment.id}
-              className="grid min-h-9 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 border-line border-b px-3 py-1 last:border-b-0 lg:grid-cols-[minmax(0,1.4fr)_90px_140px_minmax(0,1fr)_120px_110px] lg:py-0"
+              className="grid min-h-10 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 border-line border-b px-3 py-2 last:border-b-0 lg:grid-cols-[minmax(0,1.4fr)_90px_140px_minmax(0,1fr)_120px_110px]"
             >
               <Link
                 to="/experiments/$experimentId"
@@ -129,10 +134,7 @@ function Projects() {
       ) : (
         <ul className="overflow-hidden rounded-md border border-line">
           {projects.data.slice(0, SHOWN).map((project) => (
-            <li
-              key={project.id}
-              className="flex min-h-8 items-center justify-between gap-3 border-line border-b px-3 last:border-b-0"
-            >
+            <li key={project.id} className={ROW}>
               <Link
                 to="/projects/$projectId"
                 params={{ projectId: project.id }}
@@ -168,10 +170,7 @@ function Pools() {
       ) : (
         <ul className="overflow-hidden rounded-md border border-line">
           {pools.data.map((pool) => (
-            <li
-              key={pool.name}
-              className="flex min-h-8 items-center justify-between gap-3 border-line border-b px-3 last:border-b-0"
-            >
+            <li key={pool.name} className={ROW}>
               <Link to="/queue" search={{ pool: pool.name }} className="min-w-0 truncate hover:underline">
                 {pool.name}
               </Link>

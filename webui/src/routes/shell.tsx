@@ -34,6 +34,8 @@ const PLACES = [
   { to: "/admin/{-$part}", name: "Admin", shape: "§", exact: false, command: "admin" },
 ] as const;
 
+const PLACES_ID = "places";
+
 function openPalette(): void {
   openDialog((close) => <Palette onClose={close} />);
 }
@@ -101,22 +103,34 @@ export function Shell() {
         Skip to the content
       </button>
       <div className="flex shrink-0 items-center gap-1 border-line bg-raised px-2 py-1 max-md:border-b md:w-48 md:flex-col md:items-stretch md:border-r md:py-3">
-        <p className="truncate px-2 font-semibold md:pb-2" title={master.clusterName}>
-          <span className="max-md:sr-only">{master.clusterName || "Tenax"}</span>
-          <span aria-hidden="true" className="md:hidden">
-            T
-          </span>
+        <p className="truncate px-2 font-semibold max-md:flex-1 md:pb-2" title={master.clusterName}>
+          {master.clusterName || "Tenax"}
         </p>
-        <nav aria-label="Places" className="flex min-h-0 min-w-0 gap-0.5 overflow-auto max-md:flex-1 md:flex-col">
+        {!wide && (
+          <button
+            type="button"
+            popoverTarget={PLACES_ID}
+            className="flex min-h-7 items-center gap-2 rounded-md border border-line bg-surface px-2 hover:bg-hover"
+          >
+            <span aria-hidden="true">☰</span> Places
+          </button>
+        )}
+        <nav
+          aria-label="Places"
+          className="min-h-0 min-w-0 gap-0.5 overflow-auto md:flex md:flex-col max-md:open:grid max-md:open:grid-cols-2 max-md:fixed max-md:inset-[2.5rem_0.5rem_auto_auto] max-md:max-h-[80vh] max-md:w-72 max-md:rounded-md max-md:border max-md:border-line max-md:bg-surface max-md:p-1"
+          {...(!wide && { id: PLACES_ID, popover: "auto" as const })}
+        >
           {placesOf(me).map((place) => (
             <Link
               key={place.to}
               to={place.to}
               activeOptions={{ exact: place.exact || creates, includeSearch: false }}
-              className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text max-md:px-1.5"
+              // Where places are a menu, it closes; the page may be the same.
+              onClick={(event) => event.currentTarget.closest<HTMLElement>("[popover]")?.hidePopover()}
+              className="flex min-h-7 items-center gap-2 rounded-md px-2 text-dim hover:bg-hover hover:text-text max-md:min-h-9"
               activeProps={{ className: "bg-hover !text-text font-medium" }}
             >
-              <span aria-hidden="true" className="w-4 text-center max-md:hidden">
+              <span aria-hidden="true" className="w-4 text-center">
                 {place.shape}
               </span>
               {place.name}

@@ -3,8 +3,8 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
+import type { TrialTab } from "../addresses";
 import { count, duration, number } from "../format";
-import type { TrialTab } from "../router";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";
@@ -17,9 +17,8 @@ import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
 import { Charts } from "./trial/charts";
-import { useHealth } from "./trial/health";
+import { Findings, useHealth } from "./trial/health";
 import { LastLine } from "./trial/lastline";
-import { Verdict } from "./trial/verdict";
 
 /** Each comes where it is shown. */
 /** Asked for at once, and waited for by nothing else. */
@@ -62,7 +61,7 @@ export function TrialPage() {
   return (
     <Page title={name} name={name} full={tab === "logs"} aside={<About trial={trial} />}>
       <Tabs tab={tab} trialId={trialId} />
-      <Verdict trialId={trialId} />
+      <Findings trialId={trialId} />
       {tab === "metrics" && <Charts trial={trial} />}
       <Suspense fallback={<Loading what="this part" />}>
         {tab === "logs" && <OutputView key={trialId} of={trialId} ended={hasEnded(trial.state)} />}
@@ -168,7 +167,7 @@ function Vitals({ trial }: { trial: Trial }) {
             ? `${count(trial.restarts)} of at most ${count(health.maxRestarts)}`
             : count(trial.restarts),
         ],
-        ["Last log line", <Age key="l" seconds={health?.lineSeconds} asOf={health?.asOf} goes={running} />],
+        ["Last line", <Age key="l" seconds={health?.lineSeconds} asOf={health?.asOf} goes={running} />],
       ]}
     />
   );
@@ -235,7 +234,7 @@ export function TrialOverview({ trialId }: { trialId: number }) {
   if (!trial || trial.id !== trialId) return <Loading what="the trial" />;
   return (
     <>
-      <Verdict trialId={trialId} />
+      <Findings trialId={trialId} />
       <Charts trial={trial} />
       <Section
         title="Output"

@@ -47,7 +47,7 @@ const TITLES: Record<UsageBy, string> = {
   workspace: "Workspace",
   project: "Project",
   pool: "Pool",
-  agent: "Machine",
+  agent: "Agent",
   type: "Type",
   label: "Label",
 };

@@ -196,7 +196,7 @@ function Learning(props: {
       title={`${metric} of the best ${lines.length > 1 ? `${count(ids.length)} trials` : "trial"}`}
       lines={lines}
       looks={looks}
-      axis="batches"
+      axis="steps"
       waiting="Loading…"
       aside={
         ranked.length > (BEST_CURVES[0] ?? 0) && (

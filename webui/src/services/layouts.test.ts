@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { arranged, named, PLAIN, readLayout, stepped, toggledIn } from "./layouts";
+import { arranged, PLAIN, readLayout, stepped, toggledIn } from "./layouts";
 
 const metrics = ["acc", "loss", "lr", "f1"].map((name) => ({ name }));
 const names = (layout: typeof PLAIN) => arranged(metrics, layout).map((each) => each.name);
@@ -28,15 +28,5 @@ describe("a layout of charts", () => {
       pinned: ["a"],
       ranges: { a: { low: 0 } },
     });
-  });
-
-  it("finds names by text or by pattern", () => {
-    expect(metrics.filter(({ name }) => named("L", false)?.(name)).map((each) => each.name)).toEqual(["loss", "lr"]);
-    expect(metrics.filter(({ name }) => named("^l|1$", true)?.(name)).map((each) => each.name)).toEqual([
-      "loss",
-      "lr",
-      "f1",
-    ]);
-    expect(named("(", true)).toBeUndefined();
   });
 });

@@ -110,17 +110,3 @@ export function stepped(layout: Layout, shown: readonly string[], name: string, 
 export function toggledIn(names: readonly string[], name: string): string[] {
   return names.includes(name) ? names.filter((each) => each !== name) : [...names, name].slice(-MAX_NAMES);
 }
-
-/** Metrics of which a pattern is found in the name, or whose name holds a text; undefined: that is no pattern. */
-export function named(text: string, isPattern: boolean): ((name: string) => boolean) | undefined {
-  if (!isPattern) {
-    const part = text.toLowerCase();
-    return (name) => name.toLowerCase().includes(part);
-  }
-  try {
-    const pattern = new RegExp(text, "iu");
-    return (name) => pattern.test(name);
-  } catch {
-    return undefined;
-  }
-}

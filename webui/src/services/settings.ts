@@ -1,8 +1,8 @@
 /** What the master remembers for a person: how the page looks, columns of each table, and views that they named. */
 
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
+import type { ListSearch } from "../addresses";
 import { chooseDensity, type Density, isDensity } from "../density";
-import type { ListSearch } from "../router";
 import { chooseTheme, type Theme } from "../theme";
 import { answered, api } from "./client";
 import { type Detail, type Placed, placedOf, written } from "./columns";

@@ -21,5 +21,9 @@ export function Button({
   );
 }
 
+/** What files are chosen with: its own button looks like the others. */
+export const FILES =
+  "min-w-0 max-w-full text-dim file:mr-3 file:min-h-7 file:cursor-pointer file:rounded-md file:border file:border-line file:border-solid file:bg-surface file:px-2.5 file:text-text hover:file:bg-hover";
+
 /** What text is typed into. */
 export const FIELD = "min-h-7 rounded-md border border-line bg-surface px-2 text-text placeholder:text-dim";

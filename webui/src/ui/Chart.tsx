@@ -9,7 +9,8 @@ import uPlot from "uplot";
 import { Figure } from "../charts/Figure";
 import { type Marking, withMarks } from "../charts/marks";
 import { faint, PALETTE } from "../charts/palette";
-import { scaleOf, told, widest, within } from "../charts/scales";
+import { numbered, scaleOf, told, widest, within } from "../charts/scales";
+import { type Ticks, ticked } from "../charts/ticks";
 import { number } from "../format";
 import { useShownTheme } from "../theme";
 
@@ -26,6 +27,8 @@ export interface Line {
 
 /** Called with the places of the axis between which somebody dragged; without any for all of them. */
 export type Zoom = (from?: number, to?: number) => void;
+
+type Across = (value: number | null | undefined, shown: number) => string;
 
 /** Something that happened at a place of the axis. */
 export interface Mark {
@@ -46,8 +49,10 @@ interface ChartProps {
   lines: Line[];
   x?: string;
   onZoom?: Zoom;
-  /** How places on the axis are written. */
-  across?: (value: number | null | undefined) => string;
+  /** How a place on the axis is written, of which so much is shown. */
+  across?: Across;
+  /** Where the axis is marked, and how; without it, at whole places, as `across` writes them. */
+  ticks?: Ticks;
   log?: boolean;
   /** Between which values it is drawn; an end that is not said is that of the data. */
   range?: { low?: number; high?: number };
@@ -75,13 +80,17 @@ export function Chart(props: ChartProps) {
       summary={summary}
       aside={
         <>
-          {clear.length > 1 &&
-            clear.map((line, place) => (
-              <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
-                <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
-                {line.name}
-              </span>
-            ))}
+          {clear.length > 1 && (
+            // On a line of its own, or it would drive what can be done to the chart there.
+            <span className="order-last flex basis-full flex-wrap gap-x-3">
+              {clear.map((line, place) => (
+                <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
+                  <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
+                  {line.name}
+                </span>
+              ))}
+            </span>
+          )}
           <span ref={readout} aria-hidden="true" className="whitespace-nowrap text-dim text-sm" />
           {props.aside}
         </>
@@ -90,7 +99,9 @@ export function Chart(props: ChartProps) {
         head: ["", "Points", "Last", "Least", "Greatest"],
         rows: reported.map((line) => {
           const known = rangeOf(line);
-          const shown = known ? [known.last, known.least, known.greatest].map(number) : ["–", "–", "–"];
+          const shown = known
+            ? [known.last, known.least, known.greatest].map((value) => number(value))
+            : ["–", "–", "–"];
           return { key: line.name, cells: [line.name, number(line.values.length), ...shown] };
         }),
       })}
@@ -110,7 +121,8 @@ function Plot(props: PlotProps) {
     lines,
     onZoom,
     readout,
-    across = number,
+    across,
+    ticks,
     log = false,
     range,
     height = HEIGHT,
@@ -140,6 +152,7 @@ function Plot(props: PlotProps) {
       height,
       readout: readout.current,
       across,
+      ticks,
       scale,
       said: drawing?.said,
     };
@@ -154,7 +167,7 @@ function Plot(props: PlotProps) {
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names, zooms, across, scale, marked, height, drawing]);
+  }, [seen, theme, names, zooms, across, ticks, scale, marked, height, drawing]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
     // Marks are drawn with the lines.
@@ -211,12 +224,13 @@ interface Manner {
   theme: "light" | "dark";
   width: number;
   readout: HTMLElement | null;
-  across: (value: number | null | undefined) => string;
+  across?: Across;
+  ticks?: Ticks;
   scale: uPlot.Scale;
   said?: number;
 }
 
-function options(names: string[], { theme, width, readout, across, scale, said }: Manner): uPlot.Options {
+function options(names: string[], { theme, width, readout, across, ticks, scale, said }: Manner): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
@@ -230,9 +244,12 @@ function options(names: string[], { theme, width, readout, across, scale, said }
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { size: 6 } },
     axes: [
-      { ...axis, size: 26, values: (_, splits) => splits.map(across) },
-      // On a logarithmic axis some of its places stay empty.
-      { ...axis, size: widest, values: (_, splits) => splits.map((value) => (value === null ? "" : number(value))) },
+      {
+        ...axis,
+        size: 26,
+        ...(ticks ? ticked(ticks) : { values: across ? (_, places) => places.map((at) => across(at, 0)) : numbered }),
+      },
+      { ...axis, size: widest, values: numbered },
     ],
     series: [
       {},
@@ -289,7 +306,9 @@ function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
 function cursorText(plot: uPlot, at: number, across: Manner["across"], said = 4): string {
   const values = plot.series.slice(1, said + 1).map((_, place) => plot.data[place + 1]?.[at]);
   const known = values.filter((value) => value !== null && value !== undefined);
-  return `${across(plot.data[0][at])}: ${known.map((value) => number(value)).join(", ")}`;
+  const { min = 0, max = 0 } = plot.scales.x ?? {};
+  const place = plot.data[0][at];
+  return `${across ? across(place, (max ?? 0) - (min ?? 0)) : number(place)}: ${known.map((value) => number(value)).join(", ")}`;
 }
 
 /** Whether it has been in view, or almost. */

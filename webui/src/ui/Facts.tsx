@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 /** Named values, side by side. */
 export function Facts({ facts }: { facts: [string, ReactNode][] }) {
   return (
-    <dl className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] overflow-hidden rounded-md border border-line bg-surface">
+    <dl className="grid grid-cols-[repeat(auto-fill,minmax(128px,1fr))] overflow-hidden rounded-md border border-line bg-surface">
       {facts.map(([name, value]) => (
         // Its lines lie outside of it, so that a row that is not full shows nothing in its rest.
         <div key={name} className="min-w-0 px-3 py-2 shadow-[1px_0_0_var(--line),0_1px_0_var(--line)]">

@@ -98,7 +98,7 @@ export function FilterField(props: FilterFieldProps) {
   // What was said of a text that was typed on is not said of the new one.
   const problem = answered.current === turn ? checked.problem : undefined;
   return (
-    <div className="relative min-w-56 max-w-3xl flex-1">
+    <div className="relative min-w-56 max-w-lg flex-1">
       <div
         aria-hidden="true"
         className="pointer-events-none absolute inset-0 overflow-hidden whitespace-pre border border-transparent px-2 py-1 text-transparent"

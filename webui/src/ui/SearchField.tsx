@@ -25,7 +25,7 @@ export function SearchField(props: { value: string; label: string; onChange: (va
       type="search"
       aria-label={props.label}
       placeholder={props.label}
-      className={`${FIELD} w-56`}
+      className={`${FIELD} w-48`}
       value={typed}
       onChange={(event) => setTyped(event.target.value)}
       onKeyDown={(event) => {

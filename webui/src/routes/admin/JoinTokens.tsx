@@ -68,7 +68,7 @@ function Revoke({ token }: { token: JoinToken }) {
         title={`Revoke join token ${token.id}?`}
         names={token.description ? [token.description] : []}
         size={1}
-        warning="No machine joins with it any more; those that have joined stay. This cannot be taken back."
+        warning="No agent joins with it any more; those that have joined stay. This cannot be taken back."
         yes="Revoke"
         onYes={() => void revoke()}
         onNo={close}
@@ -85,10 +85,10 @@ function Revoke({ token }: { token: JoinToken }) {
 const COLUMNS = [
   { id: "id", title: "Token", align: "right" as const, cell: (token: JoinToken) => token.id },
   { id: "for", title: "For", wide: true, cell: (token: JoinToken) => token.description || "–" },
-  { id: "agent", title: "Machine", cell: (token: JoinToken) => token.agentId ?? "any" },
+  { id: "agent", title: "Agent", cell: (token: JoinToken) => token.agentId ?? "any" },
   {
     id: "uses",
-    title: "Machines left",
+    title: "Agents left",
     align: "right" as const,
     cell: (token: JoinToken) => (token.usesLeft < 0 ? "any number" : count(token.usesLeft)),
   },

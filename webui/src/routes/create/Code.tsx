@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import { count } from "../../format";
-import { Button, FIELD } from "../../ui/Button";
+import { Button, FIELD, FILES } from "../../ui/Button";
 import { Field } from "../../ui/Field";
 import { Section } from "../../ui/Page";
 import type { Draft } from "./draft";
@@ -31,6 +31,7 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
           <input
             {...ids}
             type="file"
+            className={FILES}
             multiple
             ref={(field) => field?.setAttribute("webkitdirectory", "")}
             onChange={(event) => void take(event.target.files)}

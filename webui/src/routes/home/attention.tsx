@@ -105,7 +105,7 @@ function Of({ experiment, at }: { experiment: Experiment; at?: string | null }) 
 
 function Row({ mark, link, reason, at }: { mark: ReactNode; link: ReactNode; reason: string; at?: ReactNode }) {
   return (
-    <li className="grid min-h-8 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 border-line border-b px-3 py-1 last:border-b-0 lg:grid-cols-[minmax(0,1fr)_90px_minmax(0,2fr)_80px] lg:py-0">
+    <li className="grid min-h-10 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 border-line border-b px-3 py-2 last:border-b-0 lg:grid-cols-[minmax(0,1fr)_90px_minmax(0,2fr)_80px]">
       {link}
       {mark}
       <span className="col-span-2 min-w-0 break-words text-dim lg:col-span-1">{reason}</span>

@@ -3,9 +3,9 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
+import type { ListSearch } from "../../addresses";
 import { count } from "../../format";
 import { useCommands } from "../../keys/commands";
-import type { ListSearch } from "../../router";
 import { type Detail, written } from "../../services/columns";
 import { type ExperimentSearch, submitCommand } from "../../services/experiments";
 import { checkFilter } from "../../services/filter";

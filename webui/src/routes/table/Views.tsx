@@ -2,7 +2,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ListSearch } from "../../router";
+import type { ListSearch } from "../../addresses";
 import { dropView, keepView, type NamedView } from "../../services/settings";
 import { FIELD } from "../../ui/Button";
 import { Field } from "../../ui/Field";

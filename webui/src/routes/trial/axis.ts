@@ -2,8 +2,8 @@
 
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
+import type { ChartSearch } from "../../addresses";
 import { nearest } from "../../charts/lines";
-import type { ChartSearch } from "../../router";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
 import { checkpointsQuery } from "../../services/runs";

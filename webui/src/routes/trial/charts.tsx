@@ -5,13 +5,15 @@
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
+import type { ChartSearch } from "../../addresses";
 import { ChartMenu, COLUMNS, HEIGHTS, type Laid, LayoutMenu, useLayout } from "../../charts/layout";
 import { nearest, smoothed } from "../../charts/lines";
 import { MetricFinder } from "../../charts/MetricFinder";
-import { count, duration, number } from "../../format";
-import type { ChartSearch } from "../../router";
+import { named } from "../../charts/named";
+import { elapsedAt, elapsedTicks } from "../../charts/ticks";
+import { count } from "../../format";
 import { experimentQuery, type Trial } from "../../services/experiments";
-import { arranged, type Layout, named } from "../../services/layouts";
+import { arranged, type Layout } from "../../services/layouts";
 import { useLive } from "../../services/live";
 import { hasEnded } from "../../services/states";
 import { type Series, type Summaries, seriesQuery, summariesQuery } from "../../services/trials";
@@ -227,6 +229,11 @@ function StepField(props: { label: string; value?: number; onChange: (value?: nu
   );
 }
 
+const ELAPSED = {
+  ticks: elapsedTicks,
+  across: (seconds: number | null | undefined, shown: number) => elapsedAt(seconds ?? 0, shown),
+};
+
 interface MetricChartProps {
   trial: Trial;
   metric: Metric;
@@ -284,7 +291,7 @@ function MetricChart({ trial, metric, search, zoom, saved, names, laid }: Metric
       lines={lines}
       onZoom={zoomTo}
       x={axis.title}
-      across={x === "time" ? duration : number}
+      {...(x === "time" && ELAPSED)}
       log={log}
       range={layout.ranges[metric.name]}
       height={HEIGHTS[layout.size ?? "medium"]}

@@ -1,6 +1,7 @@
 /** What the profiler measured of its machines: a chart for each metric, with all GPUs and machines in it at once. */
 
 import { useMemo } from "react";
+import { clockTicks } from "../../charts/ticks";
 import { clock } from "../../format";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
@@ -59,7 +60,7 @@ function nameOf({ agentId, device }: MachineSeries, machines: number): string {
   return machines > 1 ? `${agentId} ${short}` : short;
 }
 
-/** The hour of a moment in seconds since 1970, as axes write it. */
+/** The time of day of a moment in seconds since 1970. */
 function hour(seconds: number | null | undefined): string {
   return seconds === null || seconds === undefined ? "" : clock(new Date(seconds * 1000).toISOString());
 }
@@ -67,6 +68,8 @@ function hour(seconds: number | null | undefined): string {
 export function System({ trial }: { trial: Trial }) {
   const shown = useLive(machineQuery(trial.id), () => hasEnded(trial.state));
   const charts = useMemo(() => machineCharts(shown.data ?? []), [shown.data]);
+  const began = charts[0]?.lines[0]?.steps[0] ?? 0;
+  const ticks = useMemo(() => clockTicks(-new Date(began * 1000).getTimezoneOffset()), [began]);
   if (shown.error && !shown.data) return <Problem error={shown.error} retry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading what="what its machines did" />;
   if (charts.length === 0) {
@@ -84,7 +87,7 @@ export function System({ trial }: { trial: Trial }) {
     <Section title="Machines">
       <div className="grid grid-cols-[repeat(auto-fill,minmax(min(360px,100%),1fr))] gap-3">
         {charts.map(({ name, title, lines }) => (
-          <Chart key={name} title={title} lines={lines} x="time of day" across={hour} />
+          <Chart key={name} title={title} lines={lines} x="time of day" across={hour} ticks={ticks} />
         ))}
       </div>
     </Section>

@@ -7,7 +7,18 @@ import type { Change } from "./messages";
 import { differing, type News } from "./subject";
 
 const EXPERIMENT_FIELDS = [
-  ...(["projectId", "userId", "name", "state", "archived", "progress", "numTrials", "bestTrialId"] as const),
+  ...([
+    "projectId",
+    "userId",
+    "name",
+    "description",
+    "labels",
+    "state",
+    "archived",
+    "progress",
+    "numTrials",
+    "bestTrialId",
+  ] as const),
   ...(["bestTrialSearcherMetric", "checkpointCount", "endTime", "reason"] as const),
 ];
 const TRIAL_FIELDS = [
@@ -16,6 +27,7 @@ const TRIAL_FIELDS = [
 /** Columns of the list by which it may be sorted and that go with a field of a change; others never change. */
 const SORTED_BY: Record<string, keyof Experiment> = {
   name: "name",
+  description: "description",
   state: "state",
   progress: "progress",
   searcherMetricsVal: "bestTrialSearcherMetric",
@@ -40,6 +52,11 @@ export function patchedExperiment<E extends Experiment>(row: E, change: Change):
   const patched = { ...row, ...differ };
   if (differ.endTime) patched.duration = secondsBetween(row.startTime, differ.endTime);
   return patched;
+}
+
+/** Whether its notes are others now, which are not said themselves. */
+function isNoted(row: Experiment, change: Change): boolean {
+  return change.notesDigest !== undefined && change.notesDigest !== row.notesDigest;
 }
 
 function secondsBetween(start: string, end: string): number {
@@ -69,14 +86,15 @@ export function newsOfExperiments(search: ExperimentSearch, offset: number, chan
   if (row === undefined) return { refetch: maybeElsewhere(search, offset, change, found, belonging) };
   if (change.deleted) return { refetch: true };
   const patched = patchedExperiment(row, change);
-  if (patched === row) return undefined;
+  const noted = isNoted(row, change);
+  if (patched === row && !noted) return undefined;
   // What was typed is read by the master alone, and so are metrics.
   const moves = ({ column }: Sort) => {
     const by = SORTED_BY[column];
     return column.includes(".") || (by !== undefined && row[by] !== patched[by]);
   };
   const moved = !!search.query || sortsOf(search.sort).some(moves);
-  return { data: { ...found, rows: found.rows.with(at, patched) }, refetch: !belonging || moved };
+  return { data: { ...found, rows: found.rows.with(at, patched) }, refetch: !belonging || moved || noted };
 }
 
 /** Whether a change of an experiment that is not in a window may change what is in it, or how many there are. */
@@ -181,10 +199,11 @@ export function newsOfExperiment<S extends { experiment: Experiment }>(change: C
   if (change.kind !== "experiment" || change.id !== experiment.id) return undefined;
   if (change.deleted) return { refetch: true };
   const patched = patchedExperiment(experiment, change);
-  if (patched === experiment) return undefined;
+  const noted = isNoted(experiment, change);
+  if (patched === experiment && !noted) return undefined;
   const whole = patched.state !== experiment.state || patched.numTrials !== experiment.numTrials;
   const elsewhere = patched.projectId !== experiment.projectId || patched.userId !== experiment.userId;
-  return { data: { ...shown, experiment: patched }, refetch: whole || elsewhere };
+  return { data: { ...shown, experiment: patched }, refetch: whole || elsewhere || noted };
 }
 
 /** Pools of which something waits: their queues say when a reason changes. */

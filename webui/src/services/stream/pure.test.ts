@@ -138,6 +138,16 @@ describe("news of one thing", () => {
     expect(newsOfExperiment(change(7, { numTrials: 2 }), shown)?.refetch).toBe(true);
     expect(newsOfExperiment(change(8), shown)).toBeUndefined();
   });
+  it("writes what people wrote of an experiment, and fetches its notes when they are others", () => {
+    const written = { description: "why", labels: ["a", "b"], notesDigest: "d1" };
+    const shown = { experiment: { ...row(7), ...written } };
+    expect(newsOfExperiment(change(7, { ...written, labels: ["a", "b"] }), shown)).toBeUndefined();
+    const told = newsOfExperiment(change(7, { ...written, labels: ["b"], description: "" }), shown);
+    expect(told).toMatchObject({ data: { experiment: { labels: ["b"], description: "" } }, refetch: false });
+    expect(newsOfExperiment(change(7, { ...written, notesDigest: "d2" }), shown)?.refetch).toBe(true);
+    const list = { rows: [shown.experiment], total: 1 };
+    expect(newsOfExperiments(newest, 0, change(7, { ...written, notesDigest: "d2" }), list)?.refetch).toBe(true);
+  });
 });
 
 describe("applied", () => {

@@ -34,9 +34,15 @@ export function differing<R extends object>(row: R, change: Change, names: reado
   const differ: Partial<R> = {};
   let any = false;
   for (const name of names) {
-    if (!(name in change) || (row[name] ?? null) === (change[name] ?? null)) continue;
+    if (!(name in change) || isSame(row[name] ?? null, change[name] ?? null)) continue;
     differ[name] = change[name] as R[typeof name];
     any = true;
   }
   return any ? differ : undefined;
+}
+
+/** Lists by what is in them. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  return one.length === other.length && one.every((each, place) => each === other[place]);
 }

@@ -51,6 +51,8 @@ class Experiment(Message):
     display_name: str = ""
     description: str = ""
     notes: str = ""
+    #: Another one for other notes: the live stream says it in their place.
+    notes_digest: str = ""
     labels: list[str] = []
     state: State
     #: In words: why it waits, or how it ended.

@@ -43,6 +43,7 @@ def outlined(
         display_name=view.display_name,
         description=view.description,
         notes=view.notes,
+        notes_digest=view.notes_digest,
         labels=view.labels,
         state=experiments_messages.State(f"STATE_{view.shown_state}"),
         reason=experiment_reason(view),

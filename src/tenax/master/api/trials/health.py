@@ -104,6 +104,7 @@ def _finding(finding: Finding) -> messages.HealthFinding:
     return messages.HealthFinding(
         kind=finding.kind,
         sentence=finding.sentence,
+        head=finding.head,
         evidence=Evidence(finding.evidence),
         line=finding.line,
         group=finding.group,

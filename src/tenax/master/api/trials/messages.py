@@ -241,6 +241,8 @@ class HealthFinding(Message):
 
     kind: HealthKind
     sentence: str
+    #: How the sentence begins, before what is particular to this trial; empty where nothing of it is.
+    head: str = ""
     #: Where it can be seen.
     evidence: Evidence
     #: Of its output, from 0.

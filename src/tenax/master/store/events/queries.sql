@@ -1,7 +1,8 @@
 -- What the live stream says of something that changed: some columns that pages show, each read once for all followers.
 
 -- name: experiments
-select e.id, e.project_id, e.owner_id, {{experiments.shown_state}} as state, e.archived, d.name, pr.progress, y.trials,
+select e.id, e.project_id, e.owner_id, {{experiments.shown_state}} as state, e.archived, d.name, d.description,
+       d.labels, {{experiments.notes_digest}} as notes_digest, pr.progress, y.trials,
        y.best_trial_id, y.best_metric, y.checkpoints, e.ended_at, e.reason, {{experiments.first_failure}} as first_failure,
        {{experiments.wait_reason}} as wait_reason
 from experiments e

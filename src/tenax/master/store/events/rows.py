@@ -30,6 +30,9 @@ class ExperimentNews:
     state: str
     archived: bool
     name: str
+    description: str
+    labels: list[str]
+    notes_digest: str
     progress: float
     trials: int
     best_trial_id: int | None

@@ -54,6 +54,8 @@ class ExperimentView:
     name: str
     description: str
     notes: str
+    #: Another one for other notes.
+    notes_digest: str
     labels: list[str]
     original_config: str
     #: JSON, as PostgreSQL prints it.

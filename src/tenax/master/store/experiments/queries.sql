@@ -66,11 +66,15 @@ case when e.state = 'ACTIVE' then coalesce((
     from trials t
     where t.experiment_id = e.id and t.state = 'ACTIVE' and t.setbacks > 0 order by t.id limit 1)) end
 
+-- name: notes_digest
+-- Another one for other notes: what the live stream says in their place, of documents `d`.
+left(encode(sha256(convert_to(d.notes, 'UTF8')), 'hex'), 16)
+
 -- name: views
 -- In two parts, each planned for itself: one join of all these tables takes longer to plan than to make.
 with page as materialized (
     select e.id, e.job_id, e.owner_id, e.project_id, e.parent_id, e.state, e.reason, e.archived, e.unmanaged, e.external_id,
-           e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, d.labels, d.original_config,
+           e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, {{notes_digest}} as notes_digest, d.labels, d.original_config,
            d.config::text as config_text, d.context_hash,
            pr.progress, y.trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool,
            case when e.unmanaged then least(
@@ -88,7 +92,7 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
        e.parent_id, coalesce((select o.archived from experiments o where o.id = e.parent_id), false) as parent_archived,
        e.state, e.reason, e.archived, e.unmanaged, e.external_id, e.created_at, e.started_at, e.ended_at,
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
-       e.name, e.description, e.notes, e.labels, e.original_config, e.config_text, e.pool,
+       e.name, e.description, e.notes, e.notes_digest, e.labels, e.original_config, e.config_text, e.pool,
        coalesce((select x.size_bytes from contexts x where x.hash = e.context_hash), 0) as code_bytes,
        e.progress, e.trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric, e.ran_s,
        {{first_failure}} as first_failure, {{shown_state}} as shown_state, {{wait_reason}} as wait_reason,

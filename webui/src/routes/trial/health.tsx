@@ -2,10 +2,11 @@
 
 import { Link } from "@tanstack/react-router";
 import { count } from "../../format";
+import { useLive } from "../../services/live";
 import type { Tone } from "../../services/states";
-import type { Finding, Health } from "../../services/trials";
+import { type Finding, type Health, healthQuery } from "../../services/trials";
+import { useAgainIn } from "../../ui/again";
 import { TONES } from "../../ui/State";
-import { useHealth } from "./health";
 
 const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string }> = {
   FAILED: { shape: "✕", tone: "bad", border: "border-bad" },
@@ -20,14 +21,22 @@ const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string
   RESTARTED: { shape: "↻", tone: "wait", border: "border-line" },
   HEALTHY: { shape: "✓", tone: "ok", border: "border-line" },
 };
-export function Verdict({ trialId }: { trialId: number }) {
+
+/** As it is now. */
+export function useHealth(trialId: number) {
+  const asked = useLive(healthQuery(trialId));
+  useAgainIn(asked.data?.silentIn, asked.dataUpdatedAt, asked.refetch);
+  return asked;
+}
+
+export function Findings({ trialId }: { trialId: number }) {
   const health = useHealth(trialId).data;
   if (!health) return <div className="min-h-9" />;
   const [first, ...others] = health.findings;
   if (!first) return null;
   const look = LOOKS[first.kind];
   return (
-    <section aria-label="Verdict" className={`flex flex-col gap-1 rounded-md border px-3 py-2 ${look.border}`}>
+    <section aria-label="Health" className={`flex flex-col gap-1 rounded-md border px-3 py-2 ${look.border}`}>
       <Sentence trialId={trialId} finding={first} health={health} strong />
       {others.map((finding) => (
         <Sentence key={finding.kind} trialId={trialId} finding={finding} health={health} />
@@ -45,14 +54,16 @@ interface SentenceProps {
 
 function Sentence({ trialId, finding, health, strong = false }: SentenceProps) {
   const { shape, tone } = LOOKS[finding.kind];
-  const [what, ...rest] = strong ? finding.sentence.split(/(?=[:,])/) : ["", finding.sentence];
+  const { sentence } = finding;
+  // Where nothing of it is the same for every trial, all of it stands out.
+  const head = strong ? finding.head || sentence : "";
   return (
     <p className="break-words">
       <span className={strong ? `font-semibold ${TONES[tone]}` : TONES[tone]}>
         <span aria-hidden="true">{shape} </span>
-        {what}
+        {head}
       </span>
-      {rest.join("")} <Shown trialId={trialId} finding={finding} health={health} />
+      {sentence.slice(head.length)} <Shown trialId={trialId} finding={finding} health={health} />
     </p>
   );
 }
