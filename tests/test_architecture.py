@@ -15,9 +15,9 @@ import pytest
 
 from tenax.config.schema import searcher as schema_searcher
 from tenax.config.schema import storage as schema_storage
-from tenax.resources import DeviceKind
 from tenax.runtime.gpus.registry import GPUS
 from tenax.runtimes import RUNTIMES
+from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.registry import POLICIES
 from tenax.search.methods.registry import METHODS
 from tenax.storage.registry import KINDS
@@ -82,7 +82,7 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
         frozenset(KINDS),
         ("storage/registry.py", "storage/shared_fs.py", "storage/local_directory.py", "config/schema/storage.py"),
     ),
-    "kinds of GPU": (frozenset(GPUS), ("runtime/gpus/", "resources.py")),
+    "kinds of GPU": (frozenset(GPUS), ("runtime/gpus/", "scheduler/devices.py", "pytorch/devices.py")),
 }
 #: Who sends signals by number, each with what it has verified before.
 SENDS_SIGNALS = {

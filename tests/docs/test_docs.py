@@ -103,9 +103,10 @@ def test_scripts_run_without_a_cluster(where: str, source: str, tmp_path: Path) 
 
 
 def test_every_block_of_python_is_run() -> None:
-    """Above, or by tests/docs/test_typed_pages.py: the SDK's on a cluster, that of a webhook's receiver."""
+    """Above, or by tests/docs/test_typed_pages.py: the SDK's on a cluster, that of a webhook's receiver; and by
+    tests/docs/test_training_loop.py: those of the example."""
     others = [page for page, source in python() if "core.init" not in source]
-    assert others == ["access.md", "sdk.md"]
+    assert others == ["access.md", "sdk.md", "training.md", "training.md"]
 
 
 def anchors(page: Path) -> set[str]:

@@ -80,7 +80,8 @@ def test_digits_as_a_class(tmp_path: Path, master: TaskMaster) -> None:
     """It goes on from its checkpoint, and ends where it is told to."""
     hparams = {"lr": 0.003, "global_batch_size": 128, "hidden": 32, "dropout": 0.1}
     place = place_of("digits", tmp_path, master, **hparams, epochs=1)
-    place.configure(entrypoint="python3 trial.py")
+    searcher = {"name": "single", "metric": "accuracy", "smaller_is_better": False}
+    place.configure(entrypoint="python3 trial.py", searcher=searcher)
     code, _, err = place.run()
     assert (code, err) == (0, "")
     assert steps(master) == [12]

@@ -117,7 +117,7 @@ def test_shell_commands(place: Place) -> None:
 @pytest.mark.parametrize(
     ("entrypoint", "code", "message"),
     [
-        ("model_def:Trial", 1, "needs the training library"),
+        ("model_def:Trial", 1, "names a class of model_def.py, and the code has no such file"),
         (None, 1, "entrypoint is missing"),
         (["no-such-program"], 127, "'no-such-program' cannot be started: No such file"),
         (["./plain.txt"], 126, "Permission denied"),

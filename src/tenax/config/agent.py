@@ -16,8 +16,8 @@ from pydantic import Field, SecretStr, field_validator
 
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json
-from tenax.resources import DeviceKind
 from tenax.runtimes import AUTO, CHOICES
+from tenax.scheduler.devices import DeviceKind
 
 #: No slots: this agent takes only work that asks for none.
 NO_SLOTS = "none"

@@ -25,7 +25,7 @@ import threading
 from time import monotonic
 
 from tenax.client.task import MasterAway, TaskClient, retry
-from tenax.core.spool_file import Batch, SpoolFile
+from tenax.core.spool_file import Lines, SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
 
 TYPE_CHECKING = False
@@ -206,7 +206,7 @@ class Spool:
             else:
                 self._pause(attempts.pause())
 
-    def _next_batch(self, not_before: float) -> Optional[Batch]:
+    def _next_batch(self, not_before: float) -> Optional[Lines]:
         """Wait for lines, and for company to the first; None: closing."""
         file = self._file
         with self._changed:
@@ -223,12 +223,12 @@ class Spool:
                 self._idle = False
             return None
 
-    def _send(self, batch: Batch) -> Json:
+    def _send(self, batch: Lines) -> Json:
         assert self._client is not None
         query = {"container_id": self._container_id, "stream": self._file.name}
         return self._client.attempt("POST", self._target, query=query, raw=batch.data)
 
-    def _take_in(self, batch: Batch, reply: Json) -> bool:
+    def _take_in(self, batch: Lines, reply: Json) -> bool:
         """Note what the master has and what it refused; False: it has nothing more than before."""
         if not isinstance(reply, dict) or not isinstance(reply.get("acked"), int):
             raise MasterAway("the master's answer to a report is not understood")

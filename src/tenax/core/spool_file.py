@@ -33,7 +33,7 @@ class SpoolWriteFailed(TenaxError):
     """A report could not be written to the run directory."""
 
 
-class Batch:
+class Lines:
     """Whole lines as they stand in the file; ``first`` is the number of the first."""
 
     __slots__ = ("data", "first", "lines")
@@ -115,7 +115,7 @@ class SpoolFile:
         self.written_offset += len(line)
         return self._before + n
 
-    def next_batch(self) -> Batch:
+    def next_batch(self) -> Lines:
         """The lines that the master does not have yet, from the first, up to ``BATCH_BYTES`` (but one at least)."""
         size = BATCH_BYTES
         while True:
@@ -124,7 +124,7 @@ class SpoolFile:
             # A line that is longer than a batch goes alone.
             end = (data.rfind(b"\n") if size == BATCH_BYTES else data.find(b"\n")) + 1
             if end or length < size:
-                return Batch(self.acked_n + 1, data[:end])
+                return Lines(self.acked_n + 1, data[:end])
             size *= 2
 
     def _read(self, length: int) -> bytes:

@@ -17,6 +17,7 @@ from tenax import core
 from tenax.core.spool import say
 from tenax.errors import InvalidInput, NotNow
 from tenax.pytorch.data import to_device
+from tenax.pytorch.devices import is_gpu, own_device
 from tenax.pytorch.experimental import PyTorchExperimentalContext, autocast_forward
 from tenax.pytorch.lr_scheduler import LRScheduler, StepMode
 from tenax.pytorch.reducers import ReducerContext
@@ -143,8 +144,7 @@ class PyTorchTrialContext(ReducerContext):
         self.core = core_context
         self.experimental = PyTorchExperimentalContext()
         self.aggregation_frequency = aggregation_frequency
-        on_gpu = torch.cuda.is_available()
-        self.device = torch.device(f"cuda:{self.distributed.local_rank}" if on_gpu else "cpu")
+        self.device = own_device(self.distributed.local_rank)
         self.models: list[nn.Module] = []
         self.optimizers: list[Optimizer] = []
         self.lr_schedulers: list[LRScheduler] = []
@@ -176,7 +176,7 @@ class PyTorchTrialContext(ReducerContext):
             model = autocast_forward(model, self.device)
         if self.distributed.size > 1 and any(each.requires_grad for each in model.parameters()):
             _require_group()
-            model = _Parallel(model, device_ids=[self.device] if self.device.type == "cuda" else None)
+            model = _Parallel(model, device_ids=[self.device] if is_gpu(self.device) else None)
         self.models.append(model)
         return model
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from tenax.errors import InvalidInput
+from tenax.pytorch.devices import gradient_scaler, is_gpu
 
 
 class PyTorchExperimentalContext:
@@ -29,7 +30,7 @@ class PyTorchExperimentalContext:
         clipped. Before ``wrap_model``. Without a GPU it changes nothing. Raises InvalidInput after `wrap_scaler`."""
         if self.scaler is not None:
             raise InvalidInput("use_amp() brings a scaler of its own: call it, or context.wrap_scaler(), once")
-        self.scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+        self.scaler = gradient_scaler()
         self.auto_amp = True
 
     def disable_dataset_reproducibility_checks(self) -> None:
@@ -47,7 +48,7 @@ def autocast_forward(model: nn.Module, device: torch.device) -> nn.Module:
 
     @functools.wraps(forward)
     def mixed(*arguments: Any, **named: Any) -> Any:
-        with torch.autocast(device.type, enabled=device.type == "cuda"):
+        with torch.autocast(device.type, enabled=is_gpu(device)):
             result = forward(*arguments, **named)
         return _full_precision(result)
 

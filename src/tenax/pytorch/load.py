@@ -43,11 +43,11 @@ def load_trial_from_checkpoint_path(
     ``trial_kwargs``: what it takes besides the context. ``torch_load_kwargs``: of ``torch.load``. Raises InvalidInput.
     """
     directory = Path(path)
-    said = _load_data(directory)
-    hparams, config = said.get("hparams"), said.get("experiment_config")
+    described = _load_data(directory)
+    hparams, config = described.get("hparams"), described.get("experiment_config")
     context = CheckpointLoadContext(hparams, config)
     if trial_class is None:
-        trial_class = _imported(directory / states.CODE, str(said.get("trial_cls_spec", "")))
+        trial_class = _imported(directory / states.CODE, str(described.get("trial_cls_spec", "")))
     trial = trial_class(context, **(trial_kwargs or {}))
     options = {"map_location": context.device, "weights_only": False, **kwargs, **(torch_load_kwargs or {})}
     states._restore_models(torch.load(directory / states.STATE, **options)["models_state_dict"], context.models)
@@ -57,11 +57,11 @@ def load_trial_from_checkpoint_path(
 def _load_data(directory: Path) -> dict[str, Any]:
     for name in (states.LOAD_DATA, "metadata.json"):
         try:
-            said = json.loads((directory / name).read_text())
+            described = json.loads((directory / name).read_text())
         except FileNotFoundError:
             continue
-        if isinstance(said, dict):
-            return said
+        if isinstance(described, dict):
+            return described
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {states.LOAD_DATA} in it")
 
 

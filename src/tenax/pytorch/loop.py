@@ -1,6 +1,6 @@
 """The training loop: batch by batch, with what is due after each.
 
-    Loop.run -> _train -> one batch -> due: report, validate, checkpoint -> asked to stop: checkpoint and leave
+    TrainingLoop.run -> _train -> one batch -> due: report, validate, checkpoint -> asked to stop: checkpoint and leave
 
 All ranks run it in step: whatever one of them decides (the length of an epoch, that it is time to look whether to stop,
 that a validation was the best) it has from the chief.
@@ -34,7 +34,7 @@ _LOOK_S = 2.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitPlan:
     """What `Trainer.fit` was asked for."""
 
     length: TrainUnit
@@ -52,10 +52,10 @@ class Plan:
     test_mode: bool
 
 
-class Loop:
+class TrainingLoop:
     """One call of `Trainer.fit`. Raises InvalidInput for a trial that cannot be trained."""
 
-    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, plan: Plan) -> None:
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, plan: FitPlan) -> None:
         self._trial = trial
         self._context = context
         self._plan = plan
@@ -64,7 +64,7 @@ class Loop:
         self._chief = context.distributed.rank == 0
         self._callbacks = trial.build_callbacks()
         self._by_batch = evaluates_batches(trial)
-        self._place = states.Place()
+        self._place = states.Position()
         #: Of the batches since the last report.
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
@@ -102,7 +102,7 @@ class Loop:
                 state = states.read(directory)
                 place = states.place_of(directory, state, trial_id)
         same_trial = place is not None
-        self._place = place or states.Place(trial_id=trial_id)
+        self._place = place or states.Position(trial_id=trial_id)
         if self._place.shuffle_seed is None:
             info = self._core.info
             own = info.trial.trial_seed if info is not None else torch.initial_seed()
@@ -203,10 +203,10 @@ class Loop:
         """Do what is due; whether to leave."""
         plan, place = self._plan, self._place
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
-        saves, looks = self._ends(plan.checkpoint), self._look.is_due(place.batches_trained)
-        if not (reports or validates or saves or looks or self._complete()):
+        saves, asks = self._ends(plan.checkpoint), self._look.is_due(place.batches_trained)
+        if not (reports or validates or saves or asks or self._complete()):
             return False
-        stops = self._asked_to_stop() if looks else False
+        stops = self._asked_to_stop() if asks else False
         if reports or validates or saves or stops or self._complete():
             self._report_training()
         if validates and place.last_val != place.batches_trained:
@@ -310,8 +310,8 @@ class Loop:
             return False
         value = result.get(self._plan.metric)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            said = "is no number" if self._plan.metric in result else f"is not among {', '.join(result)}"
-            raise InvalidInput(f"the searcher's metric {self._plan.metric!r} {said}: the validation must give it")
+            problem = "is no number" if self._plan.metric in result else f"is not among {', '.join(result)}"
+            raise InvalidInput(f"the searcher's metric {self._plan.metric!r} {problem}: the validation must give it")
         before = self._core.train.get_experiment_best_validation()
         return before is None or (value < before if self._plan.smaller_is_better else value > before)
 
@@ -341,9 +341,11 @@ class Loop:
     def _show(self, what: str, values: dict[str, Any]) -> None:
         """A line for who trains by hand: on a cluster there are lists and charts."""
         if self._core.info is None:
-            said = ", ".join(f"{name} {value:.4g}" for name, value in values.items() if isinstance(value, (int, float)))
+            shown = ", ".join(
+                f"{name} {value:.4g}" for name, value in values.items() if isinstance(value, (int, float))
+            )
             unit = "epoch" if isinstance(self._plan.length, Epoch) else "batch"
-            sys.stdout.write(f"{unit} {self._trained(self._plan.length)} of {self._length()}: {what}: {said}\n")
+            sys.stdout.write(f"{unit} {self._trained(self._plan.length)} of {self._length()}: {what}: {shown}\n")
             sys.stdout.flush()
 
     # Where it stands.

@@ -55,17 +55,29 @@ def _train(spec: str) -> None:
 
 def load_class(spec: str) -> type[PyTorchTrial]:
     """``module:Class`` from the directory of the task. Raises InvalidInput for what is no PyTorchTrial, ImportError."""
-    from tenax.pytorch.trial import PyTorchTrial
+    try:
+        from tenax.pytorch.trial import PyTorchTrial
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise InvalidInput(
+            f"entrypoint {spec!r} names a Trial class, which needs PyTorch in the task's environment: pip install torch"
+        ) from None
 
     module, _, name = spec.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    value: object = import_module(module)
+    try:
+        value: object = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise InvalidInput(f"entrypoint {spec!r} names a class of {module}.py, and the code has no such file") from None
     for part in name.split("."):
         value = getattr(value, part, None)
     if not (isinstance(value, type) and issubclass(value, PyTorchTrial)):
-        said = "there is no such name in it" if value is None else f"it is {value!r}"
-        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial in {module}.py: {said}")
+        problem = "there is no such name in it" if value is None else f"it is {value!r}"
+        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial in {module}.py: {problem}")
     return value
 
 

@@ -29,6 +29,7 @@ from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext
+from tenax.pytorch.devices import is_gpu
 
 STATE = "state_dict.pth"
 PLACE = "trial_state.pkl"
@@ -39,7 +40,7 @@ _PLACES = (STATE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoin
 
 
 @dataclass
-class Place:
+class Position:
     """Where the training stands. The names are those of the files."""
 
     #: Of another trial's checkpoint the weights are taken, and nothing of where it stood.
@@ -67,17 +68,17 @@ def read(directory: Path) -> dict[str, Any]:
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {STATE} in it, but {held}")
 
 
-def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Place]:
+def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Position]:
     """Where the training stood; None: it was another trial's, and this one begins anew with its weights."""
     known = state.get("tenax")
-    said = known.get("place") if isinstance(known, dict) else None
-    if said is None and (directory / PLACE).exists():
+    stored = known.get("place") if isinstance(known, dict) else None
+    if stored is None and (directory / PLACE).exists():
         with (directory / PLACE).open("rb") as file:
-            said = pickle.load(file)
-    if not isinstance(said, dict) or said.get("trial_id") != trial_id:
+            stored = pickle.load(file)
+    if not isinstance(stored, dict) or stored.get("trial_id") != trial_id:
         return None
-    names = {each.name for each in fields(Place)}
-    return Place(**{name: value for name, value in said.items() if name in names})
+    names = {each.name for each in fields(Position)}
+    return Position(**{name: value for name, value in stored.items() if name in names})
 
 
 def restore(
@@ -118,7 +119,7 @@ def write(
     directory: Path,
     context: PyTorchTrialContext,
     callbacks: Mapping[str, PyTorchCallback],
-    place: Place,
+    position: Position,
     randoms: list[Any],
     trial: object,
 ) -> None:
@@ -129,7 +130,7 @@ def write(
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": randoms[0],
-        "tenax": {"place": asdict(place), "random_states": randoms},
+        "tenax": {"place": asdict(position), "random_states": randoms},
     }
     if context.experimental.scaler is not None:
         state["scaler_state_dict"] = context.experimental.scaler.state_dict()
@@ -138,7 +139,7 @@ def write(
     torch.save(state, directory / STATE)
     known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
     with (directory / PLACE).open("wb") as file:
-        pickle.dump({name: getattr(place, name) for name in known}, file)
+        pickle.dump({name: getattr(position, name) for name in known}, file)
     (directory / LOAD_DATA).write_text(json.dumps(_load_data(context, trial), default=str))
     write_code(directory / CODE, trial)
     for callback in callbacks.values():
@@ -152,7 +153,7 @@ def random_state(device: torch.device) -> dict[str, Any]:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         state["np_rng_state"] = numpy.random.get_state()
-    if device.type == "cuda":
+    if is_gpu(device):
         state["gpu_rng_state"] = torch.cuda.get_rng_state(device)
     return state
 
@@ -165,7 +166,7 @@ def set_random_state(saved: Mapping[str, Any], device: torch.device) -> None:
         import numpy
 
         numpy.random.set_state(saved["np_rng_state"])
-    if "gpu_rng_state" in saved and device.type == "cuda":
+    if "gpu_rng_state" in saved and is_gpu(device):
         torch.cuda.set_rng_state(saved["gpu_rng_state"], device)
 
 

@@ -8,7 +8,7 @@ from tenax.core.searcher import length_of
 from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch.context import PyTorchTrialContext
-from tenax.pytorch.loop import Loop, Plan
+from tenax.pytorch.loop import FitPlan, TrainingLoop
 from tenax.pytorch.trial import PyTorchTrial
 from tenax.pytorch.units import NEVER, Batch, Epoch, TrainUnit
 
@@ -61,7 +61,7 @@ class Trainer:
             )
         if profiling_enabled and info is not None:
             self._context.core.profiler.on()
-        plan = Plan(
+        plan = FitPlan(
             length=length,
             reporting=_unit("reporting_period", reporting_period, Batch(100)),
             validation=_unit("validation_period", validation_period, NEVER),
@@ -73,7 +73,7 @@ class Trainer:
             validates_first=step_zero_validation,
             test_mode=test_mode,
         )
-        Loop(self._trial, self._context, plan).run()
+        TrainingLoop(self._trial, self._context, plan).run()
 
     def _length(self, given: Optional[TrainUnit], config: Any) -> TrainUnit:
         """Raises InvalidInput where nobody says how long to train."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.resources import DeviceKind
+from tenax.scheduler.devices import DeviceKind
 
 
 class AgentState(str, Enum):

@@ -26,7 +26,7 @@ from tenax.config.shapes import (
 )
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
-from tenax.resources import DeviceKind
+from tenax.scheduler.devices import DeviceKind
 
 #: Of every kind that has none of its own.
 IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"

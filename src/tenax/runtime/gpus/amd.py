@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from tenax.resources import DeviceKind
 from tenax.runtime.gpus.kind import EngineRequest, Gpu
+from tenax.scheduler.devices import DeviceKind
 
 _KFD = Path("/sys/class/kfd/kfd/topology/nodes")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from tenax.jsonvalue import Json
-from tenax.resources import DeviceKind
+from tenax.scheduler.devices import DeviceKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import structlog
 
 from tenax.jsonvalue import Json
-from tenax.resources import DeviceKind
 from tenax.runtime.gpus.kind import EngineRequest, Gpu
+from tenax.scheduler.devices import DeviceKind
 
 log = structlog.get_logger("tenax.agent")
 

@@ -1,7 +1,7 @@
 """Which kinds of GPU there are: the one place where a new one is added.
 
 A kind is one file here, a class that keeps to `tenax.runtime.gpus.kind.GpuKind`, and one line in the table; its name is
-one of `tenax.resources.DeviceKind`, which settings, configurations and slots take from there.
+one of `tenax.scheduler.devices.DeviceKind`, which settings, configurations and slots take from there.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.containers import NewMember
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
-from tenax.resources import DeviceKind
+from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,
