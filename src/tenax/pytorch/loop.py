@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch import metrics as of
 from tenax.pytorch import state as states
+from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext, apart
 from tenax.pytorch.data import DataLoader
 from tenax.pytorch.trial import PyTorchTrial, evaluates_batches
@@ -31,6 +32,12 @@ from tenax.pytorch.units import Batch, Epoch, TrainUnit
 
 #: So often is looked whether to stop, between the ends of periods.
 _LOOK_S = 2.0
+
+
+_EMPTY = (
+    "the training data is empty: build_training_data_loader() gave no batch. Its data set has no samples, or fewer "
+    "than a batch where it drops the last one (drop_last)"
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class Loop:
         self._core = context.core
         self._ranks = context.distributed
         self._chief = context.distributed.rank == 0
-        self._callbacks = trial.build_callbacks()
+        self._callbacks = _callbacks_of(trial)
         self._by_batch = evaluates_batches(trial)
         self._place = states.Place()
         #: Of the batches since the last report.
@@ -118,9 +125,16 @@ class Loop:
             length = len(loader)
         except TypeError:
             length = sys.maxsize
+        # The chief's: a rank's share of one batch is none, until it is repeated.
+        length = int(str(self._ranks.broadcast(length)))
         if length == 0:
-            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
-        self._context.epoch_length = int(str(self._ranks.broadcast(length)))
+            raise InvalidInput(_EMPTY)
+        self._context.epoch_length = length
+        if length == sys.maxsize and isinstance(self._plan.length, Epoch):
+            raise InvalidInput(
+                f"max_length is {self._plan.length!r}, and the training data loader has no length: give it in batches, "
+                "max_length=pytorch.Batch(...), or give the data set a __len__"
+            )
         validation = self._trial.build_validation_data_loader()
         if self._by_batch:
             self._validation_loader = self._real(validation, "validation", ranks=ranks, rank=rank)
@@ -155,6 +169,8 @@ class Loop:
                 "the same arguments, is shared out among ranks and goes on where a run was paused. If yours does so by "
                 "itself, call context.experimental.disable_dataset_reproducibility_checks() in __init__"
             )
+        if not hasattr(given, "__iter__"):
+            raise InvalidInput(f"build_{purpose}_data_loader() must return a data loader, not {given!r}")
         return given  # type: ignore[return-value]
 
     # Training.
@@ -391,6 +407,18 @@ class _Look:
         self._last, self._since = batches, now
 
 
+def _callbacks_of(trial: PyTorchTrial) -> dict[str, PyTorchCallback]:
+    """Raises InvalidInput."""
+    given: object = trial.build_callbacks()
+    callbacks = dict(given) if isinstance(given, Mapping) else None
+    if callbacks is None or not all(isinstance(each, PyTorchCallback) for each in callbacks.values()):
+        raise InvalidInput(
+            'build_callbacks() must return a dict of instances of pytorch.PyTorchCallback, as {"mine": MyCallback()}, '
+            f"not {given!r}"
+        )
+    return callbacks
+
+
 def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterator[Any]:
     """A loader of the trial's own ends after a pass, and is begun again."""
     while True:
@@ -399,5 +427,5 @@ def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterat
             empty = False
             yield batch
         if empty:
-            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
+            raise InvalidInput(_EMPTY)
         batches = iter(loader)
