@@ -76,6 +76,8 @@ class Loop:
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
         self._look = _Look()
+        #: Whether to look, after the next step of the optimizers, whether to stop.
+        self._looks_next = False
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
@@ -219,7 +221,11 @@ class Loop:
         """Do what is due; whether to leave."""
         plan, place = self._plan, self._place
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
-        saves, looks = self._ends(plan.checkpoint), self._look.is_due(place.batches_trained)
+        saves = self._ends(plan.checkpoint)
+        # Not between batches that make a step together: what they gathered is in no checkpoint of several ranks.
+        self._looks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
+        may_stop = self._looks_next and self._context.steps_now()
+        looks = may_stop and not (reports or validates or saves)
         if not (reports or validates or saves or looks or self._complete()):
             return False
         stops = self._asked_to_stop() if looks else False
@@ -230,13 +236,14 @@ class Loop:
             self._set_training()
         if saves and place.last_ckpt != place.batches_trained:
             self._checkpoint()
-        if not stops and (reports or validates or saves):
+        if may_stop and not looks:
             stops = self._asked_to_stop()
         if stops and place.last_ckpt != place.batches_trained:
             self._checkpoint()
         return stops
 
     def _asked_to_stop(self) -> bool:
+        self._looks_next = False
         requested = self._context.get_stop_requested()
         if self._ranks.size > 1:
             requested = any(self._ranks.allgather(requested))

@@ -124,6 +124,8 @@ def restore(
         elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
             say(f"warning: the checkpoint holds nothing of the callback {name!r}, which begins anew")
     if same_trial:
+        for parameter, gradient in zip(_parameters(context), state.get("tenax", {}).get("gradients", ())):
+            parameter.grad = None if gradient is None else gradient.to(parameter.device)
         _restore_random(state, context)
 
 
@@ -142,7 +144,7 @@ def write(
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": randoms[0],
-        "tenax": {"place": asdict(place), "random_states": randoms},
+        "tenax": {"place": asdict(place), "random_states": randoms, "gradients": _gradients(context)},
     }
     if context.experimental.scaler is not None:
         state["scaler_state_dict"] = context.experimental.scaler.state_dict()
@@ -157,6 +159,18 @@ def write(
     for callback in callbacks.values():
         callback.on_checkpoint_end(str(directory))
         callback.on_checkpoint_write_end(str(directory))
+
+
+def _parameters(context: PyTorchTrialContext) -> list[Any]:
+    """Of all optimizers, in their order."""
+    return [each for optimizer in context.optimizers for group in optimizer.param_groups for each in group["params"]]
+
+
+def _gradients(context: PyTorchTrialContext) -> list[Any]:
+    """Those that wait for a step, as between batches that make one together; none in most checkpoints. Those of several
+    ranks differ until they step, which is when such a job stops."""
+    gradients = [each.grad for each in _parameters(context)]
+    return gradients if context.distributed.size == 1 and any(each is not None for each in gradients) else []
 
 
 def _save(state: dict[str, Any], file: Path) -> None:
