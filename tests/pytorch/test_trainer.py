@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -369,8 +370,12 @@ def test_workers_load_batches_and_say_what_they_could_not() -> None:
     ]
     assert weights[0] == weights[1]
     broken = staticmethod(lambda: pytorch.DataLoader(Broken(), batch_size=3, num_workers=2))
-    with pytest.raises(OSError, match="no sample 7"):
+    before = set(multiprocessing.active_children())
+    with pytest.raises(OSError, match="no sample 7") as raised:
         train(kind_with(training_data=broken))
+    # Though the error still holds what they worked for.
+    assert raised.tb is not None
+    assert set(multiprocessing.active_children()) <= before
 
 
 def test_what_is_asked_of_the_context_stops_it() -> None:

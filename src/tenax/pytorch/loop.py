@@ -90,7 +90,7 @@ class Loop:
             state, same_trial = self._read(stack)
             for callback in self._callbacks.values():
                 callback.on_trial_startup(self._place.batches_trained, self._plan.latest_checkpoint)
-            batches = self._load_data()
+            batches = self._load_data(stack)
             if state is not None:
                 states.restore(state, self._context, self._callbacks, same_trial=same_trial)
                 del state
@@ -118,8 +118,8 @@ class Loop:
             self._place.shuffle_seed = int(str(self._ranks.broadcast(own)))
         return state, same_trial
 
-    def _load_data(self) -> Iterator[Any]:
-        """Batches of this rank, without end, from the first that was not trained."""
+    def _load_data(self, stack: ExitStack) -> Iterator[Any]:
+        """Batches of this rank, without end, from the first that was not trained; ``stack`` ends who loads them."""
         ranks, rank = self._ranks.size, self._ranks.rank
         training = self._trial.build_training_data_loader()
         loader = self._real(training, "training", repeat=True, skip=self._skipped(training), ranks=ranks, rank=rank)
@@ -143,7 +143,12 @@ class Loop:
         elif self._chief:
             self._validation_loader = self._real(validation, "validation", ranks=1, rank=0)
         # Made before states are restored: its making draws a random number.
-        return _without_end(loader, iter(loader))
+        batches = iter(loader)
+        if isinstance(training, DataLoader) and hasattr(batches, "_shutdown_workers"):
+            # An error holds them as long as it is held, in a notebook for good; found by the garbage collector later,
+            # each is waited for five seconds.
+            stack.callback(batches._shutdown_workers)
+        return _without_end(loader, batches)
 
     def _skipped(self, training: object) -> int:
         """Number of batches to leave out, however many records those had that were trained."""
