@@ -82,3 +82,38 @@ def test_the_order_is_the_seeds(seed: int) -> None:
     assert orders[0] == orders[1]
     torch.manual_seed(seed + 100)
     assert [batch.tolist() for batch in loader] != orders[0]
+
+
+class Gathering(Digits):
+    """Keeps what is stored; two batches make a step."""
+
+    def __init__(self, context: pytorch.PyTorchTrialContext, reports: int | None = None) -> None:
+        super().__init__(context)
+        self.watch = StopAfter(context, reports)
+
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
+        return {"watch": self.watch}
+
+
+def gather(reports: int | None = None, **fit: Any) -> Gathering:
+    torch.manual_seed(11)
+    with pytorch.init(aggregation_frequency=2) as context:
+        trial = Gathering(context, reports)
+        pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(12), **fit)
+        return trial
+
+
+def test_gradients_that_wait_for_a_step_are_in_the_checkpoint() -> None:
+    """One between two batches that make a step together: the first one's part of the step was lost."""
+    whole = gather(checkpoint_period=pytorch.Batch([5]))
+    rest = gather(latest_checkpoint=whole.watch.stored[0])
+    assert rest.seen == whole.seen[5:]
+    assert rest.parameters() == whole.parameters()
+
+
+def test_a_run_stops_where_the_optimizers_have_stepped() -> None:
+    """Told to after the fifth batch it stops after the sixth: ranks have gathered different gradients between."""
+    first = gather(1, reporting_period=pytorch.Batch([5]))
+    assert len(first.seen) == 6
+    rest = gather(latest_checkpoint=first.watch.stored[-1])
+    assert rest.parameters() == gather().parameters()

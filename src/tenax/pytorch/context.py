@@ -44,8 +44,11 @@ def init(
     ``exp_conf``: the configuration that a run by hand shows the trial. ``aggregation_frequency``: batches to a step
     of the optimizer. ``distributed``: of a job that torchrun did not start. Raises InvalidInput.
     """
-    if aggregation_frequency < 1:
-        raise InvalidInput(f"aggregation_frequency must be at least 1, not {aggregation_frequency}")
+    if not isinstance(aggregation_frequency, int) or aggregation_frequency < 1:
+        raise InvalidInput(f"aggregation_frequency must be a whole number from 1 on, not {aggregation_frequency!r}")
+    for name, given in (("hparams", hparams), ("exp_conf", exp_conf)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(f"pytorch.init({name}=...) takes a dict, not {given!r}")
     info = core.get_cluster_info()
     trial = info.trial if info is not None and info.is_trial else None
     with ExitStack() as stack:
@@ -193,12 +196,21 @@ class PyTorchTrialContext(ReducerContext):
         """
         if backward_passes_per_step < 1:
             raise InvalidInput(f"backward_passes_per_step must be at least 1, not {backward_passes_per_step}")
+        if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
+            raise InvalidInput(f"wrap_optimizer() takes an optimizer of torch.optim, not {type(optimizer).__name__}")
         self._averages[id(optimizer)] = average_aggregated_gradients is not False
         self.optimizers.append(optimizer)
         return optimizer
 
     def wrap_lr_scheduler(self, lr_scheduler: Any, step_mode: StepMode, frequency: int = 1) -> Any:
-        """Keep it in checkpoints, and step it as ``step_mode`` says. Raises TypeError."""
+        """Keep it in checkpoints, and step it as ``step_mode`` says. Raises TypeError, and InvalidInput for one that
+        steps by a metric and not by hand."""
+        by_hand = step_mode is StepMode.MANUAL_STEP
+        if isinstance(lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau) and not by_hand:
+            raise InvalidInput(
+                "ReduceLROnPlateau steps by a metric: wrap it with LRScheduler.StepMode.MANUAL_STEP and call its "
+                "step(metric) yourself, as in a callback's on_validation_end(metrics)"
+            )
         self.lr_schedulers.append(LRScheduler(lr_scheduler, step_mode, frequency))
         return lr_scheduler
 

@@ -13,6 +13,9 @@ from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch import samplers
 
+#: Samplers of PyTorch's that draw random numbers.
+_DRAW = (data.RandomSampler, data.SubsetRandomSampler, data.WeightedRandomSampler)
+
 #: What `to_device` gives: tensors, or lists, tuples and dicts of them.
 TorchData = Union[dict[str, torch.Tensor], list[torch.Tensor], tuple[torch.Tensor, ...], torch.Tensor]
 
@@ -97,13 +100,14 @@ class DataLoader:
 
     def seed_shuffle(self, seed: int) -> None:
         """From here on the order comes from ``seed``, where this loader shuffles and was given no generator."""
-        drawn = self._model.sampler
         if self._shuffle is not None:
             self._shuffle.seed = seed
-        elif isinstance(drawn, data.RandomSampler) and drawn.generator is None:
-            # It would draw from what the training draws from, and a run that goes on has drawn less by then.
-            drawn.generator = torch.Generator()
-            drawn.generator.manual_seed(seed)
+            return
+        for drawn in (self._model.sampler, getattr(self._model.batch_sampler, "sampler", None)):
+            if isinstance(drawn, _DRAW) and drawn.generator is None:
+                # It would draw from what the training draws from, and a run that goes on has drawn less by then.
+                drawn.generator = torch.Generator()
+                drawn.generator.manual_seed(seed)
 
     def get_data_loader(
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
@@ -139,12 +143,16 @@ def adapt_batch_sampler(
 
 def data_length(data: Any) -> int:
     """Number of records of a batch: the length of the first tensor or array in it. Raises InvalidInput."""
-    if isinstance(data, torch.Tensor) or _is_array(data):
-        return len(data)
+    first = data
     if isinstance(data, Mapping) and data:
-        return len(next(iter(data.values())))
-    if isinstance(data, (list, tuple)) and data:
-        return len(data[0])
+        first = next(iter(data.values()))
+    elif isinstance(data, (list, tuple)) and data:
+        first = data[0]
+    elif not (isinstance(data, torch.Tensor) or _is_array(data)):
+        first = None
+    # A tensor of one number has a length, which raises.
+    if hasattr(first, "__len__") and getattr(first, "ndim", 1) > 0:
+        return len(first)
     raise InvalidInput(
         f"a batch of {type(data).__name__} does not say how many records it has: define get_batch_length(self, batch)"
     )
@@ -156,6 +164,9 @@ def to_device(data: Any, device: Union[str, torch.device], warned_types: Optiona
     warned = set() if warned_types is None else warned_types
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
+    if callable(getattr(data, "to", None)):
+        # It knows what of it stays, as a packed sequence does, and keeps its type.
+        return data.to(device)
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(to_device(each, device, warned) for each in data))
     if isinstance(data, (list, tuple)):
@@ -164,8 +175,6 @@ def to_device(data: Any, device: Union[str, torch.device], warned_types: Optiona
         return {name: to_device(each, device, warned) for name, each in data.items()}
     if _is_array(data) and data.dtype.kind in "biufc":
         return torch.from_numpy(data).to(device)
-    if callable(getattr(data, "to", None)):
-        return data.to(device)
     if type(data) not in warned:
         warned.add(type(data))
         say(f"values of type {type(data).__name__} in batches are not moved to {device}")

@@ -6,11 +6,9 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any, Optional
-
-import torch
 
 from tenax import core
 from tenax.core.distributed import DummyDistributedContext
@@ -49,8 +47,8 @@ def load_trial_from_checkpoint_path(
     if trial_class is None:
         trial_class = _imported(directory / states.CODE, str(described.get("trial_cls_spec", "")))
     trial = trial_class(context, **(trial_kwargs or {}))
-    options = {"map_location": context.device, "weights_only": False, **kwargs, **(torch_load_kwargs or {})}
-    states._restore_models(torch.load(directory / states.STATE, **options)["models_state_dict"], context.models)
+    options = {"map_location": context.device, **kwargs, **(torch_load_kwargs or {})}
+    states.restore_models(states.read(directory, **options), context.models)
     return trial
 
 
@@ -60,6 +58,8 @@ def _load_data(directory: Path) -> dict[str, Any]:
             described = json.loads((directory / name).read_text())
         except FileNotFoundError:
             continue
+        except ValueError as error:
+            raise InvalidInput(f"{directory / name} is damaged: download the checkpoint again ({error})") from error
         if isinstance(described, dict):
             return described
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {states.LOAD_DATA} in it")
@@ -85,8 +85,19 @@ def _imported(code: Path, spec: str) -> type[PyTorchTrial]:
 
 @contextmanager
 def _first_on_path(directory: Path) -> Iterator[None]:
+    """Its modules are those that are imported, though others of these names are: of this program, or of another
+    checkpoint. Those are as they were afterwards."""
+    own = {each.stem for each in directory.glob("*") if each.is_dir() or each.suffix == ".py"} - {"__pycache__"}
+    hidden = {name: module for name, module in list(sys.modules.items()) if name.split(".")[0] in own}
+    for name in hidden:
+        del sys.modules[name]
     sys.path.insert(0, str(directory))
+    invalidate_caches()
     try:
         yield
     finally:
         sys.path.remove(str(directory))
+        if hidden:
+            for name in [name for name in sys.modules if name.split(".")[0] in own]:
+                del sys.modules[name]
+            sys.modules.update(hidden)

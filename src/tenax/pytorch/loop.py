@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch import metrics as of
 from tenax.pytorch import state as states
+from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext, apart
 from tenax.pytorch.data import DataLoader
 from tenax.pytorch.trial import PyTorchTrial, evaluates_batches
@@ -31,6 +32,12 @@ from tenax.pytorch.units import Batch, Epoch, TrainUnit
 
 #: So often is looked whether to stop, between the ends of periods.
 _LOOK_S = 2.0
+
+
+_EMPTY = (
+    "the training data is empty: build_training_data_loader() gave no batch. Its data set has no samples, or fewer "
+    "than a batch where it drops the last one (drop_last)"
+)
 
 
 @dataclass(frozen=True)
@@ -62,13 +69,15 @@ class TrainingLoop:
         self._core = context.core
         self._ranks = context.distributed
         self._chief = context.distributed.rank == 0
-        self._callbacks = trial.build_callbacks()
+        self._callbacks = _callbacks_of(trial)
         self._by_batch = evaluates_batches(trial)
         self._place = states.Position()
         #: Of the batches since the last report.
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
         self._look = _Look()
+        #: Whether to look, after the next step of the optimizers, whether to stop.
+        self._looks_next = False
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
@@ -81,7 +90,7 @@ class TrainingLoop:
             state, same_trial = self._read(stack)
             for callback in self._callbacks.values():
                 callback.on_trial_startup(self._place.batches_trained, self._plan.latest_checkpoint)
-            batches = self._load_data()
+            batches = self._load_data(stack)
             if state is not None:
                 states.restore(state, self._context, self._callbacks, same_trial=same_trial)
                 del state
@@ -109,8 +118,8 @@ class TrainingLoop:
             self._place.shuffle_seed = int(str(self._ranks.broadcast(own)))
         return state, same_trial
 
-    def _load_data(self) -> Iterator[Any]:
-        """Batches of this rank, without end, from the first that was not trained."""
+    def _load_data(self, stack: ExitStack) -> Iterator[Any]:
+        """Batches of this rank, without end, from the first that was not trained; ``stack`` ends who loads them."""
         ranks, rank = self._ranks.size, self._ranks.rank
         training = self._trial.build_training_data_loader()
         loader = self._real(training, "training", repeat=True, skip=self._skipped(training), ranks=ranks, rank=rank)
@@ -118,16 +127,28 @@ class TrainingLoop:
             length = len(loader)
         except TypeError:
             length = sys.maxsize
+        # The chief's: a rank's share of one batch is none, until it is repeated.
+        length = int(str(self._ranks.broadcast(length)))
         if length == 0:
-            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
-        self._context.epoch_length = int(str(self._ranks.broadcast(length)))
+            raise InvalidInput(_EMPTY)
+        self._context.epoch_length = length
+        if length == sys.maxsize and isinstance(self._plan.length, Epoch):
+            raise InvalidInput(
+                f"max_length is {self._plan.length!r}, and the training data loader has no length: give it in batches, "
+                "max_length=pytorch.Batch(...), or give the data set a __len__"
+            )
         validation = self._trial.build_validation_data_loader()
         if self._by_batch:
             self._validation_loader = self._real(validation, "validation", ranks=ranks, rank=rank)
         elif self._chief:
             self._validation_loader = self._real(validation, "validation", ranks=1, rank=0)
         # Made before states are restored: its making draws a random number.
-        return _without_end(loader, iter(loader))
+        batches = iter(loader)
+        if isinstance(training, DataLoader) and hasattr(batches, "_shutdown_workers"):
+            # An error holds them as long as it is held, in a notebook for good; found by the garbage collector later,
+            # each is waited for five seconds.
+            stack.callback(batches._shutdown_workers)
+        return _without_end(loader, batches)
 
     def _skipped(self, training: object) -> int:
         """Number of batches to leave out, however many records those had that were trained."""
@@ -155,6 +176,8 @@ class TrainingLoop:
                 "the same arguments, is shared out among ranks and goes on where a run was paused. If yours does so by "
                 "itself, call context.experimental.disable_dataset_reproducibility_checks() in __init__"
             )
+        if not hasattr(given, "__iter__"):
+            raise InvalidInput(f"build_{purpose}_data_loader() must return a data loader, not {given!r}")
         return given  # type: ignore[return-value]
 
     # Training.
@@ -203,7 +226,11 @@ class TrainingLoop:
         """Do what is due; whether to leave."""
         plan, place = self._plan, self._place
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
-        saves, asks = self._ends(plan.checkpoint), self._look.is_due(place.batches_trained)
+        saves = self._ends(plan.checkpoint)
+        # Not between batches that make a step together: what they gathered is in no checkpoint of several ranks.
+        self._looks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
+        may_stop = self._looks_next and self._context.steps_now()
+        asks = may_stop and not (reports or validates or saves)
         if not (reports or validates or saves or asks or self._complete()):
             return False
         stops = self._asked_to_stop() if asks else False
@@ -214,13 +241,14 @@ class TrainingLoop:
             self._set_training()
         if saves and place.last_ckpt != place.batches_trained:
             self._checkpoint()
-        if not stops and (reports or validates or saves):
+        if may_stop and not asks:
             stops = self._asked_to_stop()
         if stops and place.last_ckpt != place.batches_trained:
             self._checkpoint()
         return stops
 
     def _asked_to_stop(self) -> bool:
+        self._looks_next = False
         requested = self._context.get_stop_requested()
         if self._ranks.size > 1:
             requested = any(self._ranks.allgather(requested))
@@ -403,6 +431,18 @@ class _Look:
         self._last, self._since = batches, now
 
 
+def _callbacks_of(trial: PyTorchTrial) -> dict[str, PyTorchCallback]:
+    """Raises InvalidInput."""
+    given: object = trial.build_callbacks()
+    callbacks = dict(given) if isinstance(given, Mapping) else None
+    if callbacks is None or not all(isinstance(each, PyTorchCallback) for each in callbacks.values()):
+        raise InvalidInput(
+            'build_callbacks() must return a dict of instances of pytorch.PyTorchCallback, as {"mine": MyCallback()}, '
+            f"not {given!r}"
+        )
+    return callbacks
+
+
 def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterator[Any]:
     """A loader of the trial's own ends after a pass, and is begun again."""
     while True:
@@ -411,5 +451,5 @@ def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterat
             empty = False
             yield batch
         if empty:
-            raise InvalidInput("the training data is empty: build_training_data_loader() gave no batch")
+            raise InvalidInput(_EMPTY)
         batches = iter(loader)

@@ -15,12 +15,16 @@ from tenax.pytorch.reducers import Reducer, reduce_batches, reducer_of_each
 def of_batch(given: Any, who: str) -> dict[str, Any]:
     """What a trial's ``train_batch`` gave, apart from its graph and from what it writes next. Raises InvalidInput."""
     if isinstance(given, torch.Tensor):
-        return {"loss": given.detach().clone()}
+        return {"loss": _apart(given)}
     if not isinstance(given, Mapping):
-        raise InvalidInput(f"{who}() must give a dict of metrics, not {type(given).__name__}")
-    return {
-        str(name): value.detach().clone() if isinstance(value, torch.Tensor) else value for name, value in given.items()
-    }
+        example = '{"loss": loss}, or the loss as a tensor' if who == "train_batch" else '{"accuracy": 0.9}'
+        raise InvalidInput(f"{who}() must return a dict of metrics, such as {example}, not {type(given).__name__}")
+    return {str(name): _apart(value) if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+
+
+def _apart(tensor: torch.Tensor) -> torch.Tensor:
+    own = tensor.detach().clone()
+    return own if own.layout is torch.strided else own.to_dense()
 
 
 def plain(batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -49,7 +53,7 @@ def averages(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in dict.fromkeys(name for batch in batches for name in batch):
         values = [batch[name] for batch in batches if name in batch]
         if all(_numeric(value) for value in values):
-            result[name] = reduce_batches(Reducer.AVG, values)
+            result[name] = reduce_batches(name, Reducer.AVG, values)
     return result
 
 
@@ -71,7 +75,7 @@ def validation(by_rank: Sequence[tuple[Mapping[str, Any], int]], how: Any) -> di
     reducers = reducer_of_each(how, counted[0][0])
     weights = [batches for _, batches in counted]
     return {
-        name: reduce_batches(reducer, [metrics[name] for metrics, _ in counted], weights)
+        name: reduce_batches(name, reducer, [metrics[name] for metrics, _ in counted], weights)
         for name, reducer in reducers.items()
     }
 
@@ -88,7 +92,9 @@ def of_rank(batches: Sequence[Mapping[str, Any]], how: Any) -> dict[str, Any]:
                 f"{', '.join(batch) or 'none'}"
             )
     reducers = reducer_of_each(how, names)
-    return {name: reduce_batches(reducer, [batch[name] for batch in batches]) for name, reducer in reducers.items()}
+    return {
+        name: reduce_batches(name, reducer, [batch[name] for batch in batches]) for name, reducer in reducers.items()
+    }
 
 
 def _numeric(value: Any) -> bool:

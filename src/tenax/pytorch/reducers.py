@@ -23,7 +23,7 @@ class Reducer(enum.Enum):
     MIN = 4
 
 
-def reduce_batches(how: Reducer, values: Sequence[Any], weights: Optional[Sequence[float]] = None) -> Any:
+def reduce_batches(name: str, how: Reducer, values: Sequence[Any], weights: Optional[Sequence[float]] = None) -> Any:
     """One value from at least one: a number, or a (nested) list where the values are arrays, element by element.
 
     ``weights``: of each value in an average. Raises InvalidInput for values of different shapes.
@@ -32,7 +32,8 @@ def reduce_batches(how: Reducer, values: Sequence[Any], weights: Optional[Sequen
         stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in values])
     except (RuntimeError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"values of one metric must be numbers or arrays of one shape in all batches: {error}"
+            f"the metric {name!r} must be a number, or an array of one shape, in each batch: {error}. What is none "
+            "belongs to no metrics; for values of all batches together there is context.wrap_reducer()"
         ) from None
     if how is Reducer.SUM:
         return stacked.sum(0).tolist()
@@ -98,7 +99,16 @@ class FunctionReducer(MetricReducer):
 
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
         rounds = zip_longest(*per_slot_metrics, fillvalue=self._NOTHING)
-        return self.function([value for each in rounds for value in each if value is not self._NOTHING])
+        values = [value for each in rounds for value in each if value is not self._NOTHING]
+        try:
+            return self.function(values)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            if values:
+                raise
+            raise InvalidInput(
+                f"a function given to wrap_reducer() fails without values ({error}), and update() was not called: call "
+                "it for each batch, or say wrap_reducer(..., for_training=False) or for_validation=False"
+            ) from error
 
 
 @dataclass

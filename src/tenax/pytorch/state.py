@@ -35,6 +35,8 @@ STATE = "state_dict.pth"
 PLACE = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
 CODE = "code"
+#: Before each name of a model that torch.compile made.
+_COMPILED = "_orig_mod."
 #: Where older versions had the state, newest first.
 _PLACES = (STATE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
 
@@ -57,15 +59,26 @@ class Position:
     global_batch_size: int = 0
 
 
-def read(directory: Path) -> dict[str, Any]:
-    """The state in a checkpoint. Its pickles are run: it is code of whoever made it. Raises InvalidInput."""
+def read(directory: Path, **options: Any) -> dict[str, Any]:
+    """The state in a checkpoint; ``options``: of ``torch.load``. Its pickles are run: it is code of whoever made it.
+    Raises InvalidInput."""
     for name in _PLACES:
         if (directory / name).exists():
-            state = torch.load(directory / name, map_location="cpu", weights_only=False)
+            state = _loaded(directory / name, {"map_location": "cpu", **options})
             if isinstance(state, dict):
                 return state
     held = ", ".join(sorted(each.name for each in directory.iterdir())[:10]) or "nothing"
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {STATE} in it, but {held}")
+
+
+def _loaded(file: Path, options: dict[str, Any]) -> object:
+    try:
+        return torch.load(file, **{"weights_only": False, **options})
+    except (EOFError, OSError, RuntimeError, pickle.UnpicklingError) as error:
+        raise InvalidInput(
+            f"{file} cannot be read, it may be incomplete: go on from another checkpoint, or begin anew without "
+            f"latest_checkpoint ({error})"
+        ) from error
 
 
 def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Position]:
@@ -91,11 +104,11 @@ def restore(
     """Put everything back; random states last, and those only of the same trial. Raises InvalidInput."""
     for callback in callbacks.values():
         callback.on_checkpoint_load_start(state)
-    _restore_models(_each(state, "models_state_dict", "model_state_dict"), context.models)
+    restore_models(state, context.models)
     of_optimizers = _each(state, "optimizers_state_dict", "optimizer_state_dict")
     _require_as_many("optimizers", len(of_optimizers), len(context.optimizers))
     for optimizer, its in zip(context.optimizers, of_optimizers):
-        optimizer.load_state_dict(its)
+        _restore_optimizer(its, optimizer)
     of_schedulers = _each(state, "lr_schedulers_state_dict", "lr_scheduler")
     _require_as_many("learning rate schedulers", len(of_schedulers), len(context.lr_schedulers))
     for scheduler, its in zip(context.lr_schedulers, of_schedulers):
@@ -112,6 +125,8 @@ def restore(
         elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
             say(f"warning: the checkpoint holds nothing of the callback {name!r}, which begins anew")
     if same_trial:
+        for parameter, gradient in zip(_parameters(context), state.get("tenax", {}).get("gradients", ())):
+            parameter.grad = None if gradient is None else gradient.to(parameter.device)
         _restore_random(state, context)
 
 
@@ -130,13 +145,13 @@ def write(
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": randoms[0],
-        "tenax": {"place": asdict(position), "random_states": randoms},
+        "tenax": {"place": asdict(position), "random_states": randoms, "gradients": _gradients(context)},
     }
     if context.experimental.scaler is not None:
         state["scaler_state_dict"] = context.experimental.scaler.state_dict()
     for callback in callbacks.values():
         callback.on_checkpoint_save_start(state)
-    torch.save(state, directory / STATE)
+    _save(state, directory / STATE)
     known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
     with (directory / PLACE).open("wb") as file:
         pickle.dump({name: getattr(position, name) for name in known}, file)
@@ -145,6 +160,28 @@ def write(
     for callback in callbacks.values():
         callback.on_checkpoint_end(str(directory))
         callback.on_checkpoint_write_end(str(directory))
+
+
+def _parameters(context: PyTorchTrialContext) -> list[Any]:
+    """Of all optimizers, in their order."""
+    return [each for optimizer in context.optimizers for group in optimizer.param_groups for each in group["params"]]
+
+
+def _gradients(context: PyTorchTrialContext) -> list[Any]:
+    """Those that wait for a step, as between batches that make one together; none in most checkpoints. Those of several
+    ranks differ until they step, which is when such a job stops."""
+    gradients = [each.grad for each in _parameters(context)]
+    return gradients if context.distributed.size == 1 and any(each is not None for each in gradients) else []
+
+
+def _save(state: dict[str, Any], file: Path) -> None:
+    try:
+        torch.save(state, file)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise InvalidInput(
+            f"a checkpoint cannot hold all of this trial's state: {error}. A state_dict() of a callback, a scheduler "
+            "or a model has what cannot be pickled, as a lambda, a lock or an open file: leave it out"
+        ) from error
 
 
 def random_state(device: torch.device) -> dict[str, Any]:
@@ -183,12 +220,14 @@ def _restore_random(state: Mapping[str, Any], context: PyTorchTrialContext) -> N
         set_random_state(saved, context.device)
 
 
-def _restore_models(saved: list[Any], models: list[nn.Module]) -> None:
+def restore_models(state: Mapping[str, Any], models: list[nn.Module]) -> None:
+    """Weights and buffers alone. Raises InvalidInput."""
+    saved = _each(state, "models_state_dict", "model_state_dict")
     _require_as_many("models", len(saved), len(models))
     for number, (model, its) in enumerate(zip(models, saved)):
         bare = model.module if isinstance(model, DistributedDataParallel) else model
         try:
-            bare.load_state_dict(_without_prefix(its))
+            bare.load_state_dict(_named_as(bare.state_dict(), its))
         except RuntimeError as error:
             which = f"model {number + 1} of {len(models)}" if len(models) > 1 else "the model"
             raise InvalidInput(
@@ -197,10 +236,30 @@ def _restore_models(saved: list[Any], models: list[nn.Module]) -> None:
             ) from None
 
 
-def _without_prefix(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Names as in the model itself: that of a job of several ranks has another word before each."""
-    wrapped = bool(state) and all(name.startswith("module.") for name in state)
-    return {name[len("module.") :] if wrapped else name: value for name, value in state.items()}
+def _named_as(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``saved`` with names as in the model itself: of a job of several ranks, and of a compiled model, each has another
+    word before it, which a model may have as a name of its own, too."""
+    for prefix in ("module.", _COMPILED):
+        if saved and saved.keys() != own.keys() and all(name.startswith(prefix) for name in saved):
+            saved = {name[len(prefix) :]: value for name, value in saved.items()}
+    if own and all(name.startswith(_COMPILED) for name in own) and not any(_COMPILED in name for name in saved):
+        saved = {_COMPILED + name: value for name, value in saved.items()}
+    return saved
+
+
+def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    kind = type(optimizer).__name__
+    try:
+        optimizer.load_state_dict(saved)
+        fits = all(name in each for each in optimizer.param_groups for name in getattr(optimizer, "defaults", ()))
+        why = "it is of another kind of optimizer"
+    except (KeyError, ValueError) as error:
+        fits, why = False, str(error)
+    if not fits:
+        raise InvalidInput(
+            f"the checkpoint does not fit the optimizer {kind}: {why}. Make it as it was when the checkpoint was made, "
+            "or begin anew without latest_checkpoint"
+        )
 
 
 def _each(state: Mapping[str, Any], name: str, older: str) -> list[Any]:
@@ -219,27 +278,34 @@ def _require_as_many(kind: str, saved: int, mine: int) -> None:
 
 def _load_data(context: PyTorchTrialContext, trial: object) -> dict[str, Any]:
     kind = type(trial)
-    module, in_main = kind.__module__, kind.__module__ == "__main__"
-    if in_main:
-        script = getattr(sys.modules["__main__"], "__file__", None)
-        module = Path(script).stem if script else ""
     config = context._exp_conf
     return {
         "trial_type": "PyTorchTrial",
         "experiment_config": dict(config) if config is not None else None,
         "hparams": context._hparams,
-        "trial_cls_spec": f"{module}:{kind.__qualname__}",
+        "trial_cls_spec": f"{_module_of(kind)}:{kind.__qualname__}",
         "is_trainer": True,
-        "trial_in_main": in_main,
+        "trial_in_main": kind.__module__ == "__main__",
     }
+
+
+def _module_of(kind: type) -> str:
+    """The module to import a class from: of a script that runs its name, and with ``python -m`` its name in full."""
+    if kind.__module__ != "__main__":
+        return kind.__module__
+    main = sys.modules["__main__"]
+    spec, script = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if spec is not None and spec.name != "__main__":
+        return str(spec.name)
+    return Path(script).stem if script else ""
 
 
 def write_code(directory: Path, trial: object) -> None:
     """Copy what the trial was loaded from: the modules in its own folder, and not what is installed."""
-    source = getattr(sys.modules[type(trial).__module__], "__file__", None)
+    source = getattr(sys.modules.get(type(trial).__module__), "__file__", None)
     if source is None:
         return
-    root = Path(source).resolve().parents[type(trial).__module__.count(".")]
+    root = Path(source).resolve().parents[_module_of(type(trial)).count(".")]
     for path in _loaded_from(root):
         copy = directory / path.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)

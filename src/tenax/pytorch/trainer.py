@@ -21,6 +21,8 @@ class Trainer:
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
         if not isinstance(trial, PyTorchTrial):
             raise InvalidInput(f"Trainer() takes an instance of your PyTorchTrial, not {trial!r}")
+        if not isinstance(context, PyTorchTrialContext):
+            raise InvalidInput(f"Trainer() takes what `with pytorch.init() as context` gave, not {context!r}")
         self._trial = trial
         self._context = context
 
@@ -50,6 +52,8 @@ class Trainer:
             raise InvalidInput(f"checkpoint_policy must be one of {', '.join(_POLICIES)}, not {checkpoint_policy!r}")
         if test_mode and info is not None:
             raise InvalidInput("test_mode is for runs by hand: on a cluster set max_length=pytorch.Batch(1)")
+        if not isinstance(latest_checkpoint, (str, type(None))):
+            raise InvalidInput(f"latest_checkpoint must be the id of a checkpoint, or None, not {latest_checkpoint!r}")
         length = self._length(max_length, config)
         searcher: Any = config.get("searcher")
         if isinstance(searcher, dict):

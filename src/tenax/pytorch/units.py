@@ -9,11 +9,14 @@ if TYPE_CHECKING:
 
 
 class TrainUnit:
-    """A length or a period: ``Batch`` or ``Epoch``. Raises TypeError for a value that is neither number nor list."""
+    """A length or a period: ``Batch`` or ``Epoch``. Raises TypeError for a value that is neither a whole number nor a
+    list of them."""
 
     def __init__(self, value: Union[int, Container[int]]) -> None:
-        if isinstance(value, bool) or not (isinstance(value, int) or hasattr(value, "__contains__")):
-            raise TypeError(f"{type(self).__name__} takes a number or a list of numbers, not {value!r}")
+        each = value if isinstance(value, (list, tuple, set, frozenset)) else ()
+        is_container = hasattr(value, "__contains__") and not isinstance(value, (str, bytes))
+        if not (_is_whole(value) or is_container) or not all(map(_is_whole, each)):
+            raise TypeError(f"{type(self).__name__} takes a whole number or a list of them, not {value!r}")
         #: Every so many, or exactly at those.
         self.value = value
 
@@ -38,6 +41,10 @@ class Batch(TrainUnit):
 
 class Epoch(TrainUnit):
     """``Epoch(2)``: two passes over the training data, or after each two; ``Epoch([1, 5])``: after those."""
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 #: A period that never ends.
