@@ -41,11 +41,11 @@ def load_trial_from_checkpoint_path(
     ``trial_kwargs``: what it takes besides the context. ``torch_load_kwargs``: of ``torch.load``. Raises InvalidInput.
     """
     directory = Path(path)
-    said = _load_data(directory)
-    hparams, config = said.get("hparams"), said.get("experiment_config")
+    described = _load_data(directory)
+    hparams, config = described.get("hparams"), described.get("experiment_config")
     context = CheckpointLoadContext(hparams, config)
     if trial_class is None:
-        trial_class = _imported(directory / states.CODE, str(said.get("trial_cls_spec", "")))
+        trial_class = _imported(directory / states.CODE, str(described.get("trial_cls_spec", "")))
     trial = trial_class(context, **(trial_kwargs or {}))
     options = {"map_location": context.device, **kwargs, **(torch_load_kwargs or {})}
     states.restore_models(states.read(directory, **options), context.models)
@@ -55,13 +55,13 @@ def load_trial_from_checkpoint_path(
 def _load_data(directory: Path) -> dict[str, Any]:
     for name in (states.LOAD_DATA, "metadata.json"):
         try:
-            said = json.loads((directory / name).read_text())
+            described = json.loads((directory / name).read_text())
         except FileNotFoundError:
             continue
         except ValueError as error:
             raise InvalidInput(f"{directory / name} is damaged: download the checkpoint again ({error})") from error
-        if isinstance(said, dict):
-            return said
+        if isinstance(described, dict):
+            return described
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {states.LOAD_DATA} in it")
 
 

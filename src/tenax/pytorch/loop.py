@@ -76,8 +76,8 @@ class Loop:
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
         self._look = _Look()
-        #: Whether to look, after the next step of the optimizers, whether to stop.
-        self._looks_next = False
+        #: Whether to ask, after the next step of the optimizers, whether to stop.
+        self._asks_next = False
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
@@ -228,12 +228,12 @@ class Loop:
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
         saves = self._ends(plan.checkpoint)
         # Not between batches that make a step together: what they gathered is in no checkpoint of several ranks.
-        self._looks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
-        may_stop = self._looks_next and self._context.steps_now()
-        looks = may_stop and not (reports or validates or saves)
-        if not (reports or validates or saves or looks or self._complete()):
+        self._asks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
+        may_stop = self._asks_next and self._context.steps_now()
+        asks = may_stop and not (reports or validates or saves)
+        if not (reports or validates or saves or asks or self._complete()):
             return False
-        stops = self._asked_to_stop() if looks else False
+        stops = self._asked_to_stop() if asks else False
         if reports or validates or saves or stops or self._complete():
             self._report_training()
         if validates and place.last_val != place.batches_trained:
@@ -241,14 +241,14 @@ class Loop:
             self._set_training()
         if saves and place.last_ckpt != place.batches_trained:
             self._checkpoint()
-        if may_stop and not looks:
+        if may_stop and not asks:
             stops = self._asked_to_stop()
         if stops and place.last_ckpt != place.batches_trained:
             self._checkpoint()
         return stops
 
     def _asked_to_stop(self) -> bool:
-        self._looks_next = False
+        self._asks_next = False
         requested = self._context.get_stop_requested()
         if self._ranks.size > 1:
             requested = any(self._ranks.allgather(requested))
@@ -336,8 +336,8 @@ class Loop:
             return False
         value = result.get(self._plan.metric)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            said = "is no number" if self._plan.metric in result else f"is not among {', '.join(result)}"
-            raise InvalidInput(f"the searcher's metric {self._plan.metric!r} {said}: the validation must give it")
+            problem = "is no number" if self._plan.metric in result else f"is not among {', '.join(result)}"
+            raise InvalidInput(f"the searcher's metric {self._plan.metric!r} {problem}: the validation must give it")
         before = self._core.train.get_experiment_best_validation()
         return before is None or (value < before if self._plan.smaller_is_better else value > before)
 

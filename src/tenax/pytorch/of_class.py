@@ -64,8 +64,8 @@ def load_class(spec: str) -> type[PyTorchTrial]:
     for part in name.split("."):
         value = getattr(value, part, None)
     if not (isinstance(value, type) and issubclass(value, PyTorchTrial)):
-        said = "there is no such name in it" if value is None else f"it is {value!r}"
-        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial in {module}.py: {said}")
+        problem = "there is no such name in it" if value is None else f"it is {value!r}"
+        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial in {module}.py: {problem}")
     return value
 
 

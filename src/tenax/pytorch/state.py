@@ -83,14 +83,14 @@ def _loaded(file: Path, options: dict[str, Any]) -> object:
 def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Place]:
     """Where the training stood; None: it was another trial's, and this one begins anew with its weights."""
     known = state.get("tenax")
-    said = known.get("place") if isinstance(known, dict) else None
-    if said is None and (directory / PLACE).exists():
+    recorded = known.get("place") if isinstance(known, dict) else None
+    if recorded is None and (directory / PLACE).exists():
         with (directory / PLACE).open("rb") as file:
-            said = pickle.load(file)
-    if not isinstance(said, dict) or said.get("trial_id") != trial_id:
+            recorded = pickle.load(file)
+    if not isinstance(recorded, dict) or recorded.get("trial_id") != trial_id:
         return None
     names = {each.name for each in fields(Place)}
-    return Place(**{name: value for name, value in said.items() if name in names})
+    return Place(**{name: value for name, value in recorded.items() if name in names})
 
 
 def restore(
