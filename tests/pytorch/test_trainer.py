@@ -15,6 +15,8 @@ from torch.utils import data
 
 from tenax import pytorch
 from tenax.errors import InvalidInput, NotNow
+from tenax.pytorch.load import CheckpointLoadContext
+from tests.kits.ranks import on_ranks
 
 #: y = x, twelve samples.
 NUMBERS = torch.arange(12.0).reshape(12, 1)
@@ -429,3 +431,22 @@ def test_two_models_and_two_optimizers_go_on_as_they_were() -> None:
         its = zip(getattr(whole, model).parameters(), getattr(rest, model).parameters())
         assert all(torch.equal(before, after) for before, after in its)
     assert rest.others.param_groups[0]["lr"] == 1e-2 * 0.5**6
+
+
+def test_ranks_may_have_less_than_a_batch_each() -> None:
+    """One batch for two: it is repeated, and the second rank was told that its data is empty."""
+
+    class Loaded(pytorch.PyTorchCallback):
+        def on_training_start(self) -> None:
+            raise InterruptedError("the data is loaded")
+
+    def work(distributed: Any) -> Any:
+        context: Any = CheckpointLoadContext()
+        trial = kind_with(batch_size=12)(context, Loaded())
+        # Models of several ranks need a process group, which nothing up to here does.
+        context.distributed = distributed
+        with pytest.raises(InterruptedError, match="the data is loaded"):
+            pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(1))
+        return context.epoch_length
+
+    assert on_ranks(work, 2) == [1, 1]
