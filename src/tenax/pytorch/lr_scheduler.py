@@ -19,7 +19,8 @@ _StepMode = StepMode
 
 
 class LRScheduler:
-    """One of PyTorch's, with when it steps: each ``frequency`` epochs, batches or steps of the optimizer.
+    """One of PyTorch's, with when it steps: each ``frequency`` epochs or batches; STEP_EVERY_OPTIMIZER_STEP: after each
+    step of the optimizer at a number of batches that ``frequency`` divides, as in Determined.
 
     Raises TypeError for a ``step_mode`` that is none.
     """
