@@ -97,17 +97,23 @@ async def test_no_server_is_try_again(tmp_path: Path) -> None:
         await Database.open(f"postgresql://x@/x?host={tmp_path}&port=5432")
 
 
+@pytest.mark.parametrize("noticed", [False, True])
 @pytest.mark.parametrize("use", [Database.transaction, Database.snapshot, Database.connection])
 async def test_a_connection_cut_under_its_use_is_try_again(
-    database: Database, database_url: str, use: Callable[[Database], AbstractAsyncContextManager[Connection]]
+    database: Database,
+    database_url: str,
+    use: Callable[[Database], AbstractAsyncContextManager[Connection]],
+    noticed: bool,
 ) -> None:
-    """A killed backend is TryAgain, and the pool works on afterwards."""
+    """A killed backend is TryAgain, whether that was noticed before the next statement or not; the pool works on."""
 
     async def use_a_cut_connection() -> None:
         async with use(database) as conn:
             other = await asyncpg.connect(database_url)
             await other.execute("select pg_terminate_backend($1)", conn.get_server_pid())
             await other.close()
+            while noticed and conn._con is not None:  # noqa: ASYNC110  # the pool tells nobody
+                await asyncio.sleep(0)
             await conn.execute("select 1")
 
     with pytest.raises(TryAgain):

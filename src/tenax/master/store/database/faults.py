@@ -70,9 +70,10 @@ def translated() -> Iterator[None]:
     except (OSError, asyncio.TimeoutError) as error:
         raise DatabaseAway from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        # Of the driver: that a connection is closed, still busy with what was called off, or lost track of by what the
-        # server said while it was ending.
-        if isinstance(error, asyncpg.InternalClientError) or any(word in str(error) for word in ("clos", "cancelling")):
+        # Of the driver: that a connection is closed, was lost between two statements (the pool took it back then),
+        # still busy with what was called off, or lost track of by what the server said while it was ending.
+        passing = ("clos", "released back", "cancelling")
+        if isinstance(error, asyncpg.InternalClientError) or any(word in str(error) for word in passing):
             raise DatabaseAway from error
         raise
 
