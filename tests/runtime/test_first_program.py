@@ -113,7 +113,7 @@ async def test_the_script_cannot_tell(bench: ProcessBench) -> None:
 
 @pytest.mark.parametrize(
     ("entrypoint", "code"),
-    [(["nowhere-to-be-found"], 127), ([os.devnull], 126), ("model:Trial", 1), (None, 1)],
+    [(["nowhere-to-be-found"], 127), ([os.devnull], 126), (None, 1)],
 )
 async def test_what_cannot_start_is_told_alike(bench: ProcessBench, entrypoint: object, code: int) -> None:
     """Exit code and message of an entrypoint that cannot be started are the same either way."""

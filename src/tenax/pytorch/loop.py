@@ -77,7 +77,7 @@ class TrainingLoop:
         self._validation_loader: Optional[data.DataLoader[Any]] = None
         self._look = _Look()
         #: Whether to look, after the next step of the optimizers, whether to stop.
-        self._looks_next = False
+        self._asks_next = False
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
@@ -228,8 +228,8 @@ class TrainingLoop:
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
         saves = self._ends(plan.checkpoint)
         # Not between batches that make a step together: what they gathered is in no checkpoint of several ranks.
-        self._looks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
-        may_stop = self._looks_next and self._context.steps_now()
+        self._asks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
+        may_stop = self._asks_next and self._context.steps_now()
         asks = may_stop and not (reports or validates or saves)
         if not (reports or validates or saves or asks or self._complete()):
             return False
@@ -248,7 +248,7 @@ class TrainingLoop:
         return stops
 
     def _asked_to_stop(self) -> bool:
-        self._looks_next = False
+        self._asks_next = False
         requested = self._context.get_stop_requested()
         if self._ranks.size > 1:
             requested = any(self._ranks.allgather(requested))
