@@ -275,3 +275,19 @@ def test_a_mistyped_searcher_metric(
             context.train.report_validation_metrics(step, {"validation_loss": 0.5})
     shown = capsys.readouterr().err
     assert shown.count("which no validation has: they report accuracy, validation_loss") == int(said)
+
+
+@pytest.mark.parametrize("mode", core.TensorboardMode)
+def test_whether_reports_become_tensorboard_files_can_be_said_until_the_first(
+    trial: Path, tmp_path: Path, mode: core.TensorboardMode
+) -> None:
+    """By who makes the context, and later by who trains in it."""
+    kept = tmp_path / "kept"
+    other = next(each for each in core.TensorboardMode if each is not mode)
+    with core.init(checkpoint_storage=str(kept), tensorboard_mode=other) as context:
+        context.set_tensorboard_mode(mode)
+        context.train.report_training_metrics(1, {"loss": 0.5})
+        context.set_tensorboard_mode(mode)
+        with pytest.raises(NotNow, match="before the first report"):
+            context.set_tensorboard_mode(other)
+    assert bool(list(kept.rglob("*tfevents*"))) == (mode is core.TensorboardMode.AUTO)

@@ -208,3 +208,11 @@ def test_off_a_cluster_there_are_no_numbers_of_a_trial() -> None:
         assert context.latest_checkpoint is None
         with pytest.raises(NotNow, match=r"use torch\.initial_seed\(\)"):
             context.get_trial_seed()
+
+
+def test_what_a_writer_holds_is_written_out_in_the_end(context: Any) -> None:
+    """It writes in a thread of its own, which ends with the process."""
+    closed = []
+    context._writer = type("Writer", (), {"close": lambda _: closed.append(True)})()
+    context.close_tensorboard_writer()
+    assert closed == [True]

@@ -153,6 +153,17 @@ def test_a_random_order_comes_from_the_seed_and_not_from_what_was_drawn_before(k
     assert order(3, 0) == order(3, 5) != order(4, 0)
 
 
+@pytest.mark.parametrize("kind", ["shuffle", "random", "weighted batches"])
+def test_a_loader_that_is_used_again_begins_anew(kind: str) -> None:
+    """As one that is made anew for each `Trainer.fit`: batches are left out by their number."""
+    loader = drawing(kind)
+    orders = []
+    for _ in range(2):
+        loader.seed_shuffle(3)
+        orders.append(seen(loader.get_data_loader(repeat=True), 8))
+    assert orders[0] == orders[1]
+
+
 def test_a_generator_of_ones_own_is_kept() -> None:
     """Who gives one decides the order."""
     orders = []

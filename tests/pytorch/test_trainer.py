@@ -324,8 +324,11 @@ class Streamed(Line):
 def test_a_loader_of_ones_own_is_begun_again_where_it_ends() -> None:
     """Counted in batches; its epochs have no end, and a length in them would never be reached."""
     assert when(train(Streamed, batches=8, validation_period=pytorch.Batch(4)), "validation") == [4, 8]
-    with pytest.raises(InvalidInput, match=r"has no length: give it in batches, max_length=pytorch\.Batch"):
+    with pytest.raises(InvalidInput, match=r"has no length: give all lengths and periods in batches, pytorch\.Batch"):
         train(Streamed, max_length=pytorch.Epoch(1))
+    for period in ("validation_period", "checkpoint_period", "reporting_period"):
+        with pytest.raises(InvalidInput, match=r"fit\(\) is given Epoch\(2\)"):
+            train(Streamed, batches=8, **{period: pytorch.Epoch(2)})
     for name in ("training", "validation"):
         none = type("None", (Streamed,), {f"build_{name}_data_loader": lambda self: None})
         with pytest.raises(InvalidInput, match=rf"build_{name}_data_loader\(\) must return a data loader, not None"):

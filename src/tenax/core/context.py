@@ -163,6 +163,13 @@ class Context:
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
 
+    def set_tensorboard_mode(self, mode: TensorboardMode) -> None:
+        """Another one than ``core.init`` was given. Raises NotNow once ``train`` was used: it decides by then."""
+        mode = TensorboardMode(mode)
+        if self._train is not None and mode is not self._tensorboard_mode:
+            raise NotNow("the mode of TensorBoard files is chosen before the first report, and before their directory")
+        self._tensorboard_mode = mode
+
     @property
     def checkpoint(self) -> CheckpointContext:
         """Storing and restoring. Raises InvalidInput where no checkpoint storage is known."""

@@ -60,7 +60,7 @@ def init(
         core_context = stack.enter_context(
             core.init(
                 distributed=distributed,
-                tensorboard_mode=core.TensorboardMode.AUTO,
+                tensorboard_mode=_tensorboard_mode(enable_tensorboard_logging),
                 hparams=dict(hparams) if hparams is not None and trial is None else None,
             )
         )
@@ -402,7 +402,9 @@ class PyTorchTrialContext(ReducerContext):
         return self._stop_requested
 
     def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Whether what ``get_tensorboard_writer`` gives is kept."""
+        """Whether reports become TensorBoard files, and those of the trial's own are kept: in its ``__init__``, before
+        the first of them. Raises NotNow after that."""
+        self.core.set_tensorboard_mode(_tensorboard_mode(enable_tensorboard_logging))
         self._logs_to_tensorboard = bool(enable_tensorboard_logging)
 
     def get_enable_tensorboard_logging(self) -> bool:
@@ -411,6 +413,11 @@ class PyTorchTrialContext(ReducerContext):
     def get_tensorboard_path(self) -> Path:
         """A directory for TensorBoard files of the trial's own, which are kept."""
         return self.core.train.get_tensorboard_path()
+
+    def close_tensorboard_writer(self) -> None:
+        """Write out what it holds; it may be used again."""
+        if self._writer is not None:
+            self._writer.close()
 
     def get_tensorboard_writer(self) -> Any:
         """A ``torch.utils.tensorboard.SummaryWriter``, one for the trial. Raises InvalidInput without TensorBoard."""
@@ -423,6 +430,10 @@ class PyTorchTrialContext(ReducerContext):
                 ) from None
             self._writer = SummaryWriter(self.get_tensorboard_path())
         return self._writer
+
+
+def _tensorboard_mode(logs: bool) -> core.TensorboardMode:
+    return core.TensorboardMode.AUTO if logs else core.TensorboardMode.MANUAL
 
 
 def _require_group() -> None:

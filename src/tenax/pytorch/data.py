@@ -60,6 +60,8 @@ class DataLoader:
         if shuffle and sampler is not None:
             raise ValueError("give shuffle or a sampler, not both")
         self._shuffle: Optional[samplers.SeededShuffle] = None
+        #: What a sampler of PyTorch's is given that has none.
+        self._drawn_from = torch.Generator()
         if shuffle and generator is None and batch_sampler is None:
             sampler = self._shuffle = samplers.SeededShuffle(dataset)  # type: ignore[arg-type]
             shuffle = False
@@ -99,15 +101,14 @@ class DataLoader:
         return iter(self.get_data_loader())
 
     def seed_shuffle(self, seed: int) -> None:
-        """From here on the order comes from ``seed``, where this loader shuffles and was given no generator."""
+        """The order comes from ``seed``, and begins anew, where this loader shuffles and was given no generator."""
         if self._shuffle is not None:
-            self._shuffle.seed = seed
+            self._shuffle.begin(seed)
             return
         for drawn in (self._model.sampler, getattr(self._model.batch_sampler, "sampler", None)):
-            if isinstance(drawn, _DRAW) and drawn.generator is None:
+            if isinstance(drawn, _DRAW) and drawn.generator in (None, self._drawn_from):
                 # It would draw from what the training draws from, and a run that goes on has drawn less by then.
-                drawn.generator = torch.Generator()
-                drawn.generator.manual_seed(seed)
+                drawn.generator = self._drawn_from.manual_seed(seed)
 
     def get_data_loader(
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0

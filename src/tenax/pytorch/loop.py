@@ -71,7 +71,7 @@ class TrainingLoop:
         self._chief = context.distributed.rank == 0
         self._callbacks = _callbacks_of(trial)
         self._by_batch = evaluates_batches(trial)
-        self._place = states.Position()
+        self._position = states.Position()
         #: Of the batches since the last report.
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
@@ -87,10 +87,11 @@ class TrainingLoop:
         with ExitStack() as stack:
             for callback in self._callbacks.values():
                 stack.callback(callback.on_trial_shutdown)
-            state, same_trial = self._read(stack)
+            state, same_trial = self._read()
             for callback in self._callbacks.values():
-                callback.on_trial_startup(self._place.batches_trained, self._plan.latest_checkpoint)
+                callback.on_trial_startup(self._position.batches_trained, self._plan.latest_checkpoint)
             batches = self._load_data(stack)
+            stack.callback(self._context.close_tensorboard_writer)
             if state is not None:
                 states.restore(state, self._context, self._callbacks, same_trial=same_trial)
                 del state
@@ -102,20 +103,20 @@ class TrainingLoop:
 
     # Before the first batch.
 
-    def _read(self, stack: ExitStack) -> tuple[Optional[dict[str, Any]], bool]:
+    def _read(self) -> tuple[Optional[dict[str, Any]], bool]:
         """The checkpoint to go on from, and whether it is of this trial; where that stood is where this stands."""
         trial_id = self._context.get_trial_id()
-        state, place = None, None
+        state, position = None, None
         if self._plan.latest_checkpoint is not None:
             with self._core.checkpoint.restore_path(self._plan.latest_checkpoint) as directory:
                 state = states.read(directory)
-                place = states.place_of(directory, state, trial_id)
-        same_trial = place is not None
-        self._place = place or states.Position(trial_id=trial_id)
-        if self._place.shuffle_seed is None:
+                position = states.position_of(directory, state, trial_id)
+        same_trial = position is not None
+        self._position = position or states.Position(trial_id=trial_id)
+        if self._position.shuffle_seed is None:
             info = self._core.info
             own = info.trial.trial_seed if info is not None else torch.initial_seed()
-            self._place.shuffle_seed = int(str(self._ranks.broadcast(own)))
+            self._position.shuffle_seed = int(str(self._ranks.broadcast(own)))
         return state, same_trial
 
     def _load_data(self, stack: ExitStack) -> Iterator[Any]:
@@ -132,11 +133,13 @@ class TrainingLoop:
         if length == 0:
             raise InvalidInput(_EMPTY)
         self._context.epoch_length = length
-        if length == sys.maxsize and isinstance(self._plan.length, Epoch):
-            raise InvalidInput(
-                f"max_length is {self._plan.length!r}, and the training data loader has no length: give it in batches, "
-                "max_length=pytorch.Batch(...), or give the data set a __len__"
-            )
+        plan = self._plan
+        for unit in (plan.length, plan.validation, plan.checkpoint, plan.reporting):
+            if length == sys.maxsize and isinstance(unit, Epoch):
+                raise InvalidInput(
+                    f"fit() is given {unit!r}, and the training data loader has no length: give all lengths and "
+                    "periods in batches, pytorch.Batch(...), or give the data set a __len__"
+                )
         validation = self._trial.build_validation_data_loader()
         if self._by_batch:
             self._validation_loader = self._real(validation, "validation", ranks=ranks, rank=rank)
@@ -152,9 +155,9 @@ class TrainingLoop:
 
     def _skipped(self, training: object) -> int:
         """Number of batches to leave out, however many records those had that were trained."""
-        trained, size = self._place.batches_trained, getattr(training, "batch_size", None)
-        before, now = self._place.global_batch_size, size * self._ranks.size if isinstance(size, int) else 0
-        self._place.global_batch_size = now
+        trained, size = self._position.batches_trained, getattr(training, "batch_size", None)
+        before, now = self._position.global_batch_size, size * self._ranks.size if isinstance(size, int) else 0
+        self._position.global_batch_size = now
         if not trained or not before or not now or before == now:
             return trained
         skip, rest = divmod(trained * before, now)
@@ -167,8 +170,8 @@ class TrainingLoop:
         self, given: object, purpose: str, *, ranks: int, rank: int, repeat: bool = False, skip: int = 0
     ) -> data.DataLoader[Any]:
         if isinstance(given, DataLoader):
-            assert self._place.shuffle_seed is not None
-            given.seed_shuffle(self._place.shuffle_seed + (purpose != "training"))
+            assert self._position.shuffle_seed is not None
+            given.seed_shuffle(self._position.shuffle_seed + (purpose != "training"))
             return given.get_data_loader(repeat=repeat, skip=skip, num_replicas=ranks, rank=rank)
         if self._context.experimental.checks_datasets:
             raise InvalidInput(
@@ -183,23 +186,23 @@ class TrainingLoop:
     # Training.
 
     def _train(self, batches: Iterator[Any]) -> None:
-        plan, place = self._plan, self._place
-        if plan.validates_first and place.batches_trained == 0:
+        plan, position = self._plan, self._position
+        if plan.validates_first and position.batches_trained == 0:
             self._validate()
         self._set_training()
         while not self._complete():
             self._train_batch(next(batches))
             if self._after_batch():
                 return
-        if place.last_val != place.batches_trained:
+        if position.last_val != position.batches_trained:
             self._validate()
-        if place.last_ckpt != place.batches_trained:
+        if position.last_ckpt != position.batches_trained:
             self._checkpoint()
         if self._chief and not plan.test_mode:
             self._core.train.report_progress(1.0)
 
     def _train_batch(self, batch: Any) -> None:
-        context, index = self._context, self._place.batches_trained
+        context, index = self._context, self._position.batches_trained
         context.batch_idx = index
         epoch, within = divmod(index, self._epoch_length)
         if within == 0:
@@ -216,19 +219,19 @@ class TrainingLoop:
         if context.profiler is not None:
             context.profiler.step()
         self._collected.append(of.of_batch(given, "train_batch"))
-        self._place.batches_trained += 1
+        self._position.batches_trained += 1
         if within == self._epoch_length - 1:
-            self._place.epochs_trained = epoch + 1
+            self._position.epochs_trained = epoch + 1
             for callback in self._callbacks.values():
                 callback.on_training_epoch_end(epoch)
 
     def _after_batch(self) -> bool:
         """Do what is due; whether to leave."""
-        plan, place = self._plan, self._place
+        plan, position = self._plan, self._position
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
         saves = self._ends(plan.checkpoint)
         # Not between batches that make a step together: what they gathered is in no checkpoint of several ranks.
-        self._asks_next |= reports or validates or saves or self._look.is_due(place.batches_trained)
+        self._asks_next |= reports or validates or saves or self._look.is_due(position.batches_trained)
         may_stop = self._asks_next and self._context.steps_now()
         asks = may_stop and not (reports or validates or saves)
         if not (reports or validates or saves or asks or self._complete()):
@@ -236,14 +239,14 @@ class TrainingLoop:
         stops = self._asked_to_stop() if asks else False
         if reports or validates or saves or stops or self._complete():
             self._report_training()
-        if validates and place.last_val != place.batches_trained:
+        if validates and position.last_val != position.batches_trained:
             self._validate()
             self._set_training()
-        if saves and place.last_ckpt != place.batches_trained:
+        if saves and position.last_ckpt != position.batches_trained:
             self._checkpoint()
         if may_stop and not asks:
             stops = self._asked_to_stop()
-        if stops and place.last_ckpt != place.batches_trained:
+        if stops and position.last_ckpt != position.batches_trained:
             self._checkpoint()
         return stops
 
@@ -253,7 +256,7 @@ class TrainingLoop:
         if self._ranks.size > 1:
             requested = any(self._ranks.allgather(requested))
         stops = self._core.preempt.should_preempt() or requested
-        self._look.was_at(self._place.batches_trained, lambda next_look: int(str(self._ranks.broadcast(next_look))))
+        self._look.was_at(self._position.batches_trained, lambda next_look: int(str(self._ranks.broadcast(next_look))))
         return stops
 
     def _report_training(self) -> None:
@@ -271,7 +274,7 @@ class TrainingLoop:
             callback.on_training_workload_end(avg_metrics=average, batch_metrics=batches)
         if self._chief:
             self._show("trained", average)
-            self._core.train.report_training_metrics(self._place.batches_trained, self._placed(average), batches)
+            self._core.train.report_training_metrics(self._position.batches_trained, self._with_time(average), batches)
             self._core.train.report_progress(min(1.0, self._trained(self._plan.length) / self._length()))
 
     # Validation.
@@ -294,15 +297,15 @@ class TrainingLoop:
             result = self._ranks.broadcast(result)  # type: ignore[assignment]
         for callback in self._callbacks.values():
             callback.on_validation_end(result)
-        self._place.last_val = self._place.batches_trained
+        self._position.last_val = self._position.batches_trained
         best = False
         if self._chief:
             best = self._is_best(result)
             self._show("validated", result)
-            self._core.train.report_validation_metrics(self._place.batches_trained, self._placed(result))
+            self._core.train.report_validation_metrics(self._position.batches_trained, self._with_time(result))
         saves = self._plan.policy == "all" or bool(self._ranks.broadcast(best))
         self._context.reset_reducers()
-        if saves and self._place.last_ckpt != self._place.batches_trained:
+        if saves and self._position.last_ckpt != self._position.batches_trained:
             self._checkpoint()
 
     def _evaluate_batches(self) -> dict[str, Any]:
@@ -349,17 +352,17 @@ class TrainingLoop:
         context = self._context
         if self._chief:
             self._core.train.set_status("checkpointing")
-        self._place.last_ckpt = self._place.batches_trained
+        self._position.last_ckpt = self._position.batches_trained
         randoms: Any = self._ranks.gather(states.random_state(context.device))
         storage_id = ""
         if self._chief:
             about = {
-                "steps_completed": self._place.batches_trained,
+                "steps_completed": self._position.batches_trained,
                 "framework": f"torch-{torch.__version__}",
                 "format": "pickle",
             }
             with self._core.checkpoint.store_path(about) as (directory, storage_id):
-                states.write(Path(directory), context, self._callbacks, self._place, randoms, self._trial)
+                states.write(Path(directory), context, self._callbacks, self._position, randoms, self._trial)
         storage_id = str(self._ranks.broadcast(storage_id))
         for callback in self._callbacks.values():
             callback.on_checkpoint_upload_end(uuid=storage_id)
@@ -390,7 +393,7 @@ class TrainingLoop:
             model.train()
 
     def _trained(self, unit: TrainUnit) -> int:
-        return self._place.epochs_trained if isinstance(unit, Epoch) else self._place.batches_trained
+        return self._position.epochs_trained if isinstance(unit, Epoch) else self._position.batches_trained
 
     def _length(self) -> int:
         assert isinstance(self._plan.length.value, int)
@@ -402,14 +405,14 @@ class TrainingLoop:
         )
 
     def _ends(self, period: TrainUnit) -> bool:
-        batches = self._place.batches_trained
+        batches = self._position.batches_trained
         if isinstance(period, Epoch):
             return batches % self._epoch_length == 0 and period.should_stop(batches // self._epoch_length)
         return period.should_stop(batches)
 
-    def _placed(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _with_time(self, values: dict[str, Any]) -> dict[str, Any]:
         """With what searches count time in."""
-        return {"batches": self._place.batches_trained, "epochs": self._place.epochs_trained, **values}
+        return {"batches": self._position.batches_trained, "epochs": self._position.epochs_trained, **values}
 
 
 class _Look:

@@ -154,6 +154,11 @@ class SeededShuffle(Sampler[int]):
     def __len__(self) -> int:
         return len(self._data_source)
 
+    def begin(self, seed: int) -> None:
+        """From here on with this seed, as if there had been no pass."""
+        self.seed = seed
+        self._passes = 0
+
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator()
         seed = torch.initial_seed() if self.seed is None else self.seed

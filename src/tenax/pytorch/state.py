@@ -32,7 +32,7 @@ from tenax.pytorch.context import PyTorchTrialContext
 from tenax.pytorch.devices import is_gpu
 
 STATE = "state_dict.pth"
-PLACE = "trial_state.pkl"
+POSITION = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
 CODE = "code"
 #: Before each name of a model that torch.compile made.
@@ -81,12 +81,12 @@ def _loaded(file: Path, options: dict[str, Any]) -> object:
         ) from error
 
 
-def place_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Position]:
+def position_of(directory: Path, state: Mapping[str, Any], trial_id: int) -> Optional[Position]:
     """Where the training stood; None: it was another trial's, and this one begins anew with its weights."""
     known = state.get("tenax")
-    stored = known.get("place") if isinstance(known, dict) else None
-    if stored is None and (directory / PLACE).exists():
-        with (directory / PLACE).open("rb") as file:
+    stored = known.get("position") if isinstance(known, dict) else None
+    if stored is None and (directory / POSITION).exists():
+        with (directory / POSITION).open("rb") as file:
             stored = pickle.load(file)
     if not isinstance(stored, dict) or stored.get("trial_id") != trial_id:
         return None
@@ -145,7 +145,7 @@ def write(
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": randoms[0],
-        "tenax": {"place": asdict(position), "random_states": randoms, "gradients": _gradients(context)},
+        "tenax": {"position": asdict(position), "random_states": randoms, "gradients": _gradients(context)},
     }
     if context.experimental.scaler is not None:
         state["scaler_state_dict"] = context.experimental.scaler.state_dict()
@@ -153,7 +153,7 @@ def write(
         callback.on_checkpoint_save_start(state)
     _save(state, directory / STATE)
     known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
-    with (directory / PLACE).open("wb") as file:
+    with (directory / POSITION).open("wb") as file:
         pickle.dump({name: getattr(position, name) for name in known}, file)
     (directory / LOAD_DATA).write_text(json.dumps(_load_data(context, trial), default=str))
     write_code(directory / CODE, trial)
