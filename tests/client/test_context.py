@@ -9,6 +9,7 @@ import pytest
 
 from tenax.client.context import read_context
 from tenax.errors import InvalidInput
+from tenax.storage.private_directory import mark_private
 
 
 def fill(root: Path, *names: str, size: int = 3) -> Path:
@@ -48,6 +49,17 @@ def test_never_taken(tmp_path: Path) -> None:
     fill(tmp_path, "a.py", "a.pyc", "__pycache__/a.py", ".git/config", ".idea/x", ".vscode/x", "terraform.tfstate")
     (tmp_path / ".detignore").write_text("!.git/\n!*.pyc\n")
     assert names(tmp_path) == [".detignore", "a.py"]
+
+
+def test_the_state_of_a_cluster_beside_the_code_is_not_sent(tmp_path: Path) -> None:
+    """Passwords are in it, and whoever may see an experiment may download its code."""
+    fill(tmp_path, "train.py", "cluster/credentials.json", "lib/agent/join-token", "lib/a.py")
+    for server in ("cluster", "lib/agent"):
+        mark_private(str(tmp_path / server))
+    assert names(tmp_path) == ["lib", "lib/a.py", "train.py"]
+    for root, includes in ((tmp_path / "cluster", []), (tmp_path / "lib", [tmp_path / "cluster"])):
+        with pytest.raises(InvalidInput, match=r"state of a cluster.*name the directory that holds the code"):
+            names(root, *includes)
 
 
 def test_detignore(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Code on its way to the master: which files of a directory go along, and how they are packed.
 
 ``.detignore`` in the directory's root leaves files out, in the syntax of ``.gitignore``. Some are never taken
-(`NEVER`). Links are followed, as a copy would.
+(`NEVER`), nor is the state of a cluster or an agent, in which passwords and tokens are. Links are followed, as a copy
+would.
 
 Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent. Only
 what is plain is looked at: a command line without anything for the shell, whose script has a relative path. What a
@@ -21,6 +22,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.storage.private_directory import MARK
 from tenax.wire.task_names import LAUNCHER, OWN_HOOK, WITH_HPARAMS
 
 IGNORE_FILE = ".detignore"
@@ -81,6 +83,12 @@ def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[Context
     if root is not None and not root.is_dir():
         there = "is a file" if root.exists() else "does not exist"
         raise InvalidInput(f"{root} {there}: name the directory that holds the code.")
+    for named in [root, *includes]:
+        if named is not None and _is_state(named):
+            raise InvalidInput(
+                f"{named} holds the state of a cluster or an agent, with its passwords and tokens, which is not sent: "
+                "name the directory that holds the code."
+            )
     ignored = _ignored(root)
     items = [] if root is None else list(_walk(root, "", ignored, ()))
     for include in includes:
@@ -195,11 +203,16 @@ def _walk(
         path = prefix + entry.name
         source = Path(entry.path)
         if entry.is_dir():
-            if not ignored(path + "/"):
+            if not ignored(path + "/") and not _is_state(source):
                 yield ContextEntry(path, source, 0, True)
                 yield from _walk(source, path + "/", ignored, (*above, real))
         elif entry.is_file() and not ignored(path):
             yield ContextEntry(path, source, entry.stat().st_size, False)
+
+
+def _is_state(directory: Path) -> bool:
+    """Of a server of ours: it may lie beside the code that was submitted to it."""
+    return os.path.lexists(directory / MARK)
 
 
 def _included(include: Path, ignored: Callable[[str], bool]) -> Iterator[ContextEntry]:

@@ -1,7 +1,8 @@
 """Directories that hold state of a server: marked, so that no checkpoint is ever looked for in them. Python 3.9.
 
 An agent keeps a directory for each container under a UUID, as a storage keeps checkpoints, with the container's
-tokens in it. Whoever serves checkpoints cannot know where all agents have theirs, so each server marks its own.
+tokens in it. Whoever serves checkpoints cannot know where all agents have theirs, so each server marks its own. Nor is
+any of it sent as code, if it lies beside some.
 """
 
 from __future__ import annotations
