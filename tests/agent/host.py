@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from tenax.agent.app import run
 from tenax.config.agent import AgentSettings
+from tenax.host.runtimes import PROCESS
 from tenax.runtime.docker.runtime import open_docker
 from tenax.runtime.port import Runtime
 from tenax.runtime.process import ProcessRuntime
-from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import TOKEN
 

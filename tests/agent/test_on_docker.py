@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import UserError
-from tenax.runtimes import AUTO, DOCKER, PROCESS
+from tenax.host.runtimes import AUTO, DOCKER, PROCESS
 from tenax.wire.agents import Exit
 from tests.agent.host import SPOOLING, Host, spec
 from tests.agent.master_double import MasterDouble

@@ -10,8 +10,8 @@ import pytest
 from tenax.agent.app import make_runtime
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
+from tenax.host.runtimes import AUTO, DOCKER, PROCESS, RUNTIMES
 from tenax.runtime.port import Runtime
-from tenax.runtimes import AUTO, DOCKER, PROCESS, RUNTIMES
 
 Choose = Callable[..., Awaitable[Runtime]]
 

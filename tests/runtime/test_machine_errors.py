@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tenax.config.agent import AllowedSettings
-from tenax.disk import is_there
+from tenax.host.disk import is_there
 from tenax.runtime import library, main_process, processes, procfs
 from tenax.runtime import process as process_runtime
 from tenax.runtime.directory import Home, Homes

@@ -20,8 +20,8 @@ from tenax.agent.app import run
 from tenax.agent.log_setup import set_up
 from tenax.config.agent import SLOT_TYPES, AgentSettings, load_agent_settings
 from tenax.errors import TenaxError, UserError
+from tenax.host.runtimes import CHOICES
 from tenax.jsonvalue import Json
-from tenax.runtimes import CHOICES
 
 
 def main() -> int:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import structlog
 
-from tenax import runtimes
 from tenax.agent import join, placing
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts
@@ -30,10 +29,11 @@ from tenax.agent.turns import Turns
 from tenax.backoff.background import keep_running
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
+from tenax.host import runtimes
+from tenax.host.runtimes import AUTO, RUNTIMES
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtime.processes import boot_id
-from tenax.runtimes import AUTO, RUNTIMES
 from tenax.storage.private_directory import mark_private
 from tenax.wire.agents import Allowed, SlotInfo
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tenax.config.agent import NO_SLOTS, AgentSettings
 from tenax.errors import UserError
+from tenax.host.runtimes import AUTO
 from tenax.runtime.gpus.kind import Gpu
 from tenax.runtime.gpus.registry import GPUS
-from tenax.runtimes import AUTO
 from tenax.scheduler.devices import DeviceKind
 from tenax.wire.agents import SlotInfo
 

@@ -33,7 +33,7 @@ import structlog
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.agent.spool_folder import STREAM_SUFFIX, SpoolAck, SpoolFolder
 from tenax.backoff import Retry
-from tenax.disk import is_there
+from tenax.host.disk import is_there
 from tenax.wire.agents import ContainerSpec
 
 log = structlog.get_logger("tenax.agent")

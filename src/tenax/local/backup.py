@@ -20,8 +20,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tenax.disk import is_there
 from tenax.errors import UserError
+from tenax.host.disk import is_there
 from tenax.local.binaries import CURRENT_MAJOR, choose
 from tenax.local.pgdata import NAME, is_made, major_of, sync_names
 from tenax.local.postgres import EmbeddedPostgres, quiet

@@ -21,8 +21,8 @@ from importlib import resources
 from pathlib import Path
 from typing import IO
 
-from tenax.disk import is_there, size_text
 from tenax.errors import UserError
+from tenax.host.disk import is_there, size_text
 from tenax.local.accounts import account_for
 from tenax.local.binaries import CURRENT_MAJOR, Installation, below, choose, choose_old, installed, within_reach
 from tenax.local.pgdata import NAME, call, older_major, password_of, put_in_place, sync_names, write_secret

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from tenax.disk import is_there
 from tenax.errors import UserError
+from tenax.host.disk import is_there
 from tenax.local.accounts import Account, account_for, unreachable
 from tenax.local.binaries import CURRENT_MAJOR, Installation, choose
 from tenax.local.holders import holders

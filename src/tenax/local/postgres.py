@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tenax.disk import is_there
 from tenax.errors import Impossible
+from tenax.host.disk import is_there
 from tenax.local.accounts import Account, account_for, unreachable
 from tenax.local.binaries import CURRENT_MAJOR, Installation, choose, within_reach
 from tenax.local.pgdata import (

@@ -40,9 +40,9 @@ async def _end_all(directory: Path, remove: bool) -> int:
 async def _runtimes(directory: Path) -> AsyncIterator[Runtime]:
     """Those that have containers in this directory."""
     from tenax.config.agent import AgentSettings
+    from tenax.host.runtimes import held
     from tenax.runtime.opening import open_kind
     from tenax.runtime.port import RuntimeAway
-    from tenax.runtimes import held
 
     for kind in held(directory):
         try:

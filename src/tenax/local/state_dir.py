@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from tenax.disk import is_there
 from tenax.errors import UserError
+from tenax.host.disk import is_there
 from tenax.jsonvalue import JsonObject
 
 #: Names the directory for every command of a shell.

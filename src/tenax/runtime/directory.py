@@ -24,7 +24,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from tenax.disk import is_there
+from tenax.host.disk import is_there
 from tenax.runtime.processes import Identity, boot_id
 from tenax.runtime.removal import TakesLong, delete_home
 from tenax.wire.agents import ContainerSpec

@@ -15,9 +15,9 @@ from pathlib import Path
 import structlog
 
 import tenax
-from tenax.disk import is_there
+from tenax.host.disk import is_there
+from tenax.host.runtimes import RUNTIMES
 from tenax.runtime.directory import Home
-from tenax.runtimes import RUNTIMES
 
 log = structlog.get_logger("tenax.runtime")
 

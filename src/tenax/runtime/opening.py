@@ -1,4 +1,4 @@
-"""A runtime, from its line in `tenax.runtimes`."""
+"""A runtime, from its line in `tenax.host.runtimes`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import cast
 
 from tenax.config.agent import AgentSettings
+from tenax.host.runtimes import RuntimeKind
 from tenax.runtime.port import Runtime
-from tenax.runtimes import RuntimeKind
 
 
 async def open_kind(kind: RuntimeKind, settings: AgentSettings) -> Runtime:

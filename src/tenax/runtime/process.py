@@ -21,7 +21,8 @@ import structlog
 
 from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, AllowedSettings
-from tenax.disk import is_there
+from tenax.host.disk import is_there
+from tenax.host.runtimes import PROCESS
 from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
 from tenax.runtime.environment import kept
@@ -34,7 +35,6 @@ from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belon
 from tenax.runtime.removal import delete_tree
 from tenax.runtime.users import TaskUser, files_of, user_of
 from tenax.runtime.wakes import Wakes
-from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec, Exit
 
 log = structlog.get_logger("tenax.runtime")

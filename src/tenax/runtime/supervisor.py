@@ -41,7 +41,7 @@ import select
 import time
 
 from tenax.backoff import Backoff
-from tenax.disk import is_full, says_full
+from tenax.host.disk import is_full, says_full
 from tenax.runtime.main_process import ExecPlan, Main
 from tenax.runtime.procfs import oom_kills, prctl, put, quietly, start_ticks
 

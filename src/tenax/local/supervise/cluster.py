@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tenax.config.master import MasterSettings, load_master_settings
-from tenax.disk import size_text
 from tenax.errors import UserError
+from tenax.host.disk import size_text
 from tenax.jsonvalue import Json, JsonObject
 from tenax.local.binaries import CURRENT_MAJOR
 from tenax.local.pgdata import older_major

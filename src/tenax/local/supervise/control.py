@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tenax.disk import is_full, is_there
 from tenax.errors import TenaxError, UserError
+from tenax.host.disk import is_full, is_there
 from tenax.local.holders import call_this_process_supervisor
 from tenax.local.pgdata import refuse_unreadable
 from tenax.local.state_dir import DirectoryUnusable, StateDir, read_json, write_json

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from tenax.host.runtimes import PROCESS
 from tenax.jsonvalue import Json
 from tenax.local.state_dir import StateDir, read_json, write_json
-from tenax.runtimes import PROCESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from urllib.parse import quote
 import structlog
 
 from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
-from tenax.disk import is_there
+from tenax.host.disk import is_there
+from tenax.host.runtimes import DOCKER
 from tenax.jsonvalue import JsonObject
 from tenax.runtime import contents, library, limits
 from tenax.runtime.directory import VERSION, Card, Home, Homes
@@ -50,7 +51,6 @@ from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home
 from tenax.runtime.users import files_of, group_with, passwd_with
 from tenax.runtime.wakes import News
-from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
 
 log = structlog.get_logger("tenax.runtime")

@@ -89,8 +89,9 @@ class Migration:
 def shipped() -> list[Migration]:
     """The migrations of this release, in order."""
     folder = resources.files("tenax.master.store.database").joinpath("migrations")
-    # Those of the first release, which nobody adds to, lie apart, since a folder holds few files.
-    files = [file for part in (folder, folder / "first") for file in part.iterdir() if file.name.endswith(".sql")]
+    # Older ones lie apart, since a folder holds few files.
+    parts = [folder, *(entry for entry in folder.iterdir() if entry.is_dir())]
+    files = [file for part in parts for file in part.iterdir() if file.name.endswith(".sql")]
     files.sort(key=lambda file: file.name)
     return [Migration(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in files]
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tenax.disk import FULL_BYTES, is_full, says_full, size_text
+from tenax.host.disk import FULL_BYTES, is_full, says_full, size_text
 
 
 @pytest.mark.parametrize(("free", "full"), [(0, True), (FULL_BYTES - 4096, True), (FULL_BYTES, False)])

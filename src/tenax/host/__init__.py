@@ -1,0 +1,1 @@
+"""What one machine has: room on its disks, runtimes. It stands below all who ask."""
