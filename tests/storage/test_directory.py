@@ -128,7 +128,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"type": "s3", "bucket": "b"}, "type 's3' is not served"),
+        ({"type": "tape", "bucket": "b"}, "type 'tape' is not served"),
         ({"type": "shared_fs"}, "needs host_path"),
         ({"type": "shared_fs", "host_path": "relative"}, "must be an absolute path"),
         ({"type": "shared_fs", "host_path": "/data", "storage_path": "../etc"}, "leads out of host_path"),

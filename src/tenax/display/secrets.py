@@ -14,17 +14,15 @@ if TYPE_CHECKING:
 
 HIDDEN = "********"
 
+#: Secrets in the section of a storage.
+OF_STORAGE = ("access_key", "secret_key", "connection_string", "credential")
 #: Each path to a secret; ``*`` stands for every key.
 SECRETS: tuple[tuple[str, ...], ...] = (
     ("environment", "registry_auth", "password"),
     ("environment", "registry_auth", "auth"),
     ("environment", "registry_auth", "identitytoken"),
     ("environment", "registry_auth", "registrytoken"),
-    *(
-        (section, name)
-        for section in ("checkpoint_storage", "tensorboard_storage")
-        for name in ("access_key", "secret_key", "connection_string", "credential")
-    ),
+    *((section, name) for section in ("checkpoint_storage", "tensorboard_storage") for name in OF_STORAGE),
     ("data", "secrets", "*"),
     ("integrations", "pachyderm", "dataset", "token"),
 )

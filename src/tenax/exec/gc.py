@@ -13,8 +13,9 @@ import sys
 from tenax.client.connection import fast_json
 from tenax.client.task import TaskClient
 from tenax.errors import InvalidInput, TenaxError
+from tenax.exec.launch import replace_process
 from tenax.storage.port import EVERYTHING, is_there
-from tenax.storage.registry import from_config
+from tenax.storage.registry import from_config, kind_of
 from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY
 
 TYPE_CHECKING = False
@@ -39,6 +40,11 @@ def main() -> int:
             document = fast_json.loads(file.read())
         if not isinstance(document, dict):
             raise InvalidInput(f"{REMOVALS_FILE} is no object")
+        place = document.get("storage")
+        kind = kind_of(place) if isinstance(place, dict) else None
+        if sys.flags.no_site and kind is not None and not kind.standard_library_only:
+            # Forked from a program of the agent's: site packages are not there.
+            replace_process([sys.executable, "-m", "tenax.exec.gc"], os.environ)
         client = TaskClient(
             os.environ["DET_MASTER"],
             os.environ["DET_SESSION_TOKEN"],
@@ -80,19 +86,11 @@ def carry_out(document: JsonObject, tell: Tell) -> int:
 
 def _remove_tensorboards(storage: Storage, paths: Json) -> int:
     """Delete what TensorBoard wrote, where nothing on the way is a link; how many could not be."""
-    import shutil
-
     failures = 0
-    base = os.path.realpath(getattr(storage, "base", ""))
     for path in paths if isinstance(paths, list) else []:
-        folder = os.path.join(base, str(path))
         try:
-            if os.path.realpath(folder) != folder:
-                raise InvalidInput("it leads elsewhere and is left alone")
-            shutil.rmtree(folder)
-            print(f"TensorBoard files {path}: deleted")
-        except FileNotFoundError:
-            continue
+            if storage.delete_beside(str(path)):
+                print(f"TensorBoard files {path}: deleted")
         except (TenaxError, OSError) as error:
             print(f"TensorBoard files {path} could not be deleted: {error}", file=sys.stderr)
             failures += 1

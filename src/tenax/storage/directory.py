@@ -1,7 +1,8 @@
 """Checkpoints as directories of a file system: ``shared_fs`` and ``directory``. Standard library only, Python 3.9.
 
 ``<base>/<id>/`` is a checkpoint. What is being staged lies in ``<base>/.<id>.partial/`` and becomes the checkpoint by
-one rename, after all of it was flushed to the disk.
+one rename, after all of it was flushed to the disk. A file that an earlier checkpoint has is a hard link to it: nothing
+in a checkpoint is ever written in place.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import errno
 import os
 from contextlib import contextmanager, suppress
 
-from tenax.disk import says_full
+from tenax.host.disk import says_full
 from tenax.storage.files import copy_file, select, sync_path, sync_tree, walk_files, write_file
 from tenax.storage.globs import matching
-from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id
+from tenax.storage.manifest import fingerprint
+from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id, inside
+from tenax.wire.spool_names import MANIFEST_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Optional
 
     from tenax.jsonvalue import JsonObject
+    from tenax.storage.manifest import Fingerprint, StoredFiles
     from tenax.storage.port import Files, Selector
 
 
@@ -45,7 +49,7 @@ class DirectoryStorage(Storage):
         self.base = base
         self._root = root
         self._identity = identity
-        self._label = label
+        self.label = label
 
     def identity(self) -> JsonObject:
         return self._identity
@@ -72,7 +76,7 @@ class DirectoryStorage(Storage):
             self._make_base()
             os.makedirs(partial, exist_ok=True)
             for path in paths:
-                target = os.path.join(partial, _inside(path))
+                target = os.path.join(partial, inside(path))
                 if path.endswith("/"):
                     os.makedirs(target, exist_ok=True)
                     continue
@@ -82,8 +86,22 @@ class DirectoryStorage(Storage):
             for directory in touched:
                 sync_path(directory)
 
+    def reuse(self, storage_id: str, source: str, earlier: StoredFiles, paths: Mapping[str, str]) -> set[str]:
+        partial, place = self._partial(storage_id), self._final(earlier.storage_id)
+        reused: set[str] = set()
+        with self._explained("be written"):
+            self._make_base()
+            os.makedirs(partial, exist_ok=True)
+            for path, theirs in paths.items():
+                target = os.path.join(partial, inside(path))
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                mode = os.stat(os.path.join(source, path)).st_mode
+                if _share(os.path.join(place, inside(theirs)), target, earlier.fingerprint(theirs), mode):
+                    reused.add(path)
+        return reused
+
     def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
-        target = os.path.join(self._partial(storage_id), _inside(path))
+        target = os.path.join(self._partial(storage_id), inside(path))
         with self._explained("be written"):
             self._make_base()
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -115,7 +133,7 @@ class DirectoryStorage(Storage):
     def direct_path(self, storage_id: str) -> Optional[str]:
         final = self._final(storage_id)
         if not os.path.isdir(final):
-            raise CheckpointMissing(f"there is no checkpoint {storage_id} in {self._label} (looked for {final})")
+            raise CheckpointMissing(f"there is no checkpoint {storage_id} in {self.label} (looked for {final})")
         return final
 
     def list_files(self, storage_id: str) -> Files:
@@ -136,15 +154,26 @@ class DirectoryStorage(Storage):
                 os.makedirs(os.path.dirname(place), exist_ok=True)
                 copy_file(os.path.join(self._final(storage_id), path), place)
 
-    def put(self, path: str, source: str) -> None:
-        target = os.path.join(self.base, _inside(path))
+    def put(self, path: str, source: str, *, flush: bool = False) -> None:
+        target = os.path.join(self.base, inside(path))
         folder, name = os.path.split(target)
         new = os.path.join(folder, f".{name}.new")
         with self._explained("be written"):
             self._make_base()
             os.makedirs(folder, exist_ok=True)
-            copy_file(source, new, flush=False)
+            copy_file(source, new, flush=flush)
             os.rename(new, target)
+            if flush:
+                sync_path(folder)
+
+    def delete_beside(self, path: str) -> bool:
+        folder = os.path.join(os.path.realpath(self.base), inside(path))
+        if os.path.realpath(folder) != folder:
+            raise StorageFailed(f"{path} in {self.label} leads elsewhere and is left alone")
+        with self._explained("be changed"):
+            there = os.path.isdir(folder)
+            _remove_tree(folder)
+        return there
 
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         final = self._final(storage_id)
@@ -154,7 +183,7 @@ class DirectoryStorage(Storage):
             if not os.path.isdir(final):
                 return {}
             files = walk_files(final)
-            removed = set(files) if tuple(globs) == EVERYTHING else matching(files, globs)
+            removed = set(files) if tuple(globs) == EVERYTHING else trimmed(files, globs)
             left = {path: size for path, size in files.items() if path not in removed}
             if not any(not path.endswith("/") for path in left):
                 _remove_tree(final)
@@ -182,11 +211,39 @@ class DirectoryStorage(Storage):
         try:
             yield
         except OSError as error:
-            place = "" if self.base in self._label else f" (at {self.base})"
+            place = "" if self.base in self.label else f" (at {self.base})"
             raise StorageFailed(
-                f"checkpoint storage {self._label}{place} cannot {verb} on {os.uname().nodename} as uid {os.getuid()}: "
+                f"checkpoint storage {self.label}{place} cannot {verb} on {os.uname().nodename} as uid {os.getuid()}: "
                 f"{error.strerror or error}. {_advice(error)}"
             ) from error
+
+
+def trimmed(files: Iterable[str], globs: Sequence[str]) -> set[str]:
+    """Which of a checkpoint's files are deleted with these: the manifest, too, which says what is to be there."""
+    removed = matching(files, globs)
+    return removed | {MANIFEST_FILE}.intersection(files) if removed else removed
+
+
+def _share(file: str, target: str, known: Fingerprint, mode: int) -> bool:
+    """Make ``target`` another name of ``file``, over what is there, if that is the file that is ``known`` and what lies
+    beside ``target`` has the same owner. What a link, or somebody else, put in its place is not taken."""
+    folder, name = os.path.split(target)
+    new = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.new")
+    try:
+        os.link(file, new, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # gone, too many names already, another device, a file system without
+        return False
+    try:
+        status, here = os.lstat(new), os.stat(folder)
+        owned = (status.st_uid, status.st_gid) == (here.st_uid, here.st_gid)
+        if fingerprint(status) != known or not owned or (status.st_mode ^ mode) & 0o777:
+            return False
+        os.rename(new, target)
+        return True
+    finally:
+        # A rename onto another name of the same file leaves both.
+        with suppress(FileNotFoundError):
+            os.unlink(new)
 
 
 def _advice(error: OSError) -> str:
@@ -197,13 +254,6 @@ def _advice(error: OSError) -> str:
     if error.errno == errno.ENOTDIR:
         return "Name a directory that every machine has, or choose another checkpoint_storage."
     return "Let that user write there, or choose another checkpoint_storage."
-
-
-def _inside(path: str) -> str:
-    """A path relative to a checkpoint, or StorageFailed if it leads out of it."""
-    if path.startswith("/") or ".." in path.split("/"):
-        raise StorageFailed(f"{path!r} is not a path inside a checkpoint")
-    return path
 
 
 def _remove_tree(path: str) -> None:

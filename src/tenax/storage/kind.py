@@ -46,6 +46,10 @@ class StorageKind:
         """The section without what is true in a container alone."""
         return config
 
+    def server(self, config: Mapping[str, Json]) -> Optional[str]:
+        """What of the section says to whom credentials are sent; None: to the vendor, or to nobody."""
+        return None
+
     def place(self, identity: Mapping[str, Json]) -> Optional[Place]:
         """The directory with the checkpoints, as machines see it; None where it is none, or none is named."""
         return None

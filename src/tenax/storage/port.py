@@ -20,10 +20,11 @@ from tenax.errors import NotFound, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Dict, Optional, Protocol
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Dict, Optional, Protocol, Set
 
     from tenax.jsonvalue import JsonObject
+    from tenax.storage.manifest import StoredFiles
 
     #: Path in the checkpoint -> bytes.
     Files = Dict[str, int]
@@ -46,8 +47,15 @@ class CheckpointMissing(NotFound):
     """There is no such checkpoint in the storage."""
 
 
+class CheckpointDamaged(UserError):
+    """A checkpoint is not what was stored."""
+
+
 class Storage(Protocol):
     """One place where checkpoints live."""
+
+    #: Its name for people.
+    label: str
 
     def identity(self) -> JsonObject:
         """The part of ``checkpoint_storage`` that says where this is: no credentials, no policies."""
@@ -57,6 +65,15 @@ class Storage(Protocol):
 
     def stage(self, storage_id: str, source: str, paths: Iterable[str]) -> None:
         """Copy ``paths``, relative to the directory ``source``, into the checkpoint to be."""
+
+    def reuse(self, storage_id: str, source: str, earlier: StoredFiles, paths: Mapping[str, str]) -> Set[str]:
+        """Put files into the checkpoint to be that an ``earlier`` one has, without storing them again: path, below the
+        directory ``source``, too -> its path in the earlier one. Which were: the others are staged by the caller.
+
+        A storage that cannot, or where a file is not what it was, puts none. Deleting either checkpoint never harms the
+        other.
+        """
+        return set()
 
     def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
         """Put one small file into the checkpoint to be."""
@@ -82,11 +99,14 @@ class Storage(Protocol):
     def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
         """Copy into the directory ``target``, made if need be. Raises CheckpointMissing."""
 
-    def put(self, path: str, source: str) -> None:
+    def put(self, path: str, source: str, *, flush: bool = False) -> None:
         """Copy the file ``source`` to ``path`` beside the checkpoints, over what is there.
 
-        Readers see all of it or none; it may be lost with the machine's power.
+        Readers see all of it or none; without ``flush`` it may be lost with the machine's power.
         """
+
+    def delete_beside(self, path: str) -> bool:
+        """Delete the directory ``path`` beside the checkpoints; False: it was not there."""
 
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         """Delete what matches (``**`` crosses directories; a matched directory goes whole); returns what is left.
@@ -120,6 +140,13 @@ def claimed_id(claim: str) -> str:
 def is_claimed(storage_id: str) -> bool:
     """Whether an id is one of those; clients that know nothing of them make random ones (version 4)."""
     return len(storage_id) == 36 and storage_id[14] == "8"
+
+
+def inside(path: str) -> str:
+    """A path relative to a checkpoint, or StorageFailed if it leads out of it."""
+    if path.startswith("/") or ".." in path.split("/"):
+        raise StorageFailed(f"{path!r} is not a path inside a checkpoint")
+    return path
 
 
 def checked_id(storage_id: str) -> str:

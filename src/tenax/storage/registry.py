@@ -1,7 +1,7 @@
 """The kinds of checkpoint storage: the one place where a new one is added; and from a section to its storage.
 
 A kind is one module with a subclass of `tenax.storage.kind.StorageKind` and one line in the table. Its settings: a
-schema in `tenax.config.schema.storage`, which knows some that are not served yet. Standard library only, Python 3.9.
+schema in `tenax.config.schema.storage`. Standard library only, Python 3.9.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 
 from tenax.errors import InvalidInput
+from tenax.storage.azure import AzureKind
+from tenax.storage.gcs import GcsKind
 from tenax.storage.local_directory import DirectoryKind, from_directory
 from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.storage.s3 import S3Kind
 from tenax.storage.shared_fs import SharedFsKind
 
 TYPE_CHECKING = False
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
     from tenax.storage.port import Storage
 
 #: By the ``type`` of a section.
-KINDS: Mapping[str, StorageKind] = {kind.name: kind for kind in (SharedFsKind(), DirectoryKind())}
+KINDS: Mapping[str, StorageKind] = {
+    kind.name: kind for kind in (SharedFsKind(), DirectoryKind(), S3Kind(), GcsKind(), AzureKind())
+}
+#: The kind of a bucket by how its URL begins.
+_SCHEMES = {"s3": S3Kind.name, "gs": GcsKind.name}
 
 
 def is_reachable_by_agents(section: Optional[Mapping[str, Json]]) -> bool:
@@ -61,6 +68,15 @@ def from_config(config: Mapping[str, Json], *, mount: str = SHARED_FS_MOUNT) -> 
 
 def from_shortcut(text: str) -> Storage:
     """A directory, or a URL of an object store. Raises InvalidInput for a URL that is not served."""
-    if "://" in text:
-        raise InvalidInput(f"checkpoint storage {text!r} is not served by this release: give a directory")
-    return from_directory(os.path.expanduser(text))
+    scheme, separator, place = text.partition("://")
+    if not separator:
+        return from_directory(os.path.expanduser(text))
+    if scheme == "file" and place.startswith("/"):
+        return from_directory(place)
+    if scheme not in _SCHEMES:
+        raise InvalidInput(
+            f"checkpoint storage {text!r} is not served by this release: give a directory, s3://bucket/prefix or "
+            "gs://bucket/prefix, or a section like checkpoint_storage"
+        )
+    bucket, _, prefix = place.partition("/")
+    return from_config({"type": _SCHEMES[scheme], "bucket": bucket, "prefix": prefix or None})

@@ -111,6 +111,9 @@ def _has_single_secret(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if value.get("connection_string") is not None and value.get("credential") is not None:
         report.add(at, "credential goes with account_url, not with connection_string: remove one of the two")
+    if "?" in str(value.get("account_url") or ""):
+        message = "holds a signature, which is shown to nobody as credential alone: put there what follows the '?'"
+        report.add((*at, "account_url"), message)
 
 
 def _has_single_address(value: Json, at: Path, report: ProblemReport) -> None:

@@ -1,0 +1,326 @@
+"""Checkpoints in a store of objects, whichever speaks to it. Standard library only, Python 3.9.
+
+``<prefix>/<id>/<path>`` is a file of a checkpoint, and an empty object whose name ends in ``/`` a directory: the layout
+of Determined, whose checkpoints are read and whose client reads these. A store has no rename, so what is being staged
+lies there already; ``<prefix>/.<id>.partial`` is put before its first file and removed by the commit. While that is
+there, nothing of it is a checkpoint. A store that is away for a while is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+from tenax.backoff import Backoff
+from tenax.errors import InvalidInput
+from tenax.storage.directory import trimmed
+from tenax.storage.files import select
+from tenax.storage.globs import parents
+from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id, inside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Optional, Protocol, TypeVar
+
+    from tenax.jsonvalue import JsonObject
+    from tenax.storage.port import Files, Selector
+
+    T = TypeVar("T")
+else:
+    Protocol = object
+
+#: Bytes that are fetched at once of a file that is passed on.
+_PIECE = 8 * 1024 * 1024
+#: Files that are sent or fetched at once; a large one is sent in several parts at once, too.
+PARALLEL = 4
+#: Pauses between two tries while a store is away: its library has tried some times before.
+_PAUSES = Backoff(first=1.0, ceiling=20.0)
+
+
+class BucketFailed(Exception):
+    """A store does not do what it was asked: the reason, and what to do. ``passing``: it may, a little later."""
+
+    def __init__(self, reason: str, advice: str, *, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice
+        self.passing = passing
+
+
+class ObjectGone(BucketFailed):
+    """There is no such object."""
+
+
+class Bucket(Protocol):
+    """Objects by name. All methods may be called from several threads, and raise BucketFailed."""
+
+    def write(self, key: str, data: bytes) -> None:
+        """Put a small object, over what is there."""
+
+    def read(self, key: str) -> Optional[bytes]:
+        """A small object; None: there is none."""
+
+    def upload(self, key: str, path: str) -> None:
+        """Put a file; a large one in parts. What broke off is tried again."""
+
+    def download(self, key: str, path: str) -> None:
+        """Write an object into a file. What broke off is tried again, from where it was."""
+
+    def read_part(self, key: str, start: int, size: int) -> bytes:
+        """``size`` bytes of an object from ``start`` on; fewer at its end, of which one at least is left."""
+
+    def entries(self, prefix: str, limit: Optional[int] = None) -> Iterable[tuple[str, int]]:
+        """Names that begin so, and their bytes, in order; ``limit``: no more than that."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """What is gone already is no error."""
+
+    def forget_uploads(self, prefix: str) -> None:
+        """Throw away parts of uploads that broke off, where the store keeps those."""
+
+
+class ObjectStorage(Storage):
+    """Checkpoints below ``prefix``. ``identity`` is the configuration that names the place, ``label`` names it for
+    people."""
+
+    #: Seconds for which a store that is away is waited for, where checkpoints are stored and fetched.
+    waits_for_s = 300.0
+
+    def __init__(self, bucket: Bucket, prefix: Optional[str], *, identity: JsonObject, label: str) -> None:
+        self._bucket = bucket
+        self._prefix = "".join(f"{part}/" for part in (prefix or "").split("/") if part not in ("", "."))
+        self._identity = identity
+        self.label = label
+        #: Checkpoints whose mark this has put.
+        self._begun: set[str] = set()
+
+    def identity(self) -> JsonObject:
+        return self._identity
+
+    def validate(self) -> None:
+        key = f"{self._prefix}.check-{os.urandom(8).hex()}"
+        content = b"Written to see whether checkpoints can be stored here; may be deleted.\n"
+        with self._explained("be written"):
+            self._bucket.write(key, content)
+            try:
+                if self._bucket.read(key) != content:
+                    raise BucketFailed("what was written is not what is read back", "Look at the store's own log.")
+            finally:
+                self._bucket.delete([key])
+
+    def stage(self, storage_id: str, source: str, paths: Iterable[str]) -> None:
+        place = self._place(storage_id)
+        named = [inside(path) for path in paths]
+        with self._explained("be written"):
+            self._tried(lambda: self._begin(storage_id))
+
+            def put(path: str) -> None:
+                if path.endswith("/"):
+                    self._bucket.write(place + path, b"")
+                else:
+                    self._bucket.upload(place + path, os.path.join(source, path))
+
+            self._at_once(put, named)
+
+    def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
+        key = self._place(storage_id) + inside(path)
+        with self._explained("be written"):
+            self._tried(lambda: self._begin(storage_id))
+            self._tried(lambda: self._bucket.write(key, data))
+
+    def stage_directory(self, storage_id: str) -> Optional[str]:
+        return None
+
+    def staged(self, storage_id: str) -> Optional[Files]:
+        return None
+
+    def commit(self, storage_id: str) -> None:
+        place = self._place(storage_id)
+        with self._explained("be written"):
+            self._tried(lambda: self._bucket.delete([self._mark(storage_id)]))
+            self._begun.discard(storage_id)
+            if not self._tried(lambda: list(self._bucket.entries(place, limit=1))):
+                raise CheckpointMissing(f"nothing of checkpoint {storage_id} is in {self.label}")
+
+    def abandon(self, storage_id: str) -> None:
+        place, mark = self._place(storage_id), self._mark(storage_id)
+        with self._explained("be changed"):
+            if self._bucket.read(mark) is None:
+                return
+            self._bucket.forget_uploads(place)
+            self._bucket.delete([key for key, _ in self._bucket.entries(place)])
+            # Last: whoever does this again finds what is left.
+            self._bucket.delete([mark])
+            self._begun.discard(storage_id)
+
+    def direct_path(self, storage_id: str) -> Optional[str]:
+        place = self._place(storage_id)
+        with self._explained("be read"):
+            listed = self._tried(lambda: list(self._bucket.entries(place, limit=1)))
+            if not listed or self._tried(lambda: self._bucket.read(self._mark(storage_id))) is not None:
+                raise CheckpointMissing(f"there is no checkpoint {storage_id} in {self.label} (looked for {place})")
+        return None
+
+    def list_files(self, storage_id: str) -> Files:
+        files = self._files(storage_id)
+        for path in files:
+            # Whoever may write into a bucket chooses the names in it.
+            inside(path)
+        return files
+
+    def _files(self, storage_id: str) -> Files:
+        self.direct_path(storage_id)
+        place = self._place(storage_id)
+        with self._explained("be read"):
+            entries = self._tried(lambda: list(self._bucket.entries(place)))
+        listed = {key[len(place) :]: size for key, size in entries}
+        return {path: 0 if path.endswith("/") else size for path, size in listed.items() if path}
+
+    def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
+        files = self.list_files(storage_id)
+        place = self._place(storage_id)
+        chosen = list(select(files, selector) if selector is not None else files)
+        os.makedirs(target, exist_ok=True)
+        for path in chosen:
+            for folder in (*parents(path), *((path,) if path.endswith("/") else ())):
+                os.makedirs(os.path.join(target, folder), exist_ok=True)
+        fetched = [path for path in chosen if not path.endswith("/")]
+        with self._explained("be read"):
+            self._at_once(lambda path: self._bucket.download(place + path, os.path.join(target, path)), fetched)
+
+    def pieces(self, storage_id: str, path: str, size: int) -> Iterator[bytes]:
+        """One file of a checkpoint, as `list_files` names and measures it; a piece at a time is held."""
+        key = self._place(storage_id) + inside(path)
+        start = 0
+        while start < size:
+            with self._explained("be read"):
+                piece = self._tried(partial(self._bucket.read_part, key, start, min(_PIECE, size - start)))
+            if not piece:
+                raise StorageFailed(f"{path} of checkpoint {storage_id} in {self.label} is shorter than {size} bytes")
+            start += len(piece)
+            yield piece
+
+    def put(self, path: str, source: str, *, flush: bool = False) -> None:
+        key = self._prefix + inside(path)
+        with self._explained("be written"):
+            if flush:
+                self._tried(lambda: self._bucket.upload(key, source))
+            else:
+                # What may be lost is not worth a wait.
+                self._bucket.upload(key, source)
+
+    def delete_beside(self, path: str) -> bool:
+        folder = f"{self._prefix}{inside(path)}/"
+        with self._explained("be changed"):
+            keys = [key for key, _ in self._bucket.entries(folder)]
+            self._bucket.delete(keys)
+        return bool(keys)
+
+    def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
+        place, mark = self._place(storage_id), self._mark(storage_id)
+        try:
+            files = self._files(storage_id)
+        except CheckpointMissing:
+            return {}
+        removed = set(files) if tuple(globs) == EVERYTHING else trimmed(files, globs)
+        left = {path: size for path, size in files.items() if path not in removed}
+        whole = not any(not path.endswith("/") for path in left)
+        with self._explained("be changed"):
+            if whole:
+                # Nobody finds half of it; what breaks off is thrown away as an upload is.
+                self._bucket.write(mark, b"")
+            self._bucket.delete([place + path for path in (files if whole else removed)])
+            if whole:
+                self._bucket.delete([place, mark])
+        return {} if whole else left
+
+    def _begin(self, storage_id: str) -> None:
+        if storage_id not in self._begun:
+            self._bucket.write(self._mark(storage_id), b"")
+            self._begun.add(storage_id)
+
+    def _place(self, storage_id: str) -> str:
+        return f"{self._prefix}{checked_id(storage_id)}/"
+
+    def _mark(self, storage_id: str) -> str:
+        return f"{self._prefix}.{checked_id(storage_id)}.partial"
+
+    def _tried(self, step: Callable[[], T]) -> T:
+        """Try it until the store is there, for ``waits_for_s``. Raises BucketFailed."""
+        until, tries = 0.0, 0
+        while True:
+            try:
+                return step()
+            except BucketFailed as error:
+                tries += 1
+                until = until or time.monotonic() + self.waits_for_s
+                pause = _PAUSES.after(tries)
+                if not error.passing or time.monotonic() + pause > until:
+                    raise
+                if tries == 1:
+                    words = f"{error.reason}; it is tried again for up to {self.waits_for_s:.0f} s"
+                    sys.stderr.write(f"tenax: warning: the checkpoint storage: {words}\n")
+            time.sleep(pause)
+
+    def _at_once(self, step: Callable[[str], None], paths: Sequence[str]) -> None:
+        at_once(lambda path: self._tried(partial(step, path)), paths)
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        """Turn what a store says into words that say where, and what to do."""
+        try:
+            yield
+        except BucketFailed as error:
+            raise StorageFailed(
+                f"checkpoint storage {self.label} cannot {verb} from {os.uname().nodename}: {error.reason}. "
+                f"{error.advice}"
+            ) from error
+
+
+def checked_prefix(prefix: Optional[str]) -> Optional[str]:
+    """What all names begin with. Raises InvalidInput where it climbs out of its bucket."""
+    if ".." in (prefix or "").split("/"):
+        raise InvalidInput(f"checkpoint_storage.prefix {prefix!r} climbs out of its bucket: leave '..' out of it")
+    return prefix
+
+
+class PerProcess:
+    """A client of a store, made when it is first used, and again in a process that was forked: connections are not
+    shared."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: Any = None
+        self._pid = 0
+
+    def get(self) -> Any:
+        """Raises what making it raises."""
+        with self._lock:
+            if self._made is None or self._pid != os.getpid():
+                self._made, self._pid = self._make(), os.getpid()
+            return self._made
+
+
+def at_once(step: Callable[[str], None], names: Sequence[str]) -> None:
+    """For each, some at once. Raises what one of them raised; the others that have begun are waited for."""
+    if len(names) < 2:
+        for name in names:
+            step(name)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="tenax-objects") as pool:
+        futures = [pool.submit(step, name) for name in names]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
