@@ -119,12 +119,19 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="A new directory (default: checkpoints/UUID below this one).",
 )
+@click.option(
+    "--mode",
+    type=click.Choice(("auto", "direct", "master")),
+    default="auto",
+    show_default=True,
+    help="From its storage with your own credentials (direct), through the master, or whichever works.",
+)
 @pass_access
-def download(access: Access, uuid: str, target: Optional[Path]) -> None:
+def download(access: Access, uuid: str, target: Optional[Path], mode: str) -> None:
     """Download a checkpoint into a new directory."""
     from tenax.client.checkpoints import get_checkpoint
 
-    print(get_checkpoint(access.session(), uuid).download(target))
+    print(get_checkpoint(access.session(), uuid).download(target, mode=mode))
 
 
 @group.command()

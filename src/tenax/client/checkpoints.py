@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tenax.client.trials import Report
 
 
+#: Ways to the files of a checkpoint: whichever works, its storage, the master.
+DOWNLOAD_MODES = ("auto", "direct", "master")
 #: States of checkpoints that can be downloaded.
 HAVING_FILES = ("COMPLETED", "PARTIALLY_DELETED")
 
@@ -110,11 +112,15 @@ class Checkpoint(LiveAnswer):
         answer = self.session.post(at("/api/v1/checkpoints/{}/metadata", self.uuid), body)
         return Checkpoint.read(reading.record(answer, "checkpoint"), self.session)
 
-    def download(self, to: Union[str, Path, None] = None) -> Path:
+    def download(self, to: Union[str, Path, None] = None, *, mode: str = "auto") -> Path:
         """Fetch its files into a new directory (``checkpoints/<uuid>`` below the current one); returns it.
 
-        Copied where this machine sees the storage, else through the master. Raises AlreadyExists, NotFound.
+        Copied where this machine sees the storage, else through the master, else from the storage with the credentials
+        of whoever asks, unless it is on a server that somebody else has named; ``mode``: ``master``, or ``direct`` for
+        the storage, whoever named it. Raises AlreadyExists, NotFound, StorageFailed, InvalidInput for another mode.
         """
+        if mode not in DOWNLOAD_MODES:
+            raise InvalidInput(f"mode must be one of {', '.join(DOWNLOAD_MODES)}, not {mode!r}")
         target = Path(to) if to is not None else Path("checkpoints") / self.uuid
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise AlreadyExists(f"{target} exists already: name another directory, or remove it.")
@@ -123,12 +129,16 @@ class Checkpoint(LiveAnswer):
         half = target.with_name(f".{target.name}.part")
         shutil.rmtree(half, ignore_errors=True)
         try:
-            source = self.path()
+            source = self.path() if mode != "master" else None
             if source is not None:
                 # Who saved it says what a link in it leads to: it stays one, as in an archive.
                 shutil.copytree(source, half, symlinks=True)
-            else:
-                self._through_master(half)
+            elif mode != "direct":
+                self._through_master(half, alone=mode == "master")
+            elif not self._from_store(half):
+                raise NotFound(
+                    f"The files of checkpoint {self.uuid} are in {self._place()}, which is not seen from here."
+                )
             if target.exists():
                 target.rmdir()
             half.replace(target)
@@ -137,7 +147,11 @@ class Checkpoint(LiveAnswer):
             raise
         return target
 
-    def _through_master(self, into: Path) -> None:
+    def _place(self) -> str:
+        directory = storage_directory(self.storage)
+        return (reading.text(self.storage, "type") or "a storage") + (f" at {directory}" if directory else "")
+
+    def _through_master(self, into: Path, *, alone: bool) -> None:
         from tenax.client.connection.transport import httpx2
 
         into.mkdir(parents=True)
@@ -147,15 +161,50 @@ class Checkpoint(LiveAnswer):
                 with tarfile.open(fileobj=cast("IO[bytes]", _Pieces(response)), mode="r|gz") as archive:
                     for member in archive:
                         _extract(archive, member, into)
-        except NotFound:
-            directory = storage_directory(self.storage)
-            place = (reading.text(self.storage, "type") or "a storage") + (f" at {directory}" if directory else "")
+        except (NotFound, InvalidInput) as refusal:
+            server = None if alone else self._server_of_others()
+            if server is not None:
+                raise NotFound(
+                    f"The files of checkpoint {self.uuid} are at {server}, which whoever made experiment "
+                    f"{self.experiment_id} has named: your credentials go there only if you say so (mode direct)."
+                ) from None
+            if not alone and self._from_store(into):
+                return
+            if isinstance(refusal, InvalidInput):
+                raise
             raise NotFound(
-                f"The files of checkpoint {self.uuid} are in {place}, which this machine does not see, and the master "
-                "cannot send them: fetch them on a machine that sees that place."
+                f"The files of checkpoint {self.uuid} are in {self._place()}, which this machine does not see, and the "
+                "master cannot send them: fetch them on a machine that sees that place."
             ) from None
         except (httpx2.TransportError, tarfile.TarError, EOFError) as error:
             raise BrokenStream(f"The download of checkpoint {self.uuid} broke off: {error}. Try again.") from None
+
+    def _server_of_others(self) -> Optional[str]:
+        """The server of a store, where it is neither the vendor's nor named by whoever asks: it could be anybody's."""
+        from tenax.client.experiments import get_experiment
+        from tenax.client.users import whoami
+        from tenax.storage.registry import kind_of
+
+        kind = kind_of(self.storage)
+        server = kind.server(self.storage) if kind is not None else None
+        if server is None or get_experiment(self.session, self.experiment_id).owner == whoami(self.session).username:
+            return None
+        return server
+
+    def _from_store(self, into: Path) -> bool:
+        """From a store of objects, with what credentials there are here; False: it is none. Raises StorageFailed."""
+        from tenax.display.secrets import OF_STORAGE
+        from tenax.storage.objects import ObjectStorage
+        from tenax.storage.registry import from_config, kind_of
+
+        section = {key: value for key, value in self.storage.items() if key not in OF_STORAGE}
+        if kind_of(section) is None:
+            return False
+        storage = from_config(section)
+        if not isinstance(storage, ObjectStorage):
+            return False
+        storage.download(self.uuid, str(into))
+        return True
 
 
 class _Pieces:

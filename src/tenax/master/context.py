@@ -78,6 +78,8 @@ class Master:
     searchers: FairThreads = field(default_factory=FairThreads)
     #: For configurations, which take seconds to read where somebody wants that.
     examiners: FairThreads = field(default_factory=FairThreads)
+    #: For stores of objects, which may be away: nobody else waits for one.
+    stores: FairThreads = field(default_factory=lambda: FairThreads(4))
 
     def __post_init__(self) -> None:
         self.logins = LoginJudge(self.passwords, self.db)
@@ -109,6 +111,7 @@ class Master:
             self.readers.close()
             self.searchers.close()
             self.examiners.close()
+            self.stores.close()
 
     async def _end_streams(self) -> None:
         await self.shutdown.wait()

@@ -18,10 +18,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from enum import Enum
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from tenax.errors import InvalidInput
 from tenax.master.checkpoints.files import CheckpointPlace, as_text, entries_of, opened_checkpoint
+from tenax.storage.objects import ObjectStorage
+
+if TYPE_CHECKING:
+    from tenax.storage.port import Files
 
 _PIECE = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -81,6 +85,26 @@ def packed(place: CheckpointPlace, checkpoint: str, form: Form) -> Iterator[byte
         with closing(_packer(outbox, form)) as packer:
             yield from _fill(folder, packer, outbox, place)
         yield outbox.take()
+
+
+def packed_objects(store: ObjectStorage, checkpoint: str, files: Files, form: Form) -> Iterator[bytes]:
+    """The archive of ``files`` of a checkpoint in a store of objects; nothing lies here. Raises StorageFailed."""
+    outbox = _Outbox()
+    with closing(_packer(outbox, form)) as packer:
+        for path, size in sorted(files.items()):
+            if path.endswith("/"):
+                packer.folder(path.rstrip("/"), _status(stat.S_IFDIR | 0o755, 0))
+                continue
+            content = cast(IO[bytes], _Pieces(store.pieces(checkpoint, path, size)))
+            for _ in packer.file(path, _status(stat.S_IFREG | 0o644, size), content):
+                if outbox.size >= _PIECE:
+                    yield outbox.take()
+    yield outbox.take()
+
+
+def _status(mode: int, size: int) -> os.stat_result:
+    """Of what is in a store, which keeps no more of it; its time is now."""
+    return os.stat_result((mode, 0, 0, 1, 0, 0, size, 0, int(time.time()), 0))
 
 
 class _Packer:
@@ -218,6 +242,21 @@ class _Feed:
                 raise OSError(errno.EIO, "a file of the checkpoint was cut off while it was read")
             self._left -= len(piece)
             yield piece
+
+
+class _Pieces:
+    """Pieces as a file that is read from the beginning to the end."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def read(self, size: int) -> memoryview:
+        """Up to so many bytes; empty at the end."""
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        content, self._rest = self._rest[:size], self._rest[size:]
+        return content
 
 
 class _Outbox(io.RawIOBase):

@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING
 
 from tenax.errors import NotFound, NotNow
 from tenax.master.store.users.rows import FileOwner
-from tenax.storage.directory import being_staged, half_deleted
-from tenax.storage.globs import matching
+from tenax.storage.directory import being_staged, half_deleted, trimmed
 from tenax.storage.port import EVERYTHING, StorageFailed
 from tenax.storage.private_directory import CHECKPOINTS, is_inside_private, is_private
 
@@ -127,7 +126,7 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
         try:
             with place.opened_own(name) as folder:
                 files = _listing(folder, place)
-                matched = matching(files, globs)
+                matched = trimmed(files, globs)
                 left = {path: size for path, size in files.items() if path not in matched}
                 if any(not path.endswith("/") for path in left):
                     _delete_paths(folder, sorted(matched, reverse=True), place)

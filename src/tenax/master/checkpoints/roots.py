@@ -6,7 +6,8 @@ elsewhere, a task on an agent deletes with its owner's rights, and nobody downlo
 
 - the way out of a root by ``..``, and through a link (`tenax.master.checkpoints.files`);
 - a storage inside of another checkpoint, or of what TensorBoard wrote: below a root a UUID names one of these;
-- storages that are no directories. No kind may use credentials of the master for a place that a user has named.
+- storages that are no directories, but for the very one of the master's own configuration, from which is downloaded
+  (`CheckpointRoots.store_of`). No kind may use credentials of the master for a place that a user has named.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints.files import CheckpointPlace
 from tenax.master.store.users.rows import FileOwner
+from tenax.storage.objects import ObjectStorage
 from tenax.storage.registry import from_config, kind_of
 
 SETTING = "checkpoint_roots"
@@ -54,6 +56,19 @@ class CheckpointRoots:
             f"or one above it, under {SETTING} in the master's configuration"
         )
 
+    def store_of(self, reported: JsonObject | None, configured: JsonObject | None) -> ObjectStorage | None:
+        """The store of objects with the files of a checkpoint, if it is the operator's own; else None."""
+        named = reported or configured or self.clusters
+        if named is None or self.clusters is None:
+            return None
+        with suppress(InvalidInput):
+            own = from_config(self.clusters)
+            if isinstance(own, ObjectStorage) and from_config(named).identity() == own.identity():
+                # Somebody waits for the answer.
+                own.waits_for_s = 0.0
+                return own
+        return None
+
 
 def checkpoint_roots(settings: MasterSettings) -> CheckpointRoots:
     """What the master's configuration lists."""
@@ -73,7 +88,10 @@ def _place(storage: JsonObject) -> CheckpointPlace:
         raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
     place = None if kind is None else kind.place(identity)
     if place is None:
-        raise NotNow(f"the files are in a storage of type {identity.get('type')}, which is no directory")
+        raise NotNow(
+            f"the files are in a storage of type {identity.get('type')}, of which the master touches none but its own "
+            "checkpoint_storage: fetch them with credentials of yours (tenax checkpoint download)"
+        )
     root, below = place
     return CheckpointPlace(os.path.normpath(root), below)
 
