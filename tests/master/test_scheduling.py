@@ -145,7 +145,9 @@ def test_a_pool_is_scheduled_as_its_settings_say() -> None:
     """Preemption, fitting, and whether gangs may be uneven."""
     pool = PoolSettings(
         name="p",
-        scheduler=SchedulerSettings(preemption=True, fitting_policy=Fitting.WORST, allow_heterogeneous_fits=False),
+        scheduler=SchedulerSettings(
+            preemption=True, fitting_policy=Fitting.WORST, allow_heterogeneous_fits=False, reservation=True
+        ),
     )
-    assert rules(pool) == PoolRules(USUAL, preemption=True, fitting=Fitting.WORST, uneven_gangs=False)
+    assert rules(pool) == PoolRules(USUAL, preemption=True, fitting=Fitting.WORST, uneven_gangs=False, reservation=True)
     assert rules(PoolSettings(name="p")) == PoolRules(USUAL, preemption=False, fitting=Fitting.BEST, uneven_gangs=True)

@@ -281,6 +281,49 @@ def test_a_lowered_cap_is_kept_to() -> None:
     assert not pool.plan().preempt
 
 
+RESERVES = PoolRules(reservation=True)
+
+
+def test_places_are_kept_for_the_first_that_does_not_fit() -> None:
+    """On the agent that is nearest to having them; beside it small ones start, on it none does; who waits reads why."""
+    pool = Pool([agent("a", 4, used=2), agent("b", 4, used=3), agent("c", 2, used=1)], RESERVES).job("j")
+    pool.ask("big", 4, "j", single_node=True).ask("small", 2, "j", single_node=True)
+    decided = pool.ask("one", 1, "j").ask("two", 1, "j").ask("three", 1, "j").plan()
+    assert set(decided.placements) == {"one", "two"}
+    assert {members[0].agent_id for members in decided.placements.values()} == {"b", "c"}
+    assert decided.waiting[AllocationId("big")].endswith("2 free slots are kept for it")
+    assert "2 free slots are kept for big, which needs 4" in decided.waiting[AllocationId("small")]
+    assert "2 free slots are kept for big, which needs 4" in decided.waiting[AllocationId("three")]
+
+
+def test_nothing_is_kept_for_what_cannot_start() -> None:
+    """Nor for a second one, nor where places are taken back, nor from those without slots."""
+    pool = Pool([agent("a", 4, used=2, aux_places=1)], RESERVES).job("j").ask("huge", 8, "j").ask("small", 1, "j")
+    assert started(pool) == ["small"]
+    pool = Pool([agent("a", 4, used=2)], PoolRules(preemption=True, reservation=True)).job("j")
+    assert started(pool.ask("big", 4, "j").ask("small", 1, "j")) == ["small"]
+    pool = Pool([agent("a", 2, used=1, aux_places=1)], RESERVES).ask("big", 2).ask("aux", 0)
+    assert started(pool) == ["aux"]
+
+
+@pytest.mark.parametrize("slots", [4, 8])
+def test_a_stream_of_small_requests_does_not_starve_a_large_one(slots: int) -> None:
+    """On one agent, and as a gang of two: it starts once what ran before it has ended; without it, never."""
+    for rules, starts in ((RESERVES, True), (PoolRules(), False)):
+        pool = Pool([agent("a", 4), agent("b", 4)], rules).job("j")
+        for number in range(8):
+            pool.ask(f"s{number}", 1, "j")
+        pool.apply(pool.plan())
+        pool.ask("big", slots, "j")
+        for number in range(8, 60):
+            pool.ask(f"s{number}", 1, "j")
+            pool.end(min(pool.placed(), key=lambda name: int(name[1:])))
+            pool.apply(pool.plan())
+            if "big" in pool.placed():
+                break
+        assert ("big" in pool.placed()) is starts
+
+
 def test_requests_without_slots_compete_apart() -> None:
     """A blocked request with slots does not hold up one without, nor the other way round."""
     pool = Pool([agent("a", 1, used=1, aux_places=1)]).job("urgent", 1)

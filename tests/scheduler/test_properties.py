@@ -19,6 +19,7 @@ pool_rules = st.builds(
     preemption=st.booleans(),
     fitting=st.sampled_from(list(Fitting)),
     uneven_gangs=st.booleans(),
+    reservation=st.booleans(),
 )
 
 
@@ -166,6 +167,33 @@ def test_there_is_no_preemption_loop(pool: Pool) -> None:
             ended = pool.end(name)
             pool.requests[name] = replace(ended, phase=Phase.PENDING, members=())
     raise AssertionError(f"still moving: {pool.placed()}")
+
+
+@given(pools())
+@settings(deadline=None)
+def test_nobody_starves_where_places_are_reserved(pool: Pool) -> None:
+    """However many small requests come behind them: if what runs ends, one by one, all start that fit the pool."""
+    pool.rules = replace(pool.rules, preemption=False, reservation=True)
+    pool.agents = {name: replace(one, state=AgentState.ENABLED) for name, one in pool.agents.items()}
+    pool.jobs = {name: replace(job, priority=42, queue_position=0.0, max_slots=None) for name, job in pool.jobs.items()}
+    pool.job("stream", 42, 1.0)
+    empty = FreeSlots(replace(one, in_use=frozenset()) for one in pool.agents.values())
+    waiting = {
+        name
+        for name, asking in pool.requests.items()
+        if asking.phase is Phase.PENDING and asking.slots > 0 and fitting.find(asking, empty, pool.rules) is not None
+    }
+    steps = 40 * (len(pool.requests) + 1)
+    for number in range(steps):
+        pool.ask(f"s{number}", 1, "stream")
+        pool.apply(pool.plan())
+        waiting -= set(pool.placed())
+        if not waiting:
+            return
+        running = [name for name, held in pool.requests.items() if held.members and held.slots > 0]
+        if running:
+            pool.end(running[0])
+    raise AssertionError(f"after {steps} steps these still wait: {waiting}")
 
 
 @given(pools())

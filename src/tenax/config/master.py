@@ -56,6 +56,8 @@ class SchedulerSettings(Settings):
     fitting_policy: Fitting = Fitting.BEST
     #: Whether a distributed trial may have members of unequal size, such as 5 + 3 slots.
     allow_heterogeneous_fits: bool = True
+    #: Whether places are kept for the first request that does not fit; slots stay idle for it meanwhile.
+    reservation: bool = False
 
     @field_validator("type")
     @classmethod

@@ -11,6 +11,7 @@ A request for one node, or for one slot, knows only the first. All members are f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from heapq import merge
 from itertools import islice
 
@@ -33,6 +34,33 @@ def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | No
     if even is not None or not rules.uneven_gangs:
         return even
     return _whole_agents(request, cluster) or _free_blocks(request, cluster)
+
+
+def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules) -> Fit | None:
+    """Where a request that does not fit is to wait for its slots; None where it would not fit with nothing running.
+
+    The agent with the most slots that are or come free, so that what is kept there only grows, of those that can take
+    it whole; else the gang that it would be on the empty pool.
+    """
+    able = [
+        agent
+        for agent in coming.agents.values()
+        if len(agent.slots) >= request.slots and agent.id not in request.blocked_agents
+    ]
+    if able:
+        best = min(
+            able,
+            key=lambda agent: (
+                -len(coming.free_slots(agent.id)),
+                distance(request.allocation_id, agent.id),
+                agent.id,
+            ),
+        )
+        return ((best.id, request.slots),)
+    if not may_be_gang(request):
+        return None
+    empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in coming.agents.values())
+    return find(request, empty, rules)
 
 
 def may_be_gang(request: SlotRequest) -> bool:

@@ -4,6 +4,7 @@ Rules:
 - ``later`` holds all that ``now`` holds, and what is being released besides.
 - A request that does not fit now but fits later is kept its place: in slots that are being released where it can, else
   in free ones, which nobody else then takes. So what is asked to leave leaves for somebody, and nobody asks twice.
+- A request that does not fit later either can have places reserved: what is or comes free there is nobody else's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequ
 class Places:
     """Free and coming places. Mutable; one pass owns one."""
 
-    __slots__ = ("_full", "_rules", "later", "now")
+    __slots__ = ("_full", "_hopeless", "_rules", "later", "now")
 
     def __init__(self, snapshot: PoolSnapshot) -> None:
         self._rules = snapshot.rules
@@ -24,6 +25,8 @@ class Places:
         self.later = self.now.fork()
         #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
         self._full: set[tuple[int, bool]] = set()
+        #: Kinds that do not fit on all agents together.
+        self._hopeless: set[tuple[int, bool]] = set()
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
@@ -52,6 +55,29 @@ class Places:
         for agent, count in fit:
             self._keep(self.later.pick(agent, count, rather_not=self.now))
         return True
+
+    def reserve(self, request: SlotRequest) -> int | None:
+        """Keep what is and comes free where a request is to start in the end: how many slots that is now. None where it
+        would not fit with nothing running."""
+        kind = (request.slots, request.single_node)
+        if kind in self._hopeless:
+            return None
+        fit = fitting.awaited(request, self.later, self._rules)
+        if fit is None:
+            if not request.blocked_agents:
+                self._hopeless.add(kind)
+            return None
+        kept = 0
+        for agent, count in fit:
+            free = sorted(self.now.free_slots(agent))[:count]
+            coming = sorted(self.later.free_slots(agent) - set(free))[: count - len(free)]
+            # Without slots a member is an auxiliary place.
+            if free:
+                self.now.take(PlacedMember(agent, tuple(free)))
+            if free or coming:
+                self.later.take(PlacedMember(agent, (*free, *coming)))
+            kept += len(free)
+        return kept
 
     def give_later(self, request: SlotRequest) -> None:
         """Count on what a request holds: it is being released."""

@@ -7,6 +7,9 @@ Rules:
   where it can take their place back: in a pool with preemption, and if they can be preempted.
 - With preemption, running requests that are less urgent, or equally urgent with a job behind in the queue, are asked to
   leave: the smallest set that helps, and none when what is being released suffices.
+- In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
+  reserved where it is to start, and smaller ones behind it start beside these: if everything that runs ends, everything
+  starts that fits the pool. Elsewhere a stream of small requests may put off a large one for ever.
 - ``max_slots`` of a job binds: what would exceed it waits and blocks nobody; where it was lowered below what the job
   holds, the newest of its requests that can be are asked to leave.
 """
@@ -66,6 +69,8 @@ class _Pass:
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
         self._helpless: set[tuple[int, bool]] = set()
+        #: For whom places are reserved.
+        self.reserved: reasons.Reserved | None = None
 
     def keep_to_caps(self) -> None:
         """Ask the newest requests of a job to leave while it holds more slots than its cap allows."""
@@ -95,7 +100,7 @@ class _Pass:
 
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
-        writer = reasons.ReasonWriter(self.snapshot, self.places.now)
+        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
         waiting = {
             request.allocation_id: writer.of(request, self.causes[request.allocation_id])
             for request in pending
@@ -123,7 +128,17 @@ class _Pass:
             self._count(request)
             return False
         self.causes[name] = self._make_room(request) or reasons.DoesNotFit()
+        self._reserve(request)
         return False
+
+    def _reserve(self, request: SlotRequest) -> None:
+        """For the first that does not fit, unless this pool takes places back."""
+        rules = self.snapshot.rules
+        if request.slots == 0 or self.reserved is not None or rules.preemption or not rules.reservation:
+            return
+        kept = self.places.reserve(request)
+        if kept is not None:
+            self.reserved = reasons.Reserved(request, kept)
 
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""

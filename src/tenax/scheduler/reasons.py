@@ -78,15 +78,24 @@ class MakingRoom:
     leaving: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Places that are kept for the first request that does not fit: ``slots`` are free already."""
+
+    request: SlotRequest
+    slots: int
+
+
 Cause = Union[DoesNotFit, Capped, Behind, Releasing, MakingRoom]
 
 
 class ReasonWriter:
     """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead."""
 
-    def __init__(self, snapshot: PoolSnapshot, now: FreeSlots) -> None:
+    def __init__(self, snapshot: PoolSnapshot, now: FreeSlots, reserved: Reserved | None = None) -> None:
         self._snapshot = snapshot
         self._now = now
+        self._reserved = reserved
         self._more_urgent: dict[bool, int] = {True: 0, False: 0}
         self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
         self._obstacles: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
@@ -128,7 +137,18 @@ class ReasonWriter:
             limits = "; it must run on one agent"
         if request.blocked_agents:
             limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
+        limits += self._kept(request)
         return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
+
+    def _kept(self, request: SlotRequest) -> str:
+        """What is kept of the slots that are free, and for whom."""
+        kept = self._reserved
+        if kept is None or not kept.slots or request.slots == 0:
+            return ""
+        are = f"{_count(kept.slots, 'free slot')} {'is' if kept.slots == 1 else 'are'} kept for"
+        if request.allocation_id == kept.request.allocation_id:
+            return f"; {are} it"
+        return f"; {are} {kept.request.allocation_id}, which needs {kept.request.slots}"
 
     def _obstacle(self, request: SlotRequest) -> str | None:
         """Why it could not run even alone; found once for all requests of a kind."""

@@ -114,6 +114,9 @@ class PoolRules:
     fitting: Fitting = Fitting.BEST
     #: Whether a gang may have members of unequal size, and share agents with others.
     uneven_gangs: bool = True
+    #: Whether places are kept for the first request that does not fit, so that those behind it cannot put it off for
+    #: ever; in a pool with preemption nobody's are: it takes them back.
+    reservation: bool = False
 
 
 @dataclass(frozen=True, slots=True)

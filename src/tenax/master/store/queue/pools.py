@@ -128,4 +128,5 @@ def rules(pool: PoolSettings) -> PoolRules:
         preemption=pool.scheduler.preemption,
         fitting=pool.scheduler.fitting_policy,
         uneven_gangs=pool.scheduler.allow_heterogeneous_fits,
+        reservation=pool.scheduler.reservation,
     )
