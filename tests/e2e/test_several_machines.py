@@ -23,6 +23,7 @@ from tests.kits.second_machine import SecondMachine, second_machine
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 LAUNCH = "python3 -m tenax.launch.torch_distributed"
+PROCESSES = "python3 -m tenax.launch.processes"
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -92,10 +93,10 @@ COUNTING = """
 """
 
 
-def counting(tmp_path: Path, told: str) -> tuple[str, Path]:
+def counting(tmp_path: Path, told: str, launch: str = LAUNCH) -> tuple[str, Path]:
     code = script(tmp_path / "code", COUNTING)
     tmp_path.chmod(0o777)
-    return f"{LAUNCH} python3 train.py {told} {tmp_path}", code
+    return f"{launch} python3 train.py {told} {tmp_path}", code
 
 
 def steps(place: Machine, trial: Trial) -> list[int]:
@@ -103,9 +104,10 @@ def steps(place: Machine, trial: Trial) -> list[int]:
         return [int(point.steps) for point in client.trial(trial.id).series("loss", "training")]
 
 
-def test_a_rank_that_raises_ends_the_run_and_the_next_goes_on(place: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("launch", [LAUNCH, PROCESSES, "python3 -m determined.launch.deepspeed"])
+def test_a_rank_that_raises_ends_the_run_and_the_next_goes_on(place: Machine, tmp_path: Path, launch: str) -> None:
     """Sharded checkpoints, one restart; the reason is the exception of the rank that failed, not of its peers."""
-    entrypoint, code = counting(tmp_path, "raise")
+    entrypoint, code = counting(tmp_path, "raise", launch)
     experiment, trial = one_of(place, four(entrypoint, max_restarts=1), code)
     log = output(place, trial)
     assert (experiment.state, trial.restarts) == ("COMPLETED", 1), log
@@ -116,18 +118,20 @@ def test_a_rank_that_raises_ends_the_run_and_the_next_goes_on(place: Machine, tm
     assert steps(place, trial) == [1, 2, 3, 4, 5, 6]
 
 
-def test_the_exit_code_is_that_of_the_rank(place: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("launch", [LAUNCH, PROCESSES])
+def test_the_exit_code_is_that_of_the_rank(place: Machine, tmp_path: Path, launch: str) -> None:
     """No restart is allowed: the trial failed as the rank did, once, and none of its processes is left."""
-    entrypoint, code = counting(tmp_path, "exit")
+    entrypoint, code = counting(tmp_path, "exit", launch)
     experiment, trial = one_of(place, four(entrypoint), code)
     assert (experiment.state, trial.restarts) == ("ERROR", 0)
     assert "rank 1 failed first, with exit code 7" in (experiment.reason or ""), output(place, trial)
     assert "non-zero exit code: 7" in output(place, trial)
 
 
-def test_pause_and_resume(place: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("launch", [LAUNCH, PROCESSES])
+def test_pause_and_resume(place: Machine, tmp_path: Path, launch: str) -> None:
     """All ranks leave together, and go on after the step that was saved."""
-    entrypoint, code = counting(tmp_path, "wait")
+    entrypoint, code = counting(tmp_path, "wait", launch)
     number = begun(place, four(entrypoint), code)
     wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
     with place.client() as client:
@@ -143,15 +147,44 @@ def test_pause_and_resume(place: Machine, tmp_path: Path) -> None:
     assert steps(place, trial) == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_kill_ends_all_ranks(place: Machine, second: SecondMachine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("launch", [LAUNCH, PROCESSES])
+def test_a_kill_ends_all_ranks(place: Machine, second: SecondMachine, tmp_path: Path, launch: str) -> None:
     """On both machines."""
-    entrypoint, code = counting(tmp_path, "wait")
+    entrypoint, code = counting(tmp_path, "wait", launch)
     number = begun(place, four(entrypoint), code)
     wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
     with place.client() as client:
         client.experiment(number).kill()
     assert outlast(place, number).state == "CANCELED"
     wait_for(lambda: not place.task_processes() and not second.task_processes(), "no process of it")
+
+
+#: DeepSpeed's own words, over its own process group.
+DEEPSPEED = """
+    import deepspeed
+    import torch
+
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    deepspeed.init_distributed(dist_backend="gloo")
+    from tenax import core
+
+    with core.init(distributed=core.DistributedContext.from_deepspeed()) as context:
+        number = torch.ones(1)
+        deepspeed.comm.all_reduce(number)
+        print("together", int(number), context.distributed.size, flush=True)
+        if context.distributed.rank == 0:
+            context.train.report_validation_metrics(1, {"loss": 0.0})
+"""
+
+
+@pytest.mark.long
+def test_deepspeed_itself(place: Machine, tmp_path: Path) -> None:
+    """Four ranks on two machines, without ssh."""
+    code = script(tmp_path / "code", DEEPSPEED)
+    experiment, trial = one_of(place, four("python3 -m tenax.launch.deepspeed python3 train.py"), code, 200.0)
+    log = output(place, trial)
+    assert experiment.state == "COMPLETED", log
+    assert log.count("together 4 4") == 4
 
 
 @pytest.mark.long

@@ -57,14 +57,26 @@ def test_environment_is_left_alone_where_it_fits() -> None:
     assert launch.with_interpreter(env, sys.executable) == env
 
 
+def installed() -> bool:
+    """Determined's package is there."""
+    return True
+
+
+def test_our_own_launcher_for_deepspeed() -> None:
+    """Where that package is not, it is ours, and needs no ssh; there is none for Horovod."""
+    launch.check_reaches_others("python3 -m determined.launch.deepspeed python3 train.py", {}, lambda: False)
+    with pytest.raises(InvalidInput, match="over ssh"):
+        launch.check_reaches_others("python3 -m determined.launch.horovod python3 train.py", {}, lambda: False)
+
+
 @pytest.mark.parametrize("launcher", ["deepspeed", "horovod"])
 def test_launchers_that_need_ssh(launcher: str) -> None:
     """Are refused where there are other machines to reach, with what else can be done."""
     line = f"python3 -m determined.launch.{launcher} -- python3 train.py"
     for entrypoint in (line, line.split()):
         with pytest.raises(InvalidInput, match=r"over ssh.*is_single_node.*torch_distributed"):
-            launch.check_reaches_others(entrypoint, {})  # type: ignore[arg-type]
-    launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py", {})
+            launch.check_reaches_others(entrypoint, {}, installed)  # type: ignore[arg-type]
+    launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py", {}, installed)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +93,10 @@ def test_torchrun_of_one_machine(entrypoint: object) -> None:
     with pytest.raises(
         InvalidInput, match=r"own machine only.*tenax\.launch\.torch_distributed python3 train\.py --lr"
     ):
-        launch.check_reaches_others(entrypoint, {})  # type: ignore[arg-type]
-    launch.check_reaches_others(entrypoint, {"PET_NNODES": "2"})  # type: ignore[arg-type]
-    launch.check_reaches_others("torchrun --nnodes 2 --node_rank $RANK train.py", {})
-    launch.check_reaches_others("python3 torchrunner.py", {})
+        launch.check_reaches_others(entrypoint, {}, installed)  # type: ignore[arg-type]
+    launch.check_reaches_others(entrypoint, {"PET_NNODES": "2"}, installed)  # type: ignore[arg-type]
+    launch.check_reaches_others("torchrun --nnodes 2 --node_rank $RANK train.py", {}, installed)
+    launch.check_reaches_others("python3 torchrunner.py", {}, installed)
 
 
 def test_a_user_without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,44 +8,13 @@ from itertools import pairwise
 
 import pytest
 
-from tenax.core.info import ClusterInfo
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import JsonObject
-from tenax.launch import torch_distributed
-from tenax.launch.torch_distributed import RanksHere, parse
+from tenax.launch import ranks
+from tenax.launch.ranks import RanksHere, parse
+from tenax.launch.torch_distributed import USAGE, torchrun
 from tests.exec.place import SOURCE
 from tests.kits.interpreters import interpreters
-
-CLUSTER: JsonObject = {
-    "master_url": "http://master:8080",
-    "cluster_id": "c",
-    "agent_id": "a",
-    "slot_ids": [0, 1],
-    "task_id": "t",
-    "allocation_id": "t.1",
-    "session_token": "s",
-    "task_type": "TRIAL",
-}
-TRIAL: JsonObject = {
-    "trial_id": 1,
-    "experiment_id": 1,
-    "trial_seed": 1,
-    "hparams": {},
-    "config": {},
-    "steps_completed": 0,
-    "trial_run_id": 1,
-}
-PORTS = {"DTRAIN_SSH_PORT": "12382", "C10D_PORT": "29432"}
-
-
-def uneven(member: int) -> ClusterInfo:
-    """Two machines, three slots and two."""
-    met: JsonObject = {
-        "container_addrs": ["10.0.0.1", "10.0.0.2"],
-        "container_rank": member,
-        "container_slot_counts": [3, 2],
-    }
-    return ClusterInfo(CLUSTER, TRIAL, met)
+from tests.launch.members import PORTS, uneven
 
 
 @pytest.mark.parametrize(
@@ -61,19 +30,19 @@ def uneven(member: int) -> ClusterInfo:
 )
 def test_words(words: str, options: str, command: str) -> None:
     """As Determined's: options of torchrun before a lone ``--``, then the command; a Python file needs no python3."""
-    assert parse(words.split()) == (options.split(), command.split())
+    assert parse(words.split(), USAGE) == (options.split(), command.split())
 
 
 @pytest.mark.parametrize("words", ["", "--", "--nproc_per_node 2", "--nproc_per_node 2 --"])
 def test_no_command(words: str) -> None:
     """What cannot be started is told with the usage, or what it needs."""
     with pytest.raises(InvalidInput, match=r"no command to start\n\nusage|Determined's own package"):
-        parse(words.split())
+        parse(words.split(), USAGE)
 
 
 def test_uneven_machines() -> None:
     """Every machine starts as many ranks as it has slots, and knows how many machines there are."""
-    first, second = (RanksHere.of(uneven(member), PORTS).torchrun([], ["python3", "x"], 29432) for member in (0, 1))
+    first, second = (torchrun(RanksHere.of(uneven(member), PORTS), [], ["python3", "x"], 29432) for member in (0, 1))
     for words, rank, slots in ((first, "0", "3"), (second, "1", "2")):
         told = dict(pairwise(words))
         assert (told["--nnodes"], told["--node_rank"], told["--nproc_per_node"]) == ("2", rank, slots)
@@ -82,14 +51,14 @@ def test_uneven_machines() -> None:
 
 def test_options_win() -> None:
     """What a user tells torchrun stands after what we do."""
-    words = RanksHere.of(uneven(0), PORTS).torchrun(["--nproc_per_node", "1"], ["x"], 29432)
+    words = torchrun(RanksHere.of(uneven(0), PORTS), ["--nproc_per_node", "1"], ["x"], 29432)
     assert words[words.index("--no_python") - 2 : words.index("--no_python")] == ["--nproc_per_node", "1"]
 
 
 def test_interfaces_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator's counts for gloo and NCCL, else the one that leads to the others for gloo; the user's above all."""
     asked = []
-    monkeypatch.setattr(torch_distributed, "interface_towards", lambda address: asked.append(address) or "eth7")
+    monkeypatch.setattr(ranks, "interface_towards", lambda address: asked.append(address) or "eth7")
     jobs = [RanksHere.of(uneven(member), PORTS) for member in (0, 1)]
     assert [job.environment({}).get("GLOO_SOCKET_IFNAME") for job in jobs] == ["eth7", "eth7"]
     assert asked == ["10.0.0.2", "10.0.0.1"]

@@ -13,7 +13,7 @@ from tenax.wire.task_names import CLASS_TRAINER, CLUSTER_HOOK, LAUNCHER, OWN_HOO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Callable, Mapping, MutableMapping
     from typing import NoReturn
 
     from tenax.jsonvalue import Json
@@ -24,6 +24,8 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
 #: Launchers of Determined's package that take sshd on every member for granted.
 _OVER_SSH = ("determined.launch.deepspeed", "determined.launch.horovod")
+#: Those that are ours where that package is not, and need no ssh.
+_SERVED = ("determined.launch.deepspeed",)
 #: What starts ranks on its own machine, unless it is told of the others.
 _TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 _TOLD_OF_OTHERS = ("--nnodes", "--rdzv")
@@ -61,11 +63,14 @@ def starting_a_class(entrypoint: Json) -> list[str]:
     return ["python3", "-m", "determined.launch.torch_distributed", "--", "--trial", str(entrypoint).strip()]
 
 
-def check_reaches_others(entrypoint: Json, env: Mapping[str, str]) -> None:
-    """Refuse what would not reach the other members: each would train by itself. Raises InvalidInput."""
+def check_reaches_others(entrypoint: Json, env: Mapping[str, str], has_package: Callable[[], bool]) -> None:
+    """Refuse what would not reach the other members: each would train by itself. Raises InvalidInput.
+
+    ``has_package``: whether a launcher of Determined's is that package's own.
+    """
     command = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
     for launcher in _OVER_SSH:
-        if launcher in command:
+        if launcher in command and (launcher not in _SERVED or has_package()):
             raise InvalidInput(
                 f"{launcher} starts ranks on other machines over ssh, and tasks have no keys for that here: ask for no "
                 "more slots than one machine has (resources.is_single_node: true), or start the script with "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Optional
 
     from tenax.core.collectives import Star
-    from tenax.jsonvalue import Json
+    from tenax.jsonvalue import Json, JsonObject
 
 #: The variable that says where a launcher listens for its ranks: a unix socket.
 MAILBOX = "TENAX_LAUNCH_MAILBOX"
@@ -124,20 +124,26 @@ class Mailbox:
 class Peers:
     """The launchers of the other members: of the chief all others, of another one the chief's.
 
-    ``take`` is called, in a thread, with what they tell.
+    ``take`` is called, in a thread, with the failures that they tell, and ``news`` with all else.
     """
 
-    def __init__(self, sockets: list[socket.socket], take: Callable[[Failure], None]) -> None:
+    def __init__(
+        self, sockets: list[socket.socket], take: Callable[[Failure], None], news: Callable[[JsonObject], None]
+    ) -> None:
         self._sockets = sockets
         self._take = take
+        self._news = news
+        self._sending = threading.Lock()
         for sock in sockets:
             threading.Thread(target=self._read, args=(sock,), daemon=True).start()
 
     def tell(self, failure: Failure) -> None:
         """One that has left needs to know nothing."""
-        for sock in self._sockets:
-            with suppress(OSError):
-                sock.sendall(failure.encode() + b"\n")
+        self._send(failure.encode())
+
+    def tell_news(self, fields: JsonObject) -> None:
+        """Of ranks that have not failed."""
+        self._send(fast_json.dumps({"news": fields}).encode())
 
     def close(self) -> None:
         for sock in self._sockets:
@@ -145,12 +151,23 @@ class Peers:
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
 
+    def _send(self, line: bytes) -> None:
+        with self._sending:
+            for sock in self._sockets:
+                with suppress(OSError):
+                    sock.sendall(line + b"\n")
+
     def _read(self, sock: socket.socket) -> None:
         with suppress(OSError, ValueError), sock.makefile("rb") as lines:
             for line in lines:
                 failure = Failure.decode(line)
                 if failure is not None:
                     self._take(failure)
+                    continue
+                read: Json = fast_json.loads(line.decode())
+                news = read.get("news") if isinstance(read, dict) else None
+                if isinstance(news, dict):
+                    self._news(news)
 
 
 def connect(member: int, addresses: list[str], port: int, seconds: float = MEETING_S) -> Star:

@@ -9,6 +9,7 @@ import time
 
 from tenax.core.spool import say
 from tenax.launch.failures import MAILBOX, Failure, Mailbox, Peers
+from tenax.launch.hangs import HangWatch
 from tenax.launch.signals import on_signals
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Optional, Union
 
     from tenax.core.collectives import Star
+    from tenax.core.hangs.settings import HangSettings
 
 #: Seconds after a first failure in which others, whose news took longer, may turn out to have been earlier.
 HOLD_S = 1.0
@@ -43,9 +45,10 @@ class _Ended:
 
 
 class RankWatch:
-    """Over the ranks of one member. ``launchers``: those of all members; None: it is alone."""
+    """Over the ranks of one member. ``launchers``: those of all members; None: it is alone. ``hang``: what is done
+    where ranks hang; None: nothing."""
 
-    def __init__(self, addresses: list[str], launchers: Optional[Star]) -> None:
+    def __init__(self, addresses: list[str], launchers: Optional[Star], hang: Optional[HangSettings] = None) -> None:
         self._member = launchers.rank if launchers is not None else 0
         self._addresses = addresses
         self._events: queue.SimpleQueue[Union[Failure, _FirstFailure, _Ended]] = queue.SimpleQueue()
@@ -57,18 +60,28 @@ class RankWatch:
         self._signal = 0
         self._stopped = threading.Event()
         self._peers: Optional[Peers] = None
+        self._hangs = HangWatch(hang, self._member, len(addresses)) if hang is not None else None
         if launchers is not None:
             decides = self._member == 0
             take = self._events.put if decides else lambda failure: self._events.put(_FirstFailure(failure))
-            self._peers = Peers(launchers.detach(), take)
+            news = self._hangs.hear if self._hangs is not None else lambda _: None
+            self._peers = Peers(launchers.detach(), take, news)
+            if self._hangs is not None:
+                self._hangs.tell = self._peers.tell_news
         self._mailbox = Mailbox(self._own_failure)
         #: For the ranks.
         self.environment = {MAILBOX: self._mailbox.path}
+        if self._hangs is not None:
+            self.environment.update(self._hangs.environment)
 
     def __enter__(self) -> RankWatch:
+        if self._hangs is not None:
+            self._hangs.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._hangs is not None:
+            self._hangs.close()
         self._mailbox.close()
         if self._peers is not None:
             self._peers.close()

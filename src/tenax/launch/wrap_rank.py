@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 
+from tenax.core.hangs import beats
 from tenax.core.spool import say
 from tenax.launch.failures import Failure, post
 from tenax.launch.signals import on_signals
@@ -115,6 +116,7 @@ def run(rank: int, command: list[str]) -> int:
         code = 127 if isinstance(error, FileNotFoundError) else 126
         post(Failure(rank, code, time.monotonic()))
         return code
+    _announce_beats(rank, child.pid)
     on_signals(_PASSED_ON, child.send_signal)
     streams = [RankOutput(child.stdout, 1, prefix), RankOutput(child.stderr, 2, prefix)]
     status = child.wait()
@@ -125,6 +127,13 @@ def run(rank: int, command: list[str]) -> int:
     if code:
         post(_failure(rank, code, ended, streams[1]))
     return code
+
+
+def _announce_beats(rank: int, pid: int) -> None:
+    """Say which process the rank is, to whoever watches for hangs: it may hang before it says so itself."""
+    directory, size = os.environ.get(beats.DIRECTORY), os.environ.get("WORLD_SIZE", "")
+    if directory and size.isdigit():
+        beats.announce(directory, rank, int(size), pid)
 
 
 def _failure(rank: int, code: int, ended: float, errors: RankOutput) -> Failure:
