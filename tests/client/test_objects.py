@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import math
+import sys
 import tarfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
+from tenax.storage.objects import ObjectStorage
 from tests.kits.pretend_master import PretendMaster, Reply
 
 EXPERIMENT: JsonObject = {
@@ -281,6 +283,71 @@ def test_download_from_nowhere(client: Client, master: PretendMaster, tmp_path: 
     assert not (tmp_path / "best").exists()
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The servers of the stores that are asked for a checkpoint; each has one file."""
+    servers: list[str] = []
+
+    def fetch(storage: ObjectStorage, uuid: str, target: str) -> None:
+        servers.append(str(storage.identity().get("endpoint_url", "")))
+        Path(target).mkdir(parents=True, exist_ok=True)
+        (Path(target) / "w.bin").write_bytes(uuid.encode())
+
+    monkeypatch.setattr(ObjectStorage, "download", fetch)
+    return servers
+
+
+def in_a_bucket(master: PretendMaster, owner: str, server: str = "") -> None:
+    """A checkpoint of that owner's experiment, which the master does not send."""
+    storage: JsonObject = {"type": "s3", "bucket": "b", **({"endpoint_url": server} if server else {})}
+    training: JsonObject = {"trialId": 1, "experimentId": 7, "experimentConfig": {"checkpoint_storage": storage}}
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": checkpoint("u", 0.9, training=training)})
+    refusal: JsonObject = {"message": "the master touches none but its own checkpoint_storage"}
+    master.on("GET", "/checkpoints/u", Reply(refusal, status=400))
+    master.on("GET", "/api/v1/experiments/7", {"experiment": {**EXPERIMENT, "username": owner}})
+    master.on("GET", "/api/v1/me", {"user": {"id": 2, "username": "ann"}})
+
+
+@pytest.mark.parametrize(
+    ("owner", "server", "mode", "asked"),
+    [
+        ("ann", "http://minio:9000", "auto", True),
+        ("bob", "http://minio:9000", "auto", False),
+        ("bob", "http://minio:9000", "direct", True),
+        ("bob", "", "auto", True),
+        ("ann", "http://minio:9000", "master", False),
+    ],
+    ids=["own", "of another", "of another, but said so", "the vendor's", "through the master alone"],
+)
+def test_own_credentials_go_where_one_says(
+    client: Client,
+    master: PretendMaster,
+    opened: list[str],
+    tmp_path: Path,
+    owner: str,
+    server: str,
+    mode: str,
+    asked: bool,
+) -> None:
+    """Whoever may submit an experiment names a server in it: nobody's credentials are sent there unasked."""
+    in_a_bucket(master, owner, server)
+    if asked:
+        assert (client.checkpoint("u").download(tmp_path / "best", mode=mode) / "w.bin").read_bytes() == b"u"
+    else:
+        says = "touches none but its own" if mode == "master" else "your credentials go there only if you say so"
+        with pytest.raises((NotFound, InvalidInput), match=says):
+            client.checkpoint("u").download(tmp_path / "best", mode=mode)
+        assert not list(tmp_path.iterdir())
+    assert opened == ([server] if asked else [])
+
+
+def test_a_way_that_there_is_not(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """It is refused before anything is asked for."""
+    in_a_bucket(master, "ann")
+    with pytest.raises(InvalidInput, match="one of auto, direct, master, not 'web'"):
+        client.checkpoint("u").download(tmp_path / "best", mode="web")
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [(archive("../out"), InvalidInput), (archive("/tmp/out"), InvalidInput), (archive("a")[:40], BrokenStream)],
@@ -318,6 +385,28 @@ def test_a_series_is_found_in_its_group(client: Client, master: PretendMaster) -
     assert asked == [["validation"], ["validation"], ["x"], ["validation"]]
     with pytest.raises(NotFound, match="validation_loss"):
         trial.series("validaton_loss")
+
+
+def test_lists_as_data_frames(client: Client, master: PretendMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each, what lies inside has a dot; without pandas it is said what to install."""
+    trials = [{"id": 3, "hparams": {"lr": 0.1, "net": {"units": 8}}}, {"id": 4, "hparams": {"lr": 0.2}}]
+    page = {"pagination": {"endIndex": 2, "total": 2}}
+    master.on("GET", "/api/v1/experiments/7", {"experiment": {"id": 7}, "config": {}})
+    master.on("GET", "/api/v1/experiments/7/trials", {"trials": trials, **page})
+    table = client.experiment(7).trials()
+    frame = table.to_pandas()
+    assert list(frame["id"]) == [3, 4]
+    assert list(frame["hparams.lr"]) == [0.1, 0.2]
+    assert frame["hparams.net.units"].fillna(0).tolist() == [8, 0]
+    assert not {"raw", "session"} & set(frame.columns)
+    assert [trial.id for trial in table[:1]] == [3]
+    report = {"trialId": 3, "trialRunId": 1, "group": "validation", "totalBatches": 10}
+    lines: list[object] = [{"result": {"metrics": [{**report, "metrics": {"validation_metrics": {"loss": 0.5}}}]}}]
+    master.on("GET", "/api/v1/trials/metrics/trial_metrics", Reply(lines=lines))
+    assert table[0].metrics("validation").to_pandas()["loss"].tolist() == [0.5]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InvalidInput, match="pip install pandas"):
+        table.to_pandas()
 
 
 def test_metrics_as_columns(client: Client, master: PretendMaster) -> None:

@@ -7,15 +7,20 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from tenax.jsonvalue import Json
 
 ROOT = Path(__file__).resolve().parents[2]
+#: A test of the SDK, with Determined's own and with the one that Tenax serves under its name.
+BOTH = pytest.mark.parametrize("library", ["determined", "tenax"])
 #: The environment that holds ``determined==0.38.1`` and torch.
 ENVIRONMENT = ROOT / ".venv-compat"
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -149,13 +154,19 @@ class RealClient:
 
 
 @contextlib.contextmanager
-def client_process() -> Iterator[subprocess.Popen[str]]:
-    """The process that has the client loaded. Raises AssertionError where its environment is missing."""
+def client_process(*, ours: bool = False) -> Iterator[subprocess.Popen[str]]:
+    """The process that has the client loaded; ``ours``: what tasks get under its name that have no such package.
+
+    Raises AssertionError where its environment is missing.
+    """
     assert PYTHON.exists(), f"{ENVIRONMENT.name} is missing: run 'make compat-env'"
     plain = {
         name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_", "VIRTUAL_ENV"))
     }
     command = [str(PYTHON), str(_SERVER)]
+    if ours:
+        command = [sys.executable, str(_SERVER), "sdk"]
+        plain["PYTHONPATH"] = str(ROOT / "src" / "tenax" / "exec" / "imports")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=plain, text=True) as process:
         try:
             yield process

@@ -48,6 +48,13 @@ def loaded() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture(scope="session")
+def ours(real: RealClient) -> Iterator[RealClient]:
+    """What a task gets under the name of Determined's library that has none, as the user of `real`."""
+    with client_process(ours=True) as process:
+        yield RealClient(real.url, real.username, real.password, real.directory, process, Called())
+
+
+@pytest.fixture(scope="session")
 def admin(cluster: Machine, loaded: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory) -> RealClient:
     """The real client of the administrator."""
     told = json.loads((cluster.directory / "credentials.json").read_text())
@@ -70,9 +77,16 @@ def det(real: RealClient) -> Det:
 
 
 @pytest.fixture
-def sdk(real: RealClient) -> Sdk:
+def library() -> str:
+    """Whose SDK `sdk` is: ``determined``, or ``tenax``, which is served under the same name (see `BOTH`)."""
+    return "determined"
+
+
+@pytest.fixture
+def sdk(library: str, request: pytest.FixtureRequest) -> Sdk:
     """``sdk("result = client.get_experiment(number).id", number=1)`` as that user."""
-    return real.sdk
+    made: RealClient = request.getfixturevalue("real" if library == "determined" else "ours")
+    return made.sdk
 
 
 @pytest.fixture

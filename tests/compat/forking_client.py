@@ -95,8 +95,8 @@ def recorded() -> set[str]:
 
 
 def main() -> None:
-    """Load the client, then serve until standard input ends."""
-    for name in (CLI, SDK):
+    """Load the client, then serve until standard input ends. With the argument ``sdk``: without its command line."""
+    for name in (SDK,) if sys.argv[1:] == ["sdk"] else (CLI, SDK):
         importlib.import_module(name)
     # A fork writes where its request says, and the answers go where nobody else writes.
     answers = os.fdopen(os.dup(1), "w")

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import Json
-from tests.compat.client import Det, Sdk
+from tests.compat.client import BOTH, Det, Sdk
 from tests.compat.experiments import CONFIG
 from tests.kits.machine import Machine, wait_for
 
@@ -121,10 +121,11 @@ def test_what_is_saved_is_listed_and_described(det: Det, sdk: Sdk, saved: Saved)
         " one.training.experiment_id, one.state.name]",
         uuid=uuids[3],
     )
-    files = ["metadata.json", "state/", "state/optimizer.pt", "weights"]
+    files = [".tenax-manifest.json", "metadata.json", "state/", "state/optimizer.pt", "weights"]
     assert values == [{"score": 3.0, "loss": 0.3}, {}, files, number, "COMPLETED"]
 
 
+@BOTH
 def test_the_older_ways_to_the_best_checkpoints(sdk: Sdk, saved: Saved) -> None:
     """Which the SDK still has, and scripts still use."""
     number, _ = saved()
@@ -142,6 +143,7 @@ def test_the_older_ways_to_the_best_checkpoints(sdk: Sdk, saved: Saved) -> None:
     assert found == [uuids[2], uuids[2], uuids[2], uuids[4], uuids[2], uuids[1], 4]
 
 
+@BOTH
 def test_files_are_downloaded(det: Det, sdk: Sdk, saved: Saved, tmp_path: Path) -> None:
     """Through the master and directly, whole; by the command line and by the SDK."""
     number, storage = saved()
@@ -172,6 +174,7 @@ def test_files_are_downloaded(det: Det, sdk: Sdk, saved: Saved, tmp_path: Path) 
     assert json.loads((tmp_path / "said.json").read_text())["steps_completed"] == 4
 
 
+@BOTH
 def test_words_about_a_checkpoint(sdk: Sdk, saved: Saved) -> None:
     """Added, replaced and taken back; the steps stay."""
     uuid = by_step(sdk, saved()[0])[1]
@@ -201,7 +204,7 @@ def test_some_files_are_removed(det: Det, sdk: Sdk, saved: Saved) -> None:
     (storage / uuids[3] / "weights").unlink()
     det("checkpoint", "rm", uuids[3])
     left = sdk("result = sorted(client.get_checkpoint(uuid).resources)", uuid=uuids[3])
-    assert left == ["metadata.json", "state/", "state/optimizer.pt"]
+    assert left == [".tenax-manifest.json", "metadata.json", "state/", "state/optimizer.pt"]
     sdk("client.get_checkpoint(uuid).remove_files([])", uuid=uuids[4])
     assert state_of(sdk, uuids[4]) == "COMPLETED"
     assert there(storage, uuids) == [2, 3, 4]
@@ -251,6 +254,7 @@ def test_the_policy_of_the_configuration_holds_at_the_end(sdk: Sdk, saved: Saved
     wait_for(lambda: there(storage, uuids) == [2] or None, "one checkpoint to be left")
 
 
+@BOTH
 def test_metrics_of_trials_that_use_a_checkpoint(sdk: Sdk, finished: int) -> None:
     """None does, and that is no error."""
     found = sdk(

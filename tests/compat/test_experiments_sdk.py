@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.client import Det, Sdk
+from tests.compat.client import BOTH, Det, Sdk
 from tests.compat.experiments import CONFIG
 
 
@@ -21,6 +21,7 @@ def paused(det: Det, config: Path, code: Path) -> Iterator[int]:
     det("e", "kill", number, check=False)
 
 
+@BOTH
 def test_create_get_and_wait(sdk: Sdk, code: Path, config: Path, tmp_path: Path) -> None:
     """From a map or a file, with more files; its first trial is waited for; what it is is told."""
     extra = tmp_path / "extra.txt"
@@ -49,6 +50,7 @@ def test_create_get_and_wait(sdk: Sdk, code: Path, config: Path, tmp_path: Path)
     assert by_file == "compat"
 
 
+@BOTH
 def test_words(sdk: Sdk, paused: int) -> None:
     """Name, description, notes and labels, on the object and in the cluster."""
     told = sdk(
@@ -70,6 +72,7 @@ def test_words(sdk: Sdk, paused: int) -> None:
     assert told == [["x", "y"], ["y"], ["p", "q"], "renamed", "for a test", "# notes"]
 
 
+@BOTH
 def test_verbs(sdk: Sdk, paused: int) -> None:
     """Activate, pause, cancel, kill, archive and unarchive; each changes the state."""
     told = sdk(
@@ -97,6 +100,7 @@ def test_verbs(sdk: Sdk, paused: int) -> None:
     ]  # fmt: skip
 
 
+@BOTH
 def test_trials_and_checkpoints(sdk: Sdk, finished: int) -> None:
     """Listed in either order; the best checkpoint by the searcher's metric, or by another."""
     told = sdk(
@@ -119,9 +123,10 @@ def test_trials_and_checkpoints(sdk: Sdk, finished: int) -> None:
     assert told == [True, 1, 3]
 
 
+@BOTH
 def test_list_experiments(sdk: Sdk, finished: int, paused: int) -> None:
     """By every filter, and in order."""
-    sdk("client.get_experiment(number).set_labels({'only here'})", number=paused)
+    sdk("client.get_experiment(number).set_labels({f'only here {number}'})", number=paused)
     told = sdk(
         "from determined.common.experimental.experiment import ExperimentSortBy, ExperimentState\n"
         "def ids(**wanted):\n"
@@ -132,7 +137,7 @@ def test_list_experiments(sdk: Sdk, finished: int, paused: int) -> None:
         "    ids(experiment_ids=both, sort_by=ExperimentSortBy.ID, order_by=client.OrderBy.DESC),\n"
         "    ids(experiment_ids=both, states=[ExperimentState.PAUSED]),\n"
         "    ids(experiment_ids=both, name='FINISH'),\n"
-        "    ids(labels=['only here']),\n"
+        "    ids(labels=[f'only here {paused}']),\n"
         "    ids(experiment_ids=both, users=['admin']),\n"
         "    ids(experiment_ids=both, users=['determined'], project_id=1),\n"
         "    finished in ids(sort_by=ExperimentSortBy.SEARCHER_METRIC_VAL),\n"
@@ -144,6 +149,7 @@ def test_list_experiments(sdk: Sdk, finished: int, paused: int) -> None:
     assert told == [both, both[::-1], [paused], [finished], [paused], [], both, True]
 
 
+@BOTH
 def test_move_to_project(sdk: Sdk, paused: int) -> None:
     """The object knows where it is, too."""
     told = sdk(
@@ -162,6 +168,7 @@ def test_move_to_project(sdk: Sdk, paused: int) -> None:
     assert told == [True, True, True]
 
 
+@BOTH
 def test_delete_and_tensorboard_files(sdk: Sdk, paused: int) -> None:
     """Files that are not there are no error; a deleted experiment is gone."""
     told = sdk(
@@ -185,6 +192,7 @@ def test_delete_and_tensorboard_files(sdk: Sdk, paused: int) -> None:
     assert told is True
 
 
+@BOTH
 def test_pachyderm_configuration(sdk: Sdk) -> None:
     """It is read back as it was given; an experiment without one says so."""
     pachyderm = {

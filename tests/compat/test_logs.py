@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import Det, Sdk
+from tests.compat.client import BOTH, Det, Sdk
 from tests.compat.experiments import CONFIG
 from tests.compat.stories import Story
 from tests.kits.machine import Machine
@@ -83,6 +83,7 @@ def test_logs_of_a_task(det: Det, sdk: Sdk, story: Story) -> None:
     assert "plain words" not in out
 
 
+@BOTH
 def test_logs_of_the_sdk(sdk: Sdk, story: Story) -> None:
     """Lines as they are, filtered by text, level, rank and time; how many of them there are from an end."""
     found = sdk(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import cast
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import Sdk
+from tests.compat.client import BOTH, Sdk
 from tests.compat.stories import Story
 
 _QUIET = "import warnings\nwarnings.simplefilter('ignore')\n"
 
 
+@BOTH
 def test_metrics_of_one_trial(sdk: Sdk, story: Story) -> None:
     """By group, in order of steps, by every name that the SDK has had for it."""
     found = cast(

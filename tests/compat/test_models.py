@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import Det, Sdk
+from tests.compat.client import BOTH, Det, Sdk
 from tests.compat.harness import finished as finished_trial
 from tests.compat.harness import submit
 from tests.kits.machine import Machine
@@ -89,6 +89,7 @@ def test_move(det: Det, make: Make) -> None:
         det("w", "delete", "compat-goal", "--yes")
 
 
+@BOTH
 def test_sdk_model(sdk: Sdk) -> None:
     """Made, found in every way, its words, labels and metadata changed, archived, moved, deleted."""
     result = sdk(
@@ -125,6 +126,7 @@ result = [archived, again.archived, again.labels, again.description, again.metad
     ]
 
 
+@BOTH
 def test_sdk_model_version(sdk: Sdk, make: Make, checkpoint: str) -> None:
     """Registered, named, noted, reloaded, listed in both directions, deleted; its checkpoint comes with it."""
     make("compat-sdkver")

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import Det, Sdk
+from tests.compat.client import BOTH, Det, Sdk
 
 SPACE = "compat-projects"
 
@@ -77,6 +77,7 @@ def test_delete(det: Det) -> None:
     assert det("p", "delete", SPACE, "gone", "--yes", check=False).code == 1
 
 
+@BOTH
 def test_sdk_project(sdk: Sdk) -> None:
     """Words, key and notes set; archived and unarchived; its experiments listed; the same after `reload`."""
     result = sdk(

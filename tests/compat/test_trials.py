@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
-from tests.compat.client import Det, RealClient, Sdk
+from tests.compat.client import BOTH, Det, RealClient, Sdk
 from tests.compat.experiments import CONFIG
 from tests.compat.stories import Story
 from tests.kits.machine import Machine, wait_for
@@ -99,6 +99,7 @@ def test_support_bundle_of_who_is_no_administrator(real: RealClient, story: Stor
         assert b"plain words" in parts["trial_logs.txt"].read()  # type: ignore[union-attr]
 
 
+@BOTH
 def test_a_trial_of_the_sdk(sdk: Sdk, story: Story) -> None:
     """What it is, its experiment, its checkpoints in every order that the SDK offers."""
     found = cast(

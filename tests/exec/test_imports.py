@@ -27,8 +27,8 @@ assert core.__spec__.name == core.__name__ == "tenax.core"
 print(det.__version__, det.get_cluster_info().trial.hparams["lr"], issubclass(det.InvalidHP, Exception))
 with det.core.init() as context:
     context.train.report_training_metrics(1, {"loss": 1.0})
-several = ("from determined.experimental import core_v2", "from determined.experimental.client import create_model")
-for missing in ("import determined.keras", "from determined import keras", *several, "det.TrialContext"):
+several = ("from determined.experimental import core_v2", "import determined.common.streams")
+for missing in ("import determined.horovod", "from determined import horovod", *several, "det.TrialContext"):
     try:
         exec(missing)
     except (ImportError, AttributeError) as error:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
+from tenax.client.connection.polling import wait_until
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
-from tenax.client.polling import wait_until
 from tenax.client.reading import LiveAnswer, made, only, part
 from tenax.client.trials import LogLine, pages, read_logs
 from tenax.errors import InvalidInput

@@ -20,6 +20,7 @@ from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
 from tenax.client.jobs import Job, list_jobs
+from tenax.client.listing import Listing
 from tenax.client.models import Model
 from tenax.client.pools import Pool, list_pools
 from tenax.client.projects import Project
@@ -63,10 +64,12 @@ class Client:
         project_id: Optional[int] = None,
         template: Optional[str] = None,
         parent_id: Optional[int] = None,
+        checks_script: bool = True,
     ) -> Experiment:
         """Submit an experiment: ``config`` is the path of a YAML file or the document itself, ``code`` a directory.
 
-        ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given.
+        ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given. ``checks_script``:
+        whether the script that it runs must be sent; it may be in an image.
         Raises InvalidInput with every problem that was found, by path and line.
         """
         text = _config_text(config)
@@ -79,6 +82,7 @@ class Client:
             project_id=project_id,
             template=template,
             parent_id=parent_id,
+            checks_script=checks_script,
         )
         return experiment
 
@@ -98,19 +102,21 @@ class Client:
         project_id: Optional[int] = None,
         sort: str = "id",
         descending: bool = True,
-    ) -> List[Experiment]:
+    ) -> Listing[Experiment]:
         """The newest first, or by ``sort``: one of `tenax.client.experiments.ORDERS`. ``name`` is a part of it."""
-        return list_experiments(
-            self.session,
-            users=users,
-            states=states,
-            archived=archived,
-            limit=limit,
-            name=name,
-            labels=labels,
-            project_id=project_id,
-            sort=sort,
-            descending=descending,
+        return Listing(
+            list_experiments(
+                self.session,
+                users=users,
+                states=states,
+                archived=archived,
+                limit=limit,
+                name=name,
+                labels=labels,
+                project_id=project_id,
+                sort=sort,
+                descending=descending,
+            )
         )
 
     def trial(self, number: int) -> Trial:
@@ -124,7 +130,7 @@ class Client:
         archived: bool = False,
         sort: str = "id=desc",
         limit: Optional[int] = None,
-    ) -> List[Run]:
+    ) -> Listing[Run]:
         """Runs of any experiment for which all conditions hold: ``client.runs("hp.lr>0.01", "state=COMPLETED")``.
 
         Raises InvalidInput for what is no condition.
@@ -132,7 +138,7 @@ class Client:
         runs = search_runs(
             self.session, project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
         )
-        return list(runs)
+        return Listing(runs)
 
     def checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFound."""
@@ -173,9 +179,9 @@ class Client:
         """Those that live or have ended within a day, the newest first."""
         return list_commands(self.session, users=users, workspace_id=workspace_id)
 
-    def workspaces(self, *, archived: Optional[bool] = None, pinned: Optional[bool] = None) -> List[Workspace]:
+    def workspaces(self, *, archived: Optional[bool] = None, pinned: Optional[bool] = None) -> Listing[Workspace]:
         """By number; None: both kinds."""
-        return workspaces.list_workspaces(self.session, archived=archived, pinned=pinned)
+        return Listing(workspaces.list_workspaces(self.session, archived=archived, pinned=pinned))
 
     def workspace(self, which: Union[int, str]) -> Workspace:
         """By number or name. Raises NotFound."""
@@ -197,9 +203,9 @@ class Client:
         """Raises AlreadyExists, NotFound."""
         return projects.create_project(self.session, workspace, name, description=description)
 
-    def models(self, *, name: Optional[str] = None, workspaces: Sequence[str] = ()) -> List[Model]:
+    def models(self, *, name: Optional[str] = None, workspaces: Sequence[str] = ()) -> Listing[Model]:
         """Whose names contain ``name``, by name."""
-        return models.list_models(self.session, name=name, workspaces=workspaces)
+        return Listing(models.list_models(self.session, name=name, workspaces=workspaces))
 
     def model(self, which: Union[int, str]) -> Model:
         """By number or name. Raises NotFound."""
@@ -223,17 +229,17 @@ class Client:
         """The most used first."""
         return models.model_labels(self.session)
 
-    def agents(self) -> List[Agent]:
+    def agents(self) -> Listing[Agent]:
         """The agents that are connected, with their slots."""
-        return list_agents(self.session)
+        return Listing(list_agents(self.session))
 
     def pools(self) -> List[Pool]:
         """The resource pools, by name."""
         return list_pools(self.session)
 
-    def jobs(self, pool: Optional[str] = None) -> List[Job]:
+    def jobs(self, pool: Optional[str] = None) -> Listing[Job]:
         """The queue of a pool, or of all, in the order of turns. Raises NotFound."""
-        return list_jobs(self.session, pool)
+        return Listing(list_jobs(self.session, pool))
 
     def whoami(self) -> User:
         """Who is logged in."""
@@ -243,9 +249,9 @@ class Client:
         """A user by number or name. Raises NotFound."""
         return users.get_user(self.session, which)
 
-    def users(self, *, active: Optional[bool] = None) -> List[User]:
+    def users(self, *, active: Optional[bool] = None) -> Listing[User]:
         """Everyone, or those who are active (or not)."""
-        return users.list_users(self.session, active=active)
+        return Listing(users.list_users(self.session, active=active))
 
     def create_user(self, username: str, password: Optional[str] = None, *, admin: bool = False) -> User:
         """Make a user; for more, see `tenax.client.users`. Raises InvalidInput, AlreadyExists, Forbidden."""

@@ -13,9 +13,10 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
+from tenax.client.connection.polling import wait_until
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import check_script
-from tenax.client.polling import wait_until
+from tenax.client.listing import Listing
 from tenax.client.reading import LiveAnswer, made, part
 from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
@@ -124,13 +125,13 @@ class Experiment(LiveAnswer):
         """Delete it with its metrics, logs and checkpoints; it must have ended."""
         self.session.call("DELETE", at("/api/v1/experiments/{}", self.id))
 
-    def trials(self) -> List[Trial]:
+    def trials(self) -> Listing[Trial]:
         """Its trials in the order of their making."""
         path = at("/api/v1/experiments/{}/trials", self.id)
         query: Query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_ASC"}
-        return [Trial.read(value, self.session) for value in pages(self.session, path, "trials", query)]
+        return Listing(Trial.read(value, self.session) for value in pages(self.session, path, "trials", query))
 
-    def checkpoints(self, limit: Optional[int] = None) -> List[Checkpoint]:
+    def checkpoints(self, limit: Optional[int] = None) -> Listing[Checkpoint]:
         """Its checkpoints, the best by the searcher's metric first, then those without one, with the most steps first.
 
         Of equal ones the one that was saved first is better, as everywhere.
@@ -147,14 +148,16 @@ class Experiment(LiveAnswer):
                 checkpoint.uuid,
             )
         )
-        return checkpoints[:limit]
+        return Listing(checkpoints[:limit])
 
-    def checkpoints_by(self, metric: str, *, smaller_is_better: bool) -> List[Checkpoint]:
+    def checkpoints_by(self, metric: str, *, smaller_is_better: bool) -> Listing[Checkpoint]:
         """Those of its checkpoints with a validation that has ``metric``, the best first."""
         path = at("/api/v1/experiments/{}/checkpoints", self.id)
         order = "ORDER_BY_ASC" if smaller_is_better else "ORDER_BY_DESC"
         query: Query = {"sortByMetric": metric, "orderBy": order}
-        return [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints", query)]
+        return Listing(
+            Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints", query)
+        )
 
     def garbage(
         self,
@@ -297,13 +300,15 @@ def create_experiment(
     validate_only: bool = False,
     template: Optional[str] = None,
     parent_id: Optional[int] = None,
+    checks_script: bool = True,
 ) -> Tuple[Experiment, List[str]]:
     """Submit YAML text and code (see `tenax.client.context`); the experiment and what the master remarks.
 
-    ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given.
+    ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given. ``checks_script``:
+    whether the script that it runs must be sent; it may be in an image.
     Raises InvalidInput with every problem that was found; for a script that is not sent, before anything is.
     """
-    if template is None and parent_id is None:
+    if checks_script and template is None and parent_id is None:
         check_script(config, files)
     body: JsonObject = {
         "config": config,

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Seque
 
 from tenax.client import reading
 from tenax.client.connection.address import Unreachable
+from tenax.client.connection.polling import RETRY_S
 from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, at
-from tenax.client.polling import RETRY_S
+from tenax.client.listing import Listing, flat, frame
 from tenax.client.reading import LiveAnswer, part
 from tenax.errors import InvalidInput, NotFound, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
+    import pandas
+
     from tenax.client.checkpoints import Checkpoint
 
 #: Where a metric is looked for first.
@@ -70,7 +73,7 @@ class Point:
 
 
 class Reports(Iterator[Report]):
-    """Reports, one after the other, fetched while they are read; or `columns`, for a data frame."""
+    """Reports, one after the other, fetched while they are read; or all of them as `columns`, or a data frame."""
 
     def __init__(self, reports: Iterator[Report]) -> None:
         self._reports = reports
@@ -89,11 +92,16 @@ class Reports(Iterator[Report]):
         for count, report in enumerate(self._reports):
             for name, column in own.items():
                 column.append(getattr(report, name))
-            for name, value in _flat(report.metrics):
+            for name, value in flat(report.metrics):
+                number = reading.real(value) if isinstance(value, str) else None
                 column = metrics.setdefault(f"metrics.{name}" if name in own else name, [])
-                column += [None] * (count - len(column)) + [value]
+                column += [None] * (count - len(column)) + [value if number is None else number]
         length = len(own["steps"])
         return {**own, **{name: column + [None] * (length - len(column)) for name, column in metrics.items()}}
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame of `columns`. Raises InvalidInput where there is no pandas."""
+        return frame(self.columns())
 
 
 @dataclass(frozen=True)
@@ -238,12 +246,12 @@ class Trial(LiveAnswer):
         """Whether it is well: ``sentence``, ``kind``, ``findings`` with what shows them, and facts that change."""
         return self.session.get(at("/api/v1/trials/{}/health", self.id))
 
-    def checkpoints(self) -> List[Checkpoint]:
+    def checkpoints(self) -> Listing[Checkpoint]:
         """Its checkpoints, the newest first."""
         from tenax.client.checkpoints import Checkpoint
 
         path = at("/api/v1/trials/{}/checkpoints", self.id)
-        return [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
+        return Listing(Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints"))
 
     def metrics(self, group: str = "") -> Reports:
         """Its reports in the order of their steps, of one group or of all; ``.columns()`` has them as flat columns."""
@@ -451,15 +459,6 @@ def series_of(
 def _point(value: JsonObject, metric: str) -> Point:
     when = reading.moment(value, "time") or datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
     return Point(reading.integer(value, "batches"), when, reading.real(reading.record(value, "values").get(metric)))
-
-
-def _flat(metrics: JsonObject, before: str = "") -> Iterator[Tuple[str, Json]]:
-    for name, value in metrics.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
-        else:
-            number = reading.real(value) if isinstance(value, str) else None
-            yield before + name, value if number is None else number
 
 
 def _objects(value: JsonObject) -> List[Tuple[str, JsonObject]]:

@@ -17,27 +17,18 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import CodeType, ModuleType
     from typing import Optional
 
-#: Of ``tenax``, what is offered under the other name. ``determined.<name>`` is ``tenax.<name>``.
-_PARTS = ("core", "experimental", "launch", "pytorch", "transformers", "keras", "deepspeed")
-_NAMES = {"get_cluster_info": "info", "ClusterInfo": "info", "TrialInfo": "info", "InvalidHP": "modes"}
-#: What scripts import from these modules of that package, and Tenax has not: to ask for it is answered in words.
-_MISSING = {
-    "tenax.experimental": """
-        Checkpoint Determined Experiment Model ModelOrderBy ModelSortBy ModelVersion OrderBy Project Trial core_v2
-    """,
-    "tenax.experimental.client": """
-        CheckpointOrderBy CheckpointSortBy CheckpointState Determined DownloadMode ExperimentOrderBy ExperimentSortBy
-        ExperimentState Model ModelOrderBy ModelSortBy ModelVersion OrderBy Project ResourcePool TrialMetrics
-        TrialOrderBy TrialSortBy TrialState Workspace create_model create_user create_workspace delete_workspace
-        get_model get_model_by_id get_model_labels get_models get_session_username get_user_by_id get_user_by_name
-        get_workspace iter_trials_metrics list_models list_users list_workspaces stream_trials_metrics
-        stream_trials_training_metrics stream_trials_validation_metrics
-    """,
+#: What is offered under the other name: ``determined.<name>``, and the part of ``tenax`` that it is.
+_PARTS = {
+    "common": "tenax.experimental.common",
+    "common.experimental": "tenax.experimental",
+    **{name: f"tenax.{name}" for name in ("core", "experimental", "launch", "pytorch")},
+    **{name: f"tenax.integrations.{name}" for name in ("transformers", "keras")},
 }
+_NAMES = {"get_cluster_info": "info", "ClusterInfo": "info", "TrialInfo": "info", "InvalidHP": "modes"}
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FIXED = "/run/determined/info/cluster.json"
 
@@ -111,9 +102,6 @@ class _Same(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self._name)
         self._spec = module.__spec__
-        missing = frozenset(_MISSING.get(self._name, "").split())
-        if missing and not hasattr(module, "__getattr__"):
-            module.__getattr__ = _refusing(self._name, missing)  # type: ignore[method-assign]
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -127,18 +115,6 @@ class _Same(Loader):
         spec = importlib.util.find_spec(self._name)
         loader = spec.loader if spec is not None else None
         return loader.get_code(self._name) if isinstance(loader, InspectLoader) else None
-
-
-def _refusing(module: str, missing: frozenset[str]) -> Callable[[str], object]:
-    """What a module does about names that it does not have."""
-
-    def refuse(name: str) -> object:
-        if name in missing:
-            # No AttributeError: ``from ... import`` would swallow it, and the words.
-            raise ImportError(_absent(f"determined{module[len('tenax') :]}.{name}"), name=module)
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-    return refuse
 
 
 def _absent(name: str) -> str:
@@ -157,18 +133,27 @@ class _Finder(MetaPathFinder):
     ) -> Optional[ModuleSpec]:
         if not fullname.startswith("determined."):
             return None
-        ours = "tenax" + fullname[len("determined") :]
-        known = ours.split(".")[1] in _PARTS and importlib.util.find_spec(ours)
-        if not known:
+        ours = _own_name(fullname.partition(".")[2])
+        known = importlib.util.find_spec(ours) if ours is not None else None
+        if ours is None or known is None:
             # Not ModuleNotFoundError: ``from determined import <part>`` would swallow it, and the words.
             raise ImportError(_absent(fullname), name=fullname)
         package = known.submodule_search_locations is not None
         return ModuleSpec(fullname, _Same(ours), origin=known.origin, is_package=package)
 
 
+def _own_name(part: str) -> Optional[str]:
+    """The module of ``tenax`` that is ``determined.<part>``, by the longest of `_PARTS` that begins it; None: none."""
+    names = part.split(".")
+    for count in range(len(names), 0, -1):
+        ours = _PARTS.get(".".join(names[:count]))
+        if ours is not None:
+            return ".".join((ours, *names[count:]))
+    return None
+
+
 def _served() -> str:
-    parts = [part for part in _PARTS if importlib.util.find_spec(f"tenax.{part}")]
-    return ", ".join(f"determined.{part}" for part in parts)
+    return ", ".join(f"determined.{part}" for part in _PARTS if part != "common")
 
 
 def _load_tenax() -> None:
@@ -192,7 +177,7 @@ def _version() -> str:
 def _serve(name: str) -> object:
     if name in _NAMES:
         return getattr(importlib.import_module(f"tenax.core.{_NAMES[name]}"), name)
-    if name in _PARTS and importlib.util.find_spec(f"tenax.{name}") is not None:
+    if name in _PARTS:
         return importlib.import_module(f"determined.{name}")
     raise AttributeError(
         f"there is no determined.{name} here: this task has no package 'determined', and Tenax serves "

@@ -1,0 +1,1 @@
+"""What users of Determined import from ``determined.common``."""
