@@ -27,8 +27,8 @@ def main(context: core.Context) -> None:
     model = build(hparams["hidden"], hparams["dropout"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=hparams["lr"], weight_decay=hparams["weight_decay"])
     first = 0
-    if info and info.latest_checkpoint:
-        first = restore(context, info.latest_checkpoint, model, optimizer)
+    if context.latest_checkpoint:
+        first = restore(context, context.latest_checkpoint, model, optimizer)
 
     steps_per_epoch = -(-len(labels) // hparams["batch_size"])
     for epoch in range(first + 1, hparams["epochs"] + 1):

@@ -34,8 +34,8 @@ def main(context: core.Context, device: torch.device) -> nn.Module:
     model = build(hparams["hidden"], dropout=0.0).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=hparams["lr"])
     first = 0
-    if info and info.latest_checkpoint:
-        first = restore(context, info.latest_checkpoint, model, optimizer, device)
+    if context.latest_checkpoint:
+        first = restore(context, context.latest_checkpoint, model, optimizer, device)
     shared = DistributedDataParallel(model)
 
     batch_size = hparams["batch_size"]

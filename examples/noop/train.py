@@ -31,7 +31,7 @@ def main(context: core.Context) -> None:
     hparams = info.trial.hparams if info else BY_HAND
     total = int(hparams["reports"])
     every = int(hparams.get("checkpoint_every", 10))
-    step = restore(context, info.latest_checkpoint) if info and info.latest_checkpoint else 0
+    step = restore(context, context.latest_checkpoint) if context.latest_checkpoint else 0
     log = RowLog(hparams.get("log_dir"), info)
     log.write({"event": "start", "step": step})
     while step < total:

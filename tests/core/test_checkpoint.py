@@ -75,7 +75,10 @@ def test_upload(task: Task, source: Path) -> None:
             "model.bin": 5,
             "sub/": 0,
             "sub/part.bin": 1,
-            "metadata.json": os.path.getsize(task.base / storage_id / "metadata.json"),
+            **{
+                name: os.path.getsize(task.base / storage_id / name)
+                for name in ("metadata.json", ".tenax-manifest.json")
+            },
         },
         "storage": {"type": "x", "where": "here"},
         "state": "COMPLETED",
@@ -88,7 +91,7 @@ def test_upload_selected(task: Task, source: Path) -> None:
     """A selector decides by path what is stored."""
     storage_id = task.context.upload(source, {"steps_completed": 1}, selector=lambda path: path.endswith("part.bin"))
     resources = task.reported()[0]["body"]["resources"]  # type: ignore[index]
-    assert set(resources) == {"sub/", "sub/part.bin", "metadata.json"}
+    assert set(resources) == {"sub/", "sub/part.bin", "metadata.json", ".tenax-manifest.json"}
     assert not (task.base / storage_id / "model.bin").exists()
 
 
@@ -248,7 +251,7 @@ def test_chosen_storage(off_cluster: Path, tmp_path: Path, source: Path) -> None
         with core.init(checkpoint_storage=chosen) as context:  # type: ignore[arg-type]
             storage_id = context.checkpoint.upload(source, {"steps_completed": 1})
         assert (base / storage_id / "model.bin").exists()
-    with core.init(checkpoint_storage="s3://bucket") as context:
+    with core.init(checkpoint_storage="http://bucket") as context:
         with pytest.raises(InvalidInput, match="not served"):
             _ = context.checkpoint
     assert from_directory(str(tmp_path / "a")).identity()["type"] == "directory"

@@ -9,6 +9,7 @@ import pytest
 
 import tenax
 from tenax import core
+from tenax.client import ModelVersion
 from tenax.core import info as info_module
 from tenax.core.info import read_cluster_info
 from tenax.core.train import TrainContext
@@ -142,6 +143,32 @@ def test_alert(trial: Path, master: TaskMaster, capsys: pytest.CaptureFixture[st
         assert "'again' was not sent" in capsys.readouterr().err
         with pytest.raises(InvalidInput, match="level must be one of"):
             context.alert("x", level="loud")
+
+
+def test_which_checkpoint_a_task_uses(trial: Path, master: TaskMaster) -> None:
+    """By itself, by its UUID, and by a version of a model; what is neither is told, and sent to nobody."""
+    path = "/api/v1/trial-source-info"
+    master.answers[path] = (200, {}, {})
+    checkpoint = {"uuid": "u-1", "state": "STATE_COMPLETED"}
+    version = ModelVersion.read({"version": 3, "checkpoint": checkpoint, "model": {"id": 5, "name": "m"}}, None)  # type: ignore[arg-type]
+    source = {"trialId": 7, "checkpointUuid": "u-1", "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}
+    with core.init() as context:
+        for given in (version.checkpoint, "u-1"):
+            context.experimental.report_task_using_checkpoint(given)
+            assert master.bodies.pop(path) == {"trialSourceInfo": source}
+        context.experimental.report_task_using_model_version(version)
+        assert master.bodies.pop(path) == {"trialSourceInfo": {**source, "modelId": 5, "modelVersion": 3}}
+        with pytest.raises(InvalidInput, match="a checkpoint or its UUID is needed"):
+            context.experimental.report_task_using_checkpoint(7)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="a version of a registered model is needed"):
+            context.experimental.report_task_using_model_version("m")  # type: ignore[arg-type]
+        assert path not in master.bodies
+
+
+def test_which_checkpoint_a_script_uses(off_cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with core.init() as context:
+        context.experimental.report_task_using_checkpoint("u-1")
+    assert "this task uses checkpoint u-1" in capsys.readouterr().err
 
 
 def test_other_ranks_do_not_report(off_cluster: Path, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -220,6 +222,43 @@ def test_without_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InvalidInput, match="start the script with torchrun"):
         DistributedContext.from_torch_distributed()
+
+
+def test_from_horovod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its module says; on several machines the chief's address is needed. It has not run with Horovod itself."""
+    monkeypatch.delenv("DET_CHIEF_IP", raising=False)
+    numbers = {"rank": 0, "size": 1, "local_rank": 0, "local_size": 1, "cross_rank": 0, "cross_size": 1}
+    horovod = SimpleNamespace(**{name: lambda number=number: number for name, number in numbers.items()})
+    context = DistributedContext.from_horovod(horovod)
+    assert {name: getattr(context, name) for name in numbers} == numbers
+    horovod.size = horovod.cross_size = lambda: 2
+    with pytest.raises(InvalidInput, match="chief_ip is needed"):
+        DistributedContext.from_horovod(horovod)
+
+
+def test_from_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker a machine, and the strategy for it. It has not run with TensorFlow itself."""
+    several = SimpleNamespace(MultiWorkerMirroredStrategy=lambda: "all", MirroredStrategy=lambda: "gpus")
+    several.get_strategy = lambda: "one"
+    gpus: list[str] = []
+    config = SimpleNamespace(list_physical_devices=lambda kind: gpus)
+    stand_in = SimpleNamespace(distribute=several, config=config)
+    monkeypatch.setitem(sys.modules, "tensorflow", stand_in)
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    context, strategy = DistributedContext.from_tf_config()
+    assert (context.size, strategy) == (1, "one")
+    gpus += ["GPU:0", "GPU:1"]
+    assert DistributedContext.from_tf_config()[1] == "gpus"
+    port = free_port()
+    monkeypatch.setattr(DistributedContext, "_connect", lambda self, chief, ports, force: setattr(self, "met", chief))
+    cluster = {"worker": [f"10.0.0.1:{port}", f"10.0.0.2:{port}"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}}))
+    context, strategy = DistributedContext.from_tf_config()
+    assert (context.rank, context.size, context.local_size, context.cross_rank, strategy) == (1, 2, 1, 1, "all")
+    assert context.met == "10.0.0.1"  # type: ignore[attr-defined]
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "ps", "index": 0}}))
+    with pytest.raises(InvalidInput, match="workers alone are served"):
+        DistributedContext.from_tf_config()
 
 
 SCRIPT = """

@@ -50,6 +50,20 @@ def test_how_it_was_started_and_ended() -> None:
     assert story.main_metric() == ("accuracy", False)
 
 
+def test_steps_that_go_back_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each group counts its own; the same step may be reported again."""
+    with core.init() as context:
+        context.train.report_training_metrics(5, {"loss": 1.0})
+        context.train.report_training_metrics(5, {"accuracy": 1.0})
+        context.train.report_validation_metrics(3, {"loss": 1.0})
+        assert "come after" not in capsys.readouterr().err
+        context.train.report_training_metrics(2, {"loss": 1.0})
+        context.train.report_training_metrics(1, {"loss": 1.0})
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "come after" in line]
+    assert len(warnings) == 1
+    assert "training metrics of step 2 come after those of step 5: their curve goes back. Count on" in warnings[0]
+
+
 def test_one_of_several_processes_says_who_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own arguments would start one process, or none."""
     monkeypatch.setenv("WORLD_SIZE", "2")

@@ -18,6 +18,7 @@ from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotNow
 from tenax.storage.local_directory import from_directory
 from tenax.storage.port import Storage
+from tenax.wire.spool_names import MANIFEST_FILE
 from tests.kits.object_store import ObjectStore
 from tests.kits.ranks import on_ranks
 
@@ -44,7 +45,8 @@ class Job:
 
     def content(self, storage_id: object) -> dict[str, str]:
         place = self.base / str(storage_id)
-        return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+        files = [path for path in place.rglob("*") if path.is_file() and path.name != MANIFEST_FILE]
+        return {str(path.relative_to(place)): path.read_text() for path in files}
 
     def directory(self, rank: int, **files: str) -> str:
         place = self.root / f"rank-{rank}"
@@ -82,7 +84,7 @@ def test_union(job: Job) -> None:
     body = report["body"]
     assert isinstance(body, dict)
     assert body["metadata"] == {"steps_completed": 5, "ranks": {"0": 0, "1": 1, "2": 2}}
-    assert set(body["resources"]) == {"shard0", "shard1", "same", "metadata.json"}
+    assert set(body["resources"]) == {"shard0", "shard1", "same", "metadata.json", MANIFEST_FILE}
 
 
 def test_shared_directory(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,14 @@ def test_bytes_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     errors = capsys.readouterr().err
     assert "blob holds bytes" in errors
     assert "list[1] holds bytes" in errors
+    assert encoded({"blob": b"y"}) == {}
+    assert capsys.readouterr().err == "", "it was said once"
+
+
+def test_steps_are_counted_from_0() -> None:
+    """As on a cluster, where the report would be refused later."""
+    with pytest.raises(ValueError, match="steps_completed is -1: it must be 0 or more"):
+        metrics_body("training", -1, {"loss": 1.0})
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
     torchrun ... -m tests.pytorch.job rank OUTPUT LENGTH [CHECKPOINT]
     python -m tests.pytorch.job parts PARTS
 
-OUTPUT/<rank>.json: the samples of each batch, the parameters, and the checkpoints that were stored. ``parts``: jobs one
-after another, each of processes that were forked with what torchrun sets: PyTorch is loaded once. PARTS: a file with a
-list of {output, ranks, length, after: the output of the job that it goes on from, or null}.
+OUTPUT/<rank>.json: the samples of each batch, the parameters, the validation, and the checkpoints that were stored.
+``parts``: jobs one after another, each of processes that were forked with what torchrun sets: PyTorch is loaded once.
+PARTS: a file with a list of {output, ranks, length, after: the output of the job that it goes on from, or null,
+kind: a name of `KINDS`}.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import nn
+from torch.distributed.fsdp import fully_shard
 
 from tenax import pytorch
 from tests.pytorch.trials import Digits, StopAfter, digits
@@ -42,15 +46,39 @@ class Shared(Digits):
         return super().evaluate_batch(batch)
 
 
-def train(output: Path, length: int, checkpoint: str | None) -> None:
+class Sharded(Shared):
+    """Its parameters are shared out among the ranks, the first layer's apart from the rest."""
+
+    def network(self) -> nn.Module:
+        model = super().network()
+        fully_shard(model[0])
+        fully_shard(model)
+        assert not any(parameter.to_local().numel() == parameter.numel() > 10 for parameter in model.parameters())
+        return model
+
+
+KINDS = {"shared": Shared, "sharded": Sharded}
+
+
+def train(output: Path, length: int, checkpoint: str | None, kind: str = "shared", every: int = 1) -> None:
+    """``every``: batches to a step."""
     torch.set_num_threads(1)
     torch.manual_seed(5)
-    with pytorch.init(hparams={"global_batch_size": GLOBAL_BATCH_SIZE}) as context:
-        trial = Shared(context)
+    with pytorch.init(hparams={"global_batch_size": GLOBAL_BATCH_SIZE}, aggregation_frequency=every) as context:
+        trial = KINDS[kind](context)
         pytorch.Trainer(trial, context).fit(
-            max_length=pytorch.Batch(length), reporting_period=pytorch.Batch(2), latest_checkpoint=checkpoint
+            max_length=pytorch.Batch(length),
+            reporting_period=pytorch.Batch(2),
+            checkpoint_period=pytorch.Batch(3),
+            latest_checkpoint=checkpoint,
+            async_checkpoints=True,
         )
-        said = {"seen": trial.seen, "parameters": trial.parameters(), "stored": trial.watch.stored}
+        said = {
+            "seen": trial.seen,
+            "parameters": trial.parameters(),
+            "stored": trial.watch.stored,
+            "validated": trial.watch.validated,
+        }
         (output / f"{context.distributed.rank}.json").write_text(json.dumps(said))
 
 
@@ -67,19 +95,20 @@ def train_parts(parts: list[dict[str, object]]) -> None:
             port = free.getsockname()[1]
         ranks, output = int(str(part["ranks"])), Path(str(part["output"]))
         output.mkdir()
-        children = [_forked(rank, ranks, port, output, int(str(part["length"])), checkpoint) for rank in range(ranks)]
+        how = int(str(part["length"])), checkpoint, str(part.get("kind", "shared")), int(str(part.get("every", 1)))
+        children = [_forked(rank, ranks, port, output, *how) for rank in range(ranks)]
         if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
             sys.exit(f"a rank of {output} failed")
 
 
-def _forked(rank: int, ranks: int, port: int, output: Path, length: int, checkpoint: str | None) -> int:
+def _forked(rank: int, ranks: int, port: int, output: Path, *how: Any) -> int:
     child = os.fork()
     if child:
         return child
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=f"{port}", RANK=f"{rank}", WORLD_SIZE=f"{ranks}")
     os.environ.update(LOCAL_RANK=f"{rank}", LOCAL_WORLD_SIZE=f"{ranks}")
     try:
-        train(output, length, checkpoint)
+        train(output, *how)
     except BaseException:
         sys.excepthook(*sys.exc_info())
         os._exit(1)

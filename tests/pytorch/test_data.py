@@ -16,6 +16,7 @@ from torch.utils import data
 from tenax import pytorch
 from tenax.errors import InvalidInput
 from tenax.pytorch import samplers
+from tenax.pytorch.data import begin_pass
 
 TEN: Any = range(10)
 #: Four batches of a pass, the last one smaller.
@@ -115,6 +116,7 @@ class Endless(data.IterableDataset[int]):
     ("options", "error", "said"),
     [
         ({"dataset": Endless()}, InvalidInput, "call context.experimental.disable_dataset_reproducibility_checks"),
+        ({"dataset": iter(TEN)}, InvalidInput, "it takes items by their number. Of what can be read once only"),
         ({"dataset": TEN, "batch_size": None}, InvalidInput, "needs a batch_size or a batch_sampler"),
         ({"dataset": TEN, "shuffle": True, "sampler": [1]}, ValueError, "give shuffle or a sampler, not both"),
         ({"dataset": TEN, "batch_size": 0}, ValueError, "batch_size"),
@@ -243,3 +245,10 @@ def test_what_cannot_move_stays_and_is_said_once(capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().err
     assert said.count("values of type str in batches are not moved to cpu") == 1
     assert said.count("values of type int") == 1
+
+
+def test_what_workers_cannot_be_sent() -> None:
+    """Where they are not forked, which is the rule from Python 3.14 on."""
+    loader = pytorch.DataLoader(TEN, num_workers=1, multiprocessing_context="spawn", collate_fn=lambda batch: batch)
+    with pytest.raises(InvalidInput, match="give functions and classes of a module, not a lambda"):
+        begin_pass(loader.get_data_loader())

@@ -16,6 +16,8 @@ from tenax import pytorch
 from tenax.errors import InvalidInput
 from tenax.pytorch import state as states
 from tenax.pytorch.load import CheckpointLoadContext
+from tenax.storage.port import CheckpointDamaged
+from tenax.wire.spool_names import MANIFEST_FILE
 from tests.pytorch.trials import Digits, StopAfter, directory_of
 
 
@@ -56,7 +58,7 @@ def test_a_trial_comes_back_with_its_weights(here: Path) -> None:
 
 
 def test_a_damaged_checkpoint_says_so_to_who_goes_on_and_who_loads(here: Path) -> None:
-    """Cut short, gone, and with a description that is none."""
+    """Cut short, gone, and with a description that is none; and a run that goes on is told which file it is."""
     trial, directory = trained(here)
     uuid, file = trial.watch.stored[-1], directory / states.STATE
     whole = file.read_bytes()
@@ -67,6 +69,12 @@ def test_a_damaged_checkpoint_says_so_to_who_goes_on_and_who_loads(here: Path) -
         with pytest.raises(InvalidInput, match=said), pytorch.init() as context:
             pytorch.Trainer(Small(context), context).fit(max_length=pytorch.Batch(2), latest_checkpoint=uuid)
 
+    file.write_bytes(whole[:100])
+    with pytest.raises(CheckpointDamaged, match=r"state_dict\.pth has 100 bytes and had \d+\. Go on from another"):
+        with pytorch.init() as context:
+            pytorch.Trainer(Small(context), context).fit(max_length=pytorch.Batch(2), latest_checkpoint=uuid)
+    # As of a program that says nothing of what it stored.
+    (directory / MANIFEST_FILE).unlink()
     for length in (0, 100, len(whole) // 2, len(whole) - 1000):
         file.write_bytes(whole[:length])
         attempts("cannot be read, it may be incomplete: go on from another checkpoint")

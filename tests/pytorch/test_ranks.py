@@ -2,55 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.pytorch import job
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(command: list[str]) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-    ) as started:
-        try:
-            printed, _ = started.communicate(timeout=180)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(started.pid, signal.SIGKILL)
-    assert started.returncode == 0, printed
-
-
-def said_in(output: Path, ranks: int) -> list[Any]:
-    """What each rank wrote down."""
-    return [json.loads((output / f"{rank}.json").read_text()) for rank in range(ranks)]
-
-
-def batches_of(said: list[Any]) -> dict[int, list[int]]:
-    """The samples of each batch of the job."""
-    batches: dict[int, list[int]] = {}
-    for of_rank in said:
-        for index, numbers, _ in of_rank["seen"]:
-            batches.setdefault(index, []).extend(numbers)
-    return {index: sorted(numbers) for index, numbers in batches.items()}
+from tests.pytorch.processes import batches_of, run, said_in
 
 
 def test_ranks_that_torchrun_started_share_batches_and_have_one_model(tmp_path: Path) -> None:
-    """Each sample is one rank's; the parameters are the same to the last bit; one checkpoint, which all know."""
+    """Each sample is one rank's; the parameters are the same to the last bit; all know which checkpoints are stored."""
     launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     run([*launcher, "-m", "tests.pytorch.job", "rank", str(tmp_path), "8"])
     said = said_in(tmp_path, 2)
@@ -59,7 +21,7 @@ def test_ranks_that_torchrun_started_share_batches_and_have_one_model(tmp_path: 
     assert len(batches[0]) == job.GLOBAL_BATCH_SIZE
     assert sorted(number for index in range(6) for number in batches[index]) == list(range(192))
     assert said[0]["parameters"] == said[1]["parameters"]
-    assert len(said[0]["stored"]) == 1
+    assert len(said[0]["stored"]) == 3
     assert said[0]["stored"] == said[1]["stored"]
 
 

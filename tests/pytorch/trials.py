@@ -44,11 +44,13 @@ class Digits(pytorch.PyTorchTrial):
         self.samples, self.batch_size = samples, batch_size
         #: Of each batch that this process trained: its index, the numbers of its samples, the loss.
         self.seen: list[tuple[int, list[int], float]] = []
-        model = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Dropout(0.2), nn.BatchNorm1d(16), nn.Linear(16, 10))
-        self.model = context.wrap_model(model)
+        self.model = context.wrap_model(self.network())
         self.optimizer = context.wrap_optimizer(torch.optim.Adam(self.model.parameters(), lr=0.01))
         self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, 0.9)
         context.wrap_lr_scheduler(self.schedule, pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
+
+    def network(self) -> nn.Module:
+        return nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Dropout(0.2), nn.BatchNorm1d(16), nn.Linear(16, 10))
 
     def build_training_data_loader(self) -> pytorch.DataLoader:
         return pytorch.DataLoader(NumberedDigits(0, self.samples), batch_size=self.batch_size, shuffle=True)
@@ -73,7 +75,8 @@ class Digits(pytorch.PyTorchTrial):
     def parameters(self) -> list[float]:
         """All numbers of the model, buffers too."""
         bare = getattr(self.model, "module", self.model)
-        return [float(number) for value in bare.state_dict().values() for number in value.reshape(-1)]
+        values = [getattr(value, "full_tensor", lambda value=value: value)() for value in bare.state_dict().values()]
+        return [float(number) for value in values for number in value.reshape(-1)]
 
 
 class StopAfter(pytorch.PyTorchCallback):
@@ -82,6 +85,11 @@ class StopAfter(pytorch.PyTorchCallback):
     def __init__(self, context: pytorch.PyTorchTrialContext, reports: int | None = None) -> None:
         self.context, self.left = context, reports
         self.stored: list[str] = []
+        #: What each validation came to.
+        self.validated: list[dict[str, Any]] = []
+
+    def on_validation_end(self, metrics: dict[str, Any]) -> None:
+        self.validated.append(metrics)
 
     def on_training_workload_end(self, avg_metrics: dict[str, Any], batch_metrics: list[dict[str, Any]]) -> None:
         if self.left is not None:

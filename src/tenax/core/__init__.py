@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tenax.core.context import init as init
     from tenax.core.distributed import DistributedContext as DistributedContext
     from tenax.core.distributed import DummyDistributedContext as DummyDistributedContext
+    from tenax.core.experimental import ExperimentalContext as ExperimentalContext
     from tenax.core.info import ClusterInfo as ClusterInfo
     from tenax.core.info import TrialInfo as TrialInfo
     from tenax.core.info import get_cluster_info as get_cluster_info
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tenax.core.modes import InvalidHP as InvalidHP
     from tenax.core.modes import PreemptMode as PreemptMode
     from tenax.core.modes import TensorboardMode as TensorboardMode
+    from tenax.core.pending import PendingCheckpoint as PendingCheckpoint
     from tenax.core.preempt import PreemptContext as PreemptContext
     from tenax.core.profiler import ProfilerContext as ProfilerContext
     from tenax.core.searcher import SearcherContext as SearcherContext
@@ -50,7 +52,9 @@ _WHERE = {
     "DownloadMode": "modes",
     "DummyDistributedContext": "distributed",
     "EarlyExitReason": "modes",
+    "ExperimentalContext": "experimental",
     "InvalidHP": "modes",
+    "PendingCheckpoint": "pending",
     "PreemptContext": "preempt",
     "PreemptMode": "modes",
     "ProfilerContext": "profiler",

@@ -21,6 +21,7 @@ import struct
 import time
 from contextlib import suppress
 
+from tenax.core.hangs import beats
 from tenax.errors import TenaxError
 
 TYPE_CHECKING = False
@@ -61,17 +62,23 @@ class Star:
         self._calls += 1
         if self.rank != 0:
             self._send(0, "gather", value)
+            beats.OWN.beat()
             return None
-        return [value, *(self._receive(peer, "gather") for peer in sorted(self._sockets))]
+        values = [value, *(self._receive(peer, "gather") for peer in sorted(self._sockets))]
+        beats.OWN.beat()
+        return values
 
     def broadcast(self, value: object) -> object:
         """The hub's value, on every rank."""
         self._calls += 1
         if self.rank != 0:
-            return self._receive(0, "broadcast")
+            received = self._receive(0, "broadcast")
+            beats.OWN.beat()
+            return received
         payload = self._pack("broadcast", value)
         for peer in self._sockets:
             self._send_bytes(peer, payload)
+        beats.OWN.beat()
         return value
 
     def allgather(self, value: object) -> list[object]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 
+from tenax.core.hangs import beats
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
 from tenax.core.local_runs.by_hand import RunByHand, declared_hparams, is_tracked, require_chief_known
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
-from tenax.core.spool import Spool, say
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spool import Spool, client_of, say, spool_of
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
 from tenax.wire.task_names import LAUNCHER
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn, Optional, Type, Union
 
-    from tenax.client.task import TaskClient
     from tenax.core.checkpoint import CheckpointContext
     from tenax.core.distributed import DistributedContext
-    from tenax.core.preempt import PreemptContext
+    from tenax.core.experimental import ExperimentalContext
+    from tenax.core.local_runs.trace import ResumeTrace
+    from tenax.core.preempt import PreemptContext, PreemptionWatcher
     from tenax.core.profiler import ProfilerContext
     from tenax.core.searcher import SearcherContext
     from tenax.core.tensorboard import Tensorboard
@@ -73,7 +74,8 @@ def init(
 
 
 class Context:
-    """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``profiler``, ``info``, and ``alert``."""
+    """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``profiler``, ``experimental``, ``info``, and
+    ``alert``."""
 
     def __init__(
         self,
@@ -88,10 +90,11 @@ class Context:
         self.info = info
         self.distributed = distributed
         self._storage = checkpoint_storage
-        self._client = _client(info) if info is not None else None
+        self._client = client_of(info) if info is not None else None
         declared = declared_hparams(hparams)
         self._by_hand = RunByHand(distributed.rank == 0, declared, distributed.size) if info is None else None
-        self._spool = _spool(info, self._client, self._by_hand)
+        self._spool = _spool(info, self._by_hand)
+        beats.OWN.open(distributed.rank, distributed.size)
         self._preempt_mode = preempt_mode
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard: Optional[Tensorboard] = None
@@ -109,6 +112,8 @@ class Context:
             start = self._by_hand.start_body()
             if start is not None:
                 self._spool.report(RUN_START, start)
+            if self._by_hand.trace is not None:
+                self._by_hand.trace.begin()
         return self
 
     def __exit__(
@@ -159,6 +164,8 @@ class Context:
             if self.info is not None and _apart(self.info, self.distributed) and self.info.container_rank > 0:
                 # The first machine's may be the only one: the others may be there to help it.
                 self._train.refusal = _told_apart(self.info)
+            if self._by_hand is not None and self._by_hand.trace is not None:
+                self._train.follower = self._by_hand.trace
             if self._by_hand is not None and self.distributed.rank == 0 and not is_tracked():
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
@@ -178,7 +185,12 @@ class Context:
 
             trial = self.info is None or self.info.is_trial
             self._checkpoint = CheckpointContext(
-                _make_storage(self.info, self._storage), self._spool, self.distributed, self._client, needs_steps=trial
+                _make_storage(self.info, self._storage),
+                self._spool,
+                self.distributed,
+                self._client,
+                needs_steps=trial,
+                trial_id=self.info.trial.trial_id if self.info is not None and trial else None,
             )
         return self._checkpoint
 
@@ -189,7 +201,9 @@ class Context:
             from tenax.core.preempt import PreemptContext, PreemptionWatcher
 
             asks = self.distributed.rank == 0 or self._preempt_mode is PreemptMode.WorkersAskMaster
-            watcher = None
+            watcher: Optional[Union[PreemptionWatcher, ResumeTrace]] = None
+            if self._by_hand is not None:
+                watcher = self._by_hand.trace
             if self.info is not None and self._client is not None and asks:
                 watcher = PreemptionWatcher(self._client.twin(), self.info.allocation_id)
             self._preempt = PreemptContext(self._spool, self.distributed, self._preempt_mode, watcher)
@@ -220,6 +234,15 @@ class Context:
             section = self.info.trial._config.get("searcher")
             length = section.get("max_length") if isinstance(section, dict) else None
         return SearcherContext(self.train, *length_of(length), chief=self.distributed.rank == 0)
+
+    @property
+    def experimental(self) -> ExperimentalContext:
+        """What is said of checkpoints of others. Raises NotNow in a task that is no trial."""
+        if self.info is not None and not self.info.is_trial:
+            raise NotNow(f"this task is a {self.info.task_type}: only trials say which checkpoints they use")
+        from tenax.core.experimental import ExperimentalContext
+
+        return ExperimentalContext(self._client, self.info.trial if self.info is not None else None)
 
     def alert(
         self, title: Optional[str] = None, description: Optional[str] = None, level: Optional[str] = "info"
@@ -264,6 +287,13 @@ class Context:
         return of_trial(info, run_dir(), lambda: _make_storage(info, self._storage), writes=writes)
 
     def _close(self, *, failing: bool) -> None:
+        with beats.OWN.during(beats.SAVE):
+            lost = self._checkpoint.close() if self._checkpoint is not None else None
+        beats.OWN.change_phase(beats.LEFT)
+        if lost is not None and failing:
+            say(f"a checkpoint is lost: {lost}")
+        elif lost is not None:
+            self._outcome = "ERROR", f"{type(lost).__name__}: {lost}"
         try:
             if self._train is not None:
                 self._train.close()
@@ -273,17 +303,21 @@ class Context:
                 self._profiler.off()
             if self._preempt is not None:
                 self._preempt.close()
-            self._spool.close(failing=failing)
+            self._spool.close(failing=failing or lost is not None)
         finally:
             self.distributed.close()
             if self._client is not None:
                 self._client.close()
             if self._by_hand is not None:
                 self._end_by_hand(self._by_hand)
+        if lost is not None and not failing:
+            raise lost
 
     def _end_by_hand(self, by_hand: RunByHand) -> None:
         for name in by_hand.unread() if self.distributed.rank == 0 else ():
             say(f"warning: this run was given what {name} says, and the script did not read it")
+        if by_hand.trace is not None:
+            by_hand.trace.end(by_hand.unread())
         by_hand.finish(*self._outcome)
 
 
@@ -309,34 +343,22 @@ def _told_apart(info: ClusterInfo) -> str:
     )
 
 
-def _client(info: ClusterInfo) -> TaskClient:
-    from tenax.client.task import TaskClient
-
-    return TaskClient(
-        info.master_url,
-        info.session_token,
-        cert_file=info.master_cert_file or "",
-        cert_name=info.master_cert_name or "",
-    )
-
-
-def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient], by_hand: Optional[RunByHand]) -> Spool:
-    if info is None or client is None:
+def _spool(info: Optional[ClusterInfo], by_hand: Optional[RunByHand]) -> Spool:
+    if info is None:
         assert by_hand is not None
         return Spool(by_hand.file, None, "", "")
-    container = os.environ.get("DET_CONTAINER_ID") or os.environ.get("DET_RESOURCES_ID") or ""
-    return Spool(SpoolFile(os.path.join(run_dir(), "spool")), client.twin(), info.allocation_id, container)
+    return spool_of(info)
 
 
 def _run_start(info: ClusterInfo) -> str:
     """The body of the first record. Where checkpoints go, without policies and credentials."""
     from tenax.client.connection import fast_json
+    from tenax.display.secrets import OF_STORAGE
 
     section = info.trial._config.get("checkpoint_storage")
     place = None
     if isinstance(section, dict):
-        secret = ("access_key", "secret_key", "connection_string", "credential")
-        place = {key: value for key, value in section.items() if not key.startswith("save_") and key not in secret}
+        place = {key: value for key, value in section.items() if not key.startswith("save_") and key not in OF_STORAGE}
     return fast_json.dumps({"checkpointStorage": place})
 
 

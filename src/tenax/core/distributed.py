@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 
+from tenax.core.hangs import beats
 from tenax.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Optional, Tuple
 
     from tenax.core.collectives import Address, Star
 
@@ -64,7 +65,9 @@ class DistributedContext:
         self._local: Optional[Star] = None
         if size > 1:
             ports = (_port("1", pub_port, PUB_PORT) + port_offset, _port("2", pull_port, PULL_PORT) + port_offset)
+            beats.OWN.open(rank, size, beats.JOIN)
             self._connect(chief_ip or "127.0.0.1", ports, force_tcp)
+            beats.OWN.change_phase(beats.TRAIN)
 
     @classmethod
     def from_torch_distributed(cls, chief_ip: Optional[str] = None) -> DistributedContext:
@@ -87,6 +90,60 @@ class DistributedContext:
                 chief_ip=address,
             )
         return cls._from_process_group(address)
+
+    @classmethod
+    def from_deepspeed(cls, chief_ip: Optional[str] = None) -> DistributedContext:
+        """From ``deepspeed.init_distributed()``, whose ranks are those of ``torch.distributed``."""
+        return cls.from_torch_distributed(chief_ip)
+
+    @classmethod
+    def from_horovod(cls, hvd: Any, chief_ip: Optional[str] = None) -> DistributedContext:
+        """From ``horovod.torch`` or another module of its, once ``hvd.init()`` was called.
+
+        ``chief_ip``: else DET_CHIEF_IP, needed on more than one machine. Raises InvalidInput.
+        """
+        return cls(
+            rank=hvd.rank(),
+            size=hvd.size(),
+            local_rank=hvd.local_rank(),
+            local_size=hvd.local_size(),
+            cross_rank=hvd.cross_rank(),
+            cross_size=hvd.cross_size(),
+            chief_ip=chief_ip or os.environ.get("DET_CHIEF_IP"),
+        )
+
+    @classmethod
+    def from_tf_config(cls) -> Tuple[DistributedContext, Any]:
+        """From ``TF_CONFIG``, with TensorFlow's strategy for it: one worker a machine, which has all its GPUs.
+
+        Raises InvalidInput for tasks that are no workers, ImportError where there is no TensorFlow.
+        """
+        import json
+
+        import tensorflow
+
+        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        task = config.get("task", {"type": "worker", "index": 0})
+        workers = config.get("cluster", {}).get("worker", [])
+        if task.get("type") != "worker":
+            raise InvalidInput(
+                f"TF_CONFIG makes this task a {task.get('type')!r}: workers alone are served, those of "
+                "MultiWorkerMirroredStrategy"
+            )
+        if len(workers) > 1:
+            context = cls(
+                rank=int(task["index"]),
+                size=len(workers),
+                local_rank=0,
+                local_size=1,
+                cross_rank=int(task["index"]),
+                cross_size=len(workers),
+                chief_ip=str(workers[0]).rpartition(":")[0],
+            )
+            return context, tensorflow.distribute.MultiWorkerMirroredStrategy()
+        gpus = len(tensorflow.config.list_physical_devices("GPU"))
+        distribute = tensorflow.distribute
+        return DummyDistributedContext(), distribute.MirroredStrategy() if gpus > 1 else distribute.get_strategy()
 
     @classmethod
     def _from_process_group(cls, chief_ip: Optional[str]) -> DistributedContext:

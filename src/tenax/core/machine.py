@@ -55,6 +55,35 @@ def disk_use(path: str) -> float:
     return 100.0 * (1.0 - status.f_bavail / status.f_blocks) if status.f_blocks else 0.0
 
 
+def memory_left(read: Optional[Callable[[str], str]] = None) -> Optional[float]:
+    """Bytes that this process may still take, of the machine and within its control groups; None: not known."""
+    read = read or read_file
+    left = [_memory_free(read("/proc/meminfo"))]
+    for line in read("/proc/self/cgroup").splitlines():
+        number, _, path = line.partition("::")
+        if number != "0":
+            continue
+        # Within a container the group itself is often all that is seen, as the root.
+        for group in (*_groups_above(path), "/"):
+            place = "/sys/fs/cgroup" + group.rstrip("/")
+            limit, used = read(f"{place}/memory.max").strip(), read(f"{place}/memory.current").strip()
+            if limit.isdigit() and used.isdigit():
+                left.append(float(limit) - float(used) + _reclaimable(read(f"{place}/memory.stat")))
+    return min((each for each in left if each is not None), default=None)
+
+
+def _groups_above(path: str) -> list[str]:
+    """``/a/b`` -> ``/a/b``, ``/a``."""
+    parts = [part for part in path.split("/") if part and part != ".."]
+    return ["/" + "/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def _reclaimable(text: str) -> float:
+    """Bytes of files that the kernel gives up when memory is needed."""
+    names = ("inactive_file ", "active_file ")
+    return sum(float(line.split()[1]) for line in text.splitlines() if line.startswith(names))
+
+
 def read_file(path: str) -> str:
     """The content, or nothing where there is no such file."""
     try:

@@ -17,6 +17,7 @@ import threading
 from time import monotonic
 
 from tenax.client.task import MasterAway, TaskClient, retry
+from tenax.core.hangs import beats
 from tenax.core.modes import PreemptMode
 from tenax.core.spool import Spool
 from tenax.errors import NotNow, TenaxError
@@ -24,9 +25,11 @@ from tenax.wire.spool_names import ACK_PREEMPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from collections.abc import Callable
+    from typing import Optional, Union
 
     from tenax.core.distributed import DistributedContext
+    from tenax.core.local_runs.trace import ResumeTrace
 
 #: Seconds that one long poll lasts.
 LONG_POLL = 60
@@ -38,6 +41,8 @@ _FIRST_ANSWER = 2.0
 _ACK_WAIT = 2.0
 #: Shortest time between two polls, whatever the master answers.
 _POLL_GAP = 1.0
+#: So often a loop of several ranks looks whether to stop.
+_LOOK_S = 2.0
 
 
 class PreemptionWatcher:
@@ -114,7 +119,11 @@ class PreemptContext:
     """``watcher`` is None where this process does not ask the master (off the cluster, or not its part)."""
 
     def __init__(
-        self, spool: Spool, distributed: DistributedContext, mode: PreemptMode, watcher: Optional[PreemptionWatcher]
+        self,
+        spool: Spool,
+        distributed: DistributedContext,
+        mode: PreemptMode,
+        watcher: Optional[Union[PreemptionWatcher, ResumeTrace]],
     ) -> None:
         self._spool = spool
         self._distributed = distributed
@@ -128,6 +137,7 @@ class PreemptContext:
         ``auto_ack``: acknowledge at the first True; with False, call ``acknowledge_preemption_signal`` yourself before
         exiting, or the exit counts as the end of the trial. Raises ReportRefused when the master has ended this trial.
         """
+        beats.OWN.beat()
         self._spool.check(fatal_only=True)
         chief = self._distributed.rank == 0
         if self._mode is PreemptMode.ChiefOnly and not chief:
@@ -137,7 +147,12 @@ class PreemptContext:
         if answer and auto_ack:
             self.acknowledge_preemption_signal()
         if self._mode is PreemptMode.WorkersAskChief and self._distributed.size > 1:
-            return bool(self._distributed.broadcast(answer))
+            # With it goes how far the chief is: of the others, who do not report, nobody would know.
+            news = self._distributed.broadcast((answer, beats.OWN.step))
+            assert isinstance(news, tuple)
+            if not chief and news[1] >= 0:
+                beats.OWN.at(news[1])
+            return bool(news[0])
         return answer
 
     def acknowledge_preemption_signal(self) -> None:
@@ -151,3 +166,22 @@ class PreemptContext:
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.close()
+
+
+class NextLook:
+    """When a loop looks whether to stop: each few seconds, told in batches: all ranks look after the same one."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._last = 0
+        self._since = monotonic()
+
+    def is_due(self, batches: int) -> bool:
+        return batches >= self._next
+
+    def was_at(self, batches: int, agree: Callable[[int], int]) -> None:
+        """It was looked after so many batches; ``agree``: the chief's number, on all ranks."""
+        now = monotonic()
+        each = (now - self._since) / max(1, batches - self._last)
+        self._next = agree(batches + max(1, int(_LOOK_S / max(each, 1e-6))))
+        self._last, self._since = batches, now

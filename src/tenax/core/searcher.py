@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 
+from tenax.core.spool import say
 from tenax.errors import InvalidInput, NotNow
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Optional
 
+    from tenax.core.info import ClusterInfo
     from tenax.core.train import TrainContext
     from tenax.jsonvalue import Json
 
@@ -102,3 +104,18 @@ def length_of(max_length: Json) -> tuple[int, Optional[Unit]]:
         "context.searcher needs searcher.max_length in the experiment's configuration; without it, loop as long as the "
         "trial should train at most, report validations, and leave when context.preempt.should_preempt() says so"
     )
+
+
+def compare_with_search(info: Optional[ClusterInfo], length: int, unit: str) -> None:
+    """Warn where a trial trains ``length`` of ``unit`` (batches or epochs), and its search counts on something else.
+
+    A search that stops trials early counts their time by a metric (``time_metric``), to the longest that it was told.
+    """
+    searcher = info.trial._config.get("searcher") if info is not None and info.is_trial else None
+    if not isinstance(searcher, dict) or searcher.get("time_metric") is None:
+        return
+    counted, longest = searcher["time_metric"], searcher.get("max_time")
+    if counted not in ("batches", "epochs"):
+        say(f"searcher.time_metric is {counted!r}: the script must report it; it is not how long it trains")
+    elif counted != unit or length != longest:
+        say(f"warning: this trial trains {length} {unit}, and the search expects {longest} {counted} (its max_time)")

@@ -25,6 +25,7 @@ import threading
 from time import monotonic
 
 from tenax.client.task import MasterAway, TaskClient, retry
+from tenax.core.info import run_dir
 from tenax.core.spool_file import Lines, SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
 
@@ -32,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+    from tenax.core.info import ClusterInfo
     from tenax.jsonvalue import Json
 
 #: Seconds between two sendings while nothing urgent waits: a training loop is not to share its core with the shipper.
@@ -281,6 +283,22 @@ class Spool:
             self._client.forget()
         self._file.forget()
         self._reset()
+
+
+def client_of(info: ClusterInfo) -> TaskClient:
+    """The master, for a task."""
+    return TaskClient(
+        info.master_url,
+        info.session_token,
+        cert_file=info.master_cert_file or "",
+        cert_name=info.master_cert_name or "",
+    )
+
+
+def spool_of(info: ClusterInfo) -> Spool:
+    """The stream of this process of a task."""
+    container = os.environ.get("DET_CONTAINER_ID") or os.environ.get("DET_RESOURCES_ID") or ""
+    return Spool(SpoolFile(os.path.join(run_dir(), "spool")), client_of(info), info.allocation_id, container)
 
 
 def report_wait() -> float:

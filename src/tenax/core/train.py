@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from tenax.client.connection import fast_json
+from tenax.core.hangs import beats
 from tenax.core.modes import EarlyExitReason, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.values import metrics_body, plain, require_finished
@@ -21,10 +22,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Optional
+    from typing import ContextManager, Dict, Optional, Union
 
     from tenax.client.task import TaskClient
     from tenax.core.info import TrialInfo
+    from tenax.core.local_runs.trace import ResumeTrace
     from tenax.core.tensorboard import Tensorboard
     from tenax.core.values import Metrics
     from tenax.jsonvalue import JsonObject
@@ -52,12 +54,17 @@ class TrainContext:
         self._client = client
         self._trial = trial
         self._tensorboard = tensorboard
-        #: Where reports become scalars.
-        self._scalars = tensorboard if mode is TensorboardMode.AUTO and rank == 0 else None
+        #: Who gets the text of each report, such as what makes scalars of it; None: nobody.
+        self.follower: Optional[Union[Tensorboard, ResumeTrace]] = (
+            tensorboard if mode is TensorboardMode.AUTO and rank == 0 else None
+        )
         self._mode = mode
         #: Why nothing may be reported here; empty: it may.
         self.refusal = ""
         self._reported = False
+        #: Group -> the steps of its last report.
+        self._steps: Dict[str, int] = {}
+        self._went_back = False
         self._progress = -1.0
         searcher = trial._config.get("searcher") if trial is not None else None
         self._validations = _Validations(searcher.get("metric") if isinstance(searcher, dict) else None)
@@ -94,18 +101,46 @@ class TrainContext:
         if self._rank != 0 or self.refusal:
             self._refuse_rank("report metrics")
         body = metrics_body(group, steps_completed, metrics, batch_metrics)
+        if steps_completed < self._steps.get(group, 0):
+            self._warn_of_steps(group, steps_completed)
+        self._steps[group] = steps_completed
+        beats.OWN.at(steps_completed)
         # Somebody waits for the first sign of life; a search waits for validations.
         urgent = group == "validation" or not self._reported
         self._spool.report(METRICS, body, urgent=urgent)
         self._reported = True
         if group == "validation":
             self._validations.add(steps_completed, metrics)
-        if self._scalars is not None:
-            self._scalars.report(body)
+        if self.follower is not None:
+            self.follower.report(body)
+
+    def _warn_of_steps(self, group: str, steps: int) -> None:
+        """Once: the script may well train twice."""
+        if self._went_back:
+            return
+        self._went_back = True
+        say(
+            f"warning: {group} metrics of step {steps} come after those of step {self._steps[group]}: their curve goes "
+            "back. Count on from the steps of the checkpoint that a run goes on from; of a second training in one "
+            "script, report to a group of its own with report_metrics()"
+        )
+
+    def beat(self, steps_completed: int) -> None:
+        """This rank, any rank, has completed so many steps: for a loop that reports more seldom than it might hang.
+
+        Costs less than a microsecond, and sends nothing: whoever watches for hangs sees it. Reports,
+        ``should_preempt`` and the collectives of ``context.distributed`` are beats by themselves.
+        """
+        beats.OWN.at(steps_completed)
+
+    def evaluating(self) -> ContextManager[None]:
+        """``with`` it: this rank evaluates, and is not expected to beat as often as in training."""
+        return beats.OWN.during(beats.EVALUATE)
 
     def report_progress(self, progress: float) -> None:
         """How far this trial is, from 0 to 1. Raises InvalidInput outside of that."""
         self._refuse_rank("report progress")
+        beats.OWN.beat()
         value = float(progress)
         if not 0.0 <= value <= 1.0:
             raise InvalidInput(f"progress must be from 0 to 1, not {progress!r}")
@@ -116,6 +151,7 @@ class TrainContext:
     def set_status(self, status: str) -> None:
         """A short text about what the trial is doing, for people."""
         self._refuse_rank("set the status")
+        beats.OWN.beat()
         self._spool.report(RUNNER_STATE, fast_json.dumps({"state": str(status)}))
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:

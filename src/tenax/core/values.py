@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 #: Nesting beyond this is a mistake (or a loop).
 _DEPTH = 100
 _LEFT_OUT = object()
+#: What that was said of, once each.
+_LEFT_OUT_NAMES: set[str] = set()
 
 
 def metrics_body(
     group: str, steps_completed: object, metrics: Metrics, batch_metrics: Optional[Sequence[Metrics]] = None
 ) -> str:
     """The body of a ``metrics`` record. Raises TypeError or ValueError with the metric's name."""
-    steps = steps_completed if steps_completed.__class__ is int else _steps(steps_completed)
+    steps = steps_completed if steps_completed.__class__ is int and steps_completed >= 0 else _steps(steps_completed)
     try:
         "".join(metrics)  # one C loop that fails at a name which is no string
         encoded = fast_json.dumps(metrics)
@@ -62,6 +64,8 @@ def _steps(steps: object) -> int:
     if index is None:
         raise TypeError(f"steps_completed must be a whole number, not {type(steps).__name__} ({steps!r})")
     whole: int = index()
+    if whole < 0:
+        raise ValueError(f"steps_completed is {whole}: it must be 0 or more")
     return whole
 
 
@@ -86,7 +90,9 @@ def _plain(value: object, name: str, depth: int) -> object:
     if isinstance(value, float):
         return float(value) if value - value == 0 else _special(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        sys.stderr.write(f"tenax: warning: {name} holds bytes, which cannot be reported; it is left out\n")
+        if name not in _LEFT_OUT_NAMES:
+            _LEFT_OUT_NAMES.add(name)
+            sys.stderr.write(f"tenax: warning: {name} holds bytes, which cannot be reported; it is left out\n")
         return _LEFT_OUT
     if hasattr(value, "items"):
         return _plain_map(value, name, depth)

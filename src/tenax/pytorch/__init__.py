@@ -24,6 +24,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tenax.pytorch import samplers as samplers
+    from tenax.pytorch.batch_process import TorchBatchProcessor as TorchBatchProcessor
+    from tenax.pytorch.batch_process import TorchBatchProcessorContext as TorchBatchProcessorContext
+    from tenax.pytorch.batch_process import torch_batch_process as torch_batch_process
     from tenax.pytorch.callback import PyTorchCallback as PyTorchCallback
     from tenax.pytorch.context import PyTorchTrialContext as PyTorchTrialContext
     from tenax.pytorch.context import init as init
@@ -32,12 +35,15 @@ if TYPE_CHECKING:
     from tenax.pytorch.data import adapt_batch_sampler as adapt_batch_sampler
     from tenax.pytorch.data import data_length as data_length
     from tenax.pytorch.data import to_device as to_device
+    from tenax.pytorch.distributed_checkpoint import load_sharded as load_sharded
+    from tenax.pytorch.distributed_checkpoint import save_sharded as save_sharded
     from tenax.pytorch.experimental import PyTorchExperimentalContext as PyTorchExperimentalContext
     from tenax.pytorch.load import CheckpointLoadContext as CheckpointLoadContext
     from tenax.pytorch.load import load_trial_from_checkpoint_path as load_trial_from_checkpoint_path
     from tenax.pytorch.lr_scheduler import LRScheduler as LRScheduler
     from tenax.pytorch.reducers import MetricReducer as MetricReducer
     from tenax.pytorch.reducers import Reducer as Reducer
+    from tenax.pytorch.state_copy import StateCopy as StateCopy
     from tenax.pytorch.trainer import Trainer as Trainer
     from tenax.pytorch.trial import PyTorchTrial as PyTorchTrial
     from tenax.pytorch.units import Batch as Batch
@@ -56,14 +62,20 @@ _WHERE = {
     "PyTorchTrial": "trial",
     "PyTorchTrialContext": "context",
     "Reducer": "reducers",
+    "StateCopy": "state_copy",
+    "TorchBatchProcessor": "batch_process",
+    "TorchBatchProcessorContext": "batch_process",
     "TorchData": "data",
     "TrainUnit": "units",
     "Trainer": "trainer",
     "adapt_batch_sampler": "data",
     "data_length": "data",
     "init": "context",
+    "load_sharded": "distributed_checkpoint",
     "load_trial_from_checkpoint_path": "load",
+    "save_sharded": "distributed_checkpoint",
     "to_device": "data",
+    "torch_batch_process": "batch_process",
 }
 
 __all__ = [*_WHERE, "samplers"]

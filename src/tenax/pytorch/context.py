@@ -21,6 +21,7 @@ from tenax.pytorch.devices import is_gpu, own_device
 from tenax.pytorch.experimental import PyTorchExperimentalContext, autocast_forward
 from tenax.pytorch.lr_scheduler import LRScheduler, StepMode
 from tenax.pytorch.reducers import ReducerContext
+from tenax.pytorch.sharded import is_sharded, require_whole, share_buffers, sync_gradients
 from tenax.wire.task_names import LAUNCHER
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def init(
     trial = info.trial if info is not None and info.is_trial else None
     with ExitStack() as stack:
         if distributed is None and "WORLD_SIZE" in os.environ and "RANK" in os.environ:
-            stack.enter_context(_process_group())
+            stack.enter_context(process_group())
             distributed = core.DistributedContext.from_torch_distributed()
         if trial is not None:
             _seed(trial.trial_seed)
@@ -77,7 +78,8 @@ def init(
 
 
 @contextmanager
-def _process_group() -> Iterator[None]:
+def process_group() -> Iterator[None]:
+    """Of a torchrun job, if there is none yet."""
     if group.is_initialized():
         yield
         return
@@ -117,6 +119,9 @@ def apart(models: list[nn.Module]) -> Iterator[None]:
     """Inside, passes exchange nothing with other ranks, which may have more of them or fewer; all begin with the
     chief's buffers."""
     parallel = [model for model in models if isinstance(model, DistributedDataParallel)]
+    for model in models:
+        if is_sharded(model):
+            share_buffers(model)
     for model in parallel:
         for buffer in model.module.buffers():
             group.broadcast(buffer, 0)
@@ -170,10 +175,12 @@ class PyTorchTrialContext(ReducerContext):
     def wrap_model(self, model: nn.Module) -> nn.Module:
         """Move it to the device and, in a job of several ranks, share its gradients. Use what comes back.
 
-        Raises InvalidInput for what is no model.
+        What `torch.distributed.fsdp.fully_shard` was called on stays as it is. Raises InvalidInput for no model.
         """
         if not isinstance(model, nn.Module):
             raise InvalidInput(f"wrap_model() takes a torch.nn.Module, not {type(model).__name__}")
+        if is_sharded(model):
+            return self._wrap_sharded(model)
         model = model.to(self.device)
         if self.experimental.auto_amp:
             model = autocast_forward(model, self.device)
@@ -182,6 +189,21 @@ class PyTorchTrialContext(ReducerContext):
             model = _Parallel(model, device_ids=[self.device] if is_gpu(self.device) else None)
         self.models.append(model)
         return model
+
+    def _wrap_sharded(self, model: nn.Module) -> nn.Module:
+        require_whole(model)
+        if self.experimental.scaler is not None:
+            raise InvalidInput(
+                "a sharded model has mixed precision of its own, without a gradient scaler: call fully_shard(..., "
+                "mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)), and neither use_amp() nor wrap_scaler()"
+            )
+        self.models.append(model)
+        return model
+
+    @property
+    def shards(self) -> bool:
+        """Whether parameters of a model are shared out among ranks: these must make the same passes then."""
+        return any(map(is_sharded, self.models))
 
     def wrap_optimizer(
         self,
@@ -254,11 +276,15 @@ class PyTorchTrialContext(ReducerContext):
         """``loss.backward()``, scaled where `use_amp` was called; ranks exchange gradients where optimizers step."""
         if self.experimental.auto_amp:
             loss = self.experimental.scaler.scale(loss)
+        if self.aggregation_frequency == 1 or self.distributed.size == 1:
+            loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
+            return
         with ExitStack() as stack:
-            if self.distributed.size > 1 and not self.steps_now():
-                for model in self.models:
-                    if isinstance(model, DistributedDataParallel):
-                        stack.enter_context(model.no_sync())
+            for model in self.models:
+                if not isinstance(model, DistributedDataParallel):
+                    sync_gradients(model, self.steps_now())
+                elif not self.steps_now():
+                    stack.enter_context(model.no_sync())
             loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
 
     def step_optimizer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional, Union
@@ -55,6 +56,11 @@ class DataLoader:
     ) -> None:
         if isinstance(dataset, data.IterableDataset):
             raise InvalidInput(_ITERABLE)
+        if not hasattr(dataset, "__getitem__"):
+            raise InvalidInput(
+                f"the data set of pytorch.DataLoader is a {type(dataset).__name__}: it takes items by their number. Of "
+                "what can be read once only, as a generator, make a list: list(...)"
+            )
         if batch_sampler is None and batch_size is None:
             raise InvalidInput("pytorch.DataLoader needs a batch_size or a batch_sampler: it counts in batches")
         if shuffle and sampler is not None:
@@ -127,6 +133,20 @@ class DataLoader:
             collate_fn=self._model.collate_fn,
             **self._rest,
         )
+
+
+def begin_pass(loader: data.DataLoader[Any]) -> Iterator[Any]:
+    """``iter(loader)``. Raises InvalidInput where its workers cannot be sent what they need."""
+    try:
+        return iter(loader)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        if not getattr(loader, "num_workers", 0) or "pickle" not in str(error):
+            raise
+        raise InvalidInput(
+            f"the workers of a data loader cannot be started: {error}. Data set, collate_fn and worker_init_fn are "
+            "sent to them: give functions and classes of a module, not a lambda or a function inside of another, or "
+            "num_workers=0"
+        ) from error
 
 
 def adapt_batch_sampler(

@@ -1,4 +1,5 @@
-"""``context.experimental``: what else the loop can be told."""
+"""``context.experimental``: what else the loop can be told; and, under the name that users of Determined know,
+`tenax.pytorch.torch_batch_process`."""
 
 from __future__ import annotations
 
@@ -10,6 +11,16 @@ from torch import nn
 
 from tenax.errors import InvalidInput
 from tenax.pytorch.devices import gradient_scaler, is_gpu
+
+_BATCH_PROCESS = ("TorchBatchProcessor", "TorchBatchProcessorContext", "get_default_device", "torch_batch_process")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _BATCH_PROCESS:
+        raise AttributeError(f"module 'tenax.pytorch.experimental' has no attribute {name!r}")
+    from tenax.pytorch import batch_process
+
+    return getattr(batch_process, name)
 
 
 class PyTorchExperimentalContext:

@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import inspect
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Optional
 
 import torch
 from torch.utils import data
 
+from tenax.core.preempt import NextLook
 from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch import metrics as of
 from tenax.pytorch import state as states
 from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext, apart
-from tenax.pytorch.data import DataLoader
+from tenax.pytorch.data import DataLoader, begin_pass
+from tenax.pytorch.saving import CheckpointSaver
 from tenax.pytorch.trial import PyTorchTrial, evaluates_batches
 from tenax.pytorch.units import Batch, Epoch, TrainUnit
-
-#: So often is looked whether to stop, between the ends of periods.
-_LOOK_S = 2.0
-
 
 _EMPTY = (
     "the training data is empty: build_training_data_loader() gave no batch. Its data set has no samples, or fewer "
@@ -57,6 +53,8 @@ class FitPlan:
     validates_first: bool
     #: One batch of training and one of validation.
     test_mode: bool
+    #: Whether checkpoints are stored while the training goes on; None: large ones, where there is memory for a copy.
+    async_checkpoints: Optional[bool] = None
 
 
 class TrainingLoop:
@@ -70,17 +68,22 @@ class TrainingLoop:
         self._ranks = context.distributed
         self._chief = context.distributed.rank == 0
         self._callbacks = _callbacks_of(trial)
+        self._saver = CheckpointSaver(context, self._callbacks, trial, plan.async_checkpoints)
         self._by_batch = evaluates_batches(trial)
         self._position = states.Position()
         #: Of the batches since the last report.
         self._collected: list[dict[str, Any]] = []
         self._validation_loader: Optional[data.DataLoader[Any]] = None
-        self._look = _Look()
+        self._look = NextLook()
         #: Whether to look, after the next step of the optimizers, whether to stop.
         self._asks_next = False
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
+        if context.shards and not self._by_batch:
+            raise InvalidInput(
+                "evaluate_full_dataset() runs on one rank, and a sharded model is on all: write evaluate_batch()"
+            )
 
     def run(self) -> None:
         """Until the length is reached, or somebody asks to stop; the last state is in a checkpoint then."""
@@ -146,7 +149,7 @@ class TrainingLoop:
         elif self._chief:
             self._validation_loader = self._real(validation, "validation", ranks=1, rank=0)
         # Made before states are restored: its making draws a random number.
-        batches = iter(loader)
+        batches = begin_pass(loader)
         if isinstance(training, DataLoader) and hasattr(batches, "_shutdown_workers"):
             # An error holds them as long as it is held, in a notebook for good; found by the garbage collector later,
             # each is waited for five seconds.
@@ -193,11 +196,13 @@ class TrainingLoop:
         while not self._complete():
             self._train_batch(next(batches))
             if self._after_batch():
+                self._saver.settle()
                 return
         if position.last_val != position.batches_trained:
             self._validate()
         if position.last_ckpt != position.batches_trained:
             self._checkpoint()
+        self._saver.settle()
         if self._chief and not plan.test_mode:
             self._core.train.report_progress(1.0)
 
@@ -220,6 +225,7 @@ class TrainingLoop:
             context.profiler.step()
         self._collected.append(of.of_batch(given, "train_batch"))
         self._position.batches_trained += 1
+        self._core.train.beat(self._position.batches_trained)
         if within == self._epoch_length - 1:
             self._position.epochs_trained = epoch + 1
             for callback in self._callbacks.values():
@@ -236,6 +242,7 @@ class TrainingLoop:
         asks = may_stop and not (reports or validates or saves)
         if not (reports or validates or saves or asks or self._complete()):
             return False
+        self._saver.settle(wait=False)
         stops = self._asked_to_stop() if asks else False
         if reports or validates or saves or stops or self._complete():
             self._report_training()
@@ -247,7 +254,7 @@ class TrainingLoop:
         if may_stop and not asks:
             stops = self._asked_to_stop()
         if stops and position.last_ckpt != position.batches_trained:
-            self._checkpoint()
+            self._checkpoint(leaving=True)
         return stops
 
     def _asked_to_stop(self) -> bool:
@@ -289,7 +296,7 @@ class TrainingLoop:
             callback.on_validation_start()
         # Training draws the same random numbers, however often it is validated.
         randoms = states.random_state(self._context.device)
-        with torch.no_grad(), apart(self._context.models):
+        with torch.no_grad(), apart(self._context.models), self._core.train.evaluating():
             result = self._evaluate_batches() if self._by_batch else self._evaluate_all()
         states.set_random_state(randoms, self._context.device)
         result.update(self._context.reduce_metrics(for_training=False))
@@ -315,10 +322,13 @@ class TrainingLoop:
             callback.on_validation_epoch_start()
         outputs: list[dict[str, Any]] = []
         assert self._validation_loader is not None
-        for index, batch in enumerate(self._validation_loader):
+        batches = begin_pass(self._validation_loader)
+        for index, (batch, own) in enumerate(self._in_step(batches) if self._context.shards else _all_own(batches)):
             moved = self._context.to_device(batch) if self._context.experimental.auto_to_device else batch
-            given = evaluate(batch=moved, batch_idx=index) if takes_index else evaluate(batch=moved)
-            outputs.append(of.of_batch(given, "evaluate_batch"))
+            with nullcontext() if own else self._context.reducers_kept():
+                given = evaluate(batch=moved, batch_idx=index) if takes_index else evaluate(batch=moved)
+            if own:
+                outputs.append(of.of_batch(given, "evaluate_batch"))
             if self._plan.test_mode:
                 break
         outputs = of.plain(outputs)
@@ -327,6 +337,20 @@ class TrainingLoop:
         how = self._trial.evaluation_reducer()
         gathered: Any = self._ranks.gather((of.of_rank(outputs, how), len(outputs)))
         return of.validation(gathered, how) if self._chief else {}
+
+    def _in_step(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+        """As many batches as the rank with the most has: who has fewer takes its last one again (or, without any, the
+        chief's first), which does not count."""
+        batch = nothing = object()
+        while True:
+            following = next(batches, nothing)
+            there = self._ranks.allgather(following is not nothing)
+            if not any(there):
+                return
+            if batch is nothing and not all(there):
+                batch = self._ranks.broadcast(None if following is nothing else following)
+            batch = batch if following is nothing else following
+            yield batch, following is not nothing
 
     def _evaluate_all(self) -> dict[str, Any]:
         if not self._chief:
@@ -348,24 +372,11 @@ class TrainingLoop:
 
     # Checkpoints.
 
-    def _checkpoint(self) -> None:
-        context = self._context
+    def _checkpoint(self, *, leaving: bool = False) -> None:
         if self._chief:
             self._core.train.set_status("checkpointing")
         self._position.last_ckpt = self._position.batches_trained
-        randoms: Any = self._ranks.gather(states.random_state(context.device))
-        storage_id = ""
-        if self._chief:
-            about = {
-                "steps_completed": self._position.batches_trained,
-                "framework": f"torch-{torch.__version__}",
-                "format": "pickle",
-            }
-            with self._core.checkpoint.store_path(about) as (directory, storage_id):
-                states.write(Path(directory), context, self._callbacks, self._position, randoms, self._trial)
-        storage_id = str(self._ranks.broadcast(storage_id))
-        for callback in self._callbacks.values():
-            callback.on_checkpoint_upload_end(uuid=storage_id)
+        self._saver.save(self._position, leaving=leaving or self._complete())
         if self._chief:
             self._core.train.set_status("training")
 
@@ -415,25 +426,6 @@ class TrainingLoop:
         return {"batches": self._position.batches_trained, "epochs": self._position.epochs_trained, **values}
 
 
-class _Look:
-    """When to look whether to stop: each few seconds, told in batches, so that all ranks look after the same one."""
-
-    def __init__(self) -> None:
-        self._next = 1
-        self._last = 0
-        self._since = time.monotonic()
-
-    def is_due(self, batches: int) -> bool:
-        return batches >= self._next
-
-    def was_at(self, batches: int, agree: Callable[[int], int]) -> None:
-        """It was looked after so many batches; ``agree``: the chief's number, on all ranks."""
-        now = time.monotonic()
-        each = (now - self._since) / max(1, batches - self._last)
-        self._next = agree(batches + max(1, int(_LOOK_S / max(each, 1e-6))))
-        self._last, self._since = batches, now
-
-
 def _callbacks_of(trial: PyTorchTrial) -> dict[str, PyTorchCallback]:
     """Raises InvalidInput."""
     given: object = trial.build_callbacks()
@@ -444,6 +436,11 @@ def _callbacks_of(trial: PyTorchTrial) -> dict[str, PyTorchCallback]:
             f"not {given!r}"
         )
     return callbacks
+
+
+def _all_own(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    for batch in batches:
+        yield batch, True
 
 
 def _without_end(loader: data.DataLoader[Any], batches: Iterator[Any]) -> Iterator[Any]:

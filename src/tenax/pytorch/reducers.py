@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Optional, Union
@@ -148,12 +150,30 @@ class ReducerContext:
         for each in self._wrapped:
             each.reducer.reset()
 
+    @contextmanager
+    def reducers_kept(self) -> Iterator[None]:
+        """What they are given inside is forgotten: a pass that is made for other ranks' sake does not count."""
+        kept = [(each.reducer, copy.deepcopy(vars(each.reducer))) for each in self._wrapped]
+        try:
+            yield
+        finally:
+            for reducer, before in kept:
+                vars(reducer).clear()
+                vars(reducer).update(before)
+
+    def gathered(self, for_training: bool) -> list[list[Any]]:
+        """What each of them has from each rank: a list of those of one rank, of each rank. All ranks call it."""
+        return self._allgather([each.reducer.per_slot_reduce() for each in self._chosen(for_training)])
+
+    def _chosen(self, for_training: bool) -> list[_Wrapped]:
+        return [each for each in self._wrapped if (each.for_training if for_training else each.for_validation)]
+
     def reduce_metrics(self, for_training: bool) -> dict[str, Any]:
         """The metrics of the reducers for training, or for validation. All ranks call it. Raises InvalidInput."""
-        chosen = [each for each in self._wrapped if (each.for_training if for_training else each.for_validation)]
+        chosen = self._chosen(for_training)
         if not chosen:
             return {}
-        gathered = self._allgather([each.reducer.per_slot_reduce() for each in chosen])
+        gathered = self.gathered(for_training)
         metrics: dict[str, Any] = {}
         for each, of_ranks in zip(chosen, zip(*gathered)):
             value = each.reducer.cross_slot_reduce(list(of_ranks))

@@ -30,6 +30,9 @@ from tenax.errors import InvalidInput
 from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext
 from tenax.pytorch.devices import is_gpu
+from tenax.pytorch.sharded import like, models_like, optimizer_like, whole
+from tenax.pytorch.state_copy import unpicklable
+from tenax.storage.manifest import names_in
 
 STATE = "state_dict.pth"
 POSITION = "trial_state.pkl"
@@ -67,7 +70,7 @@ def read(directory: Path, **options: Any) -> dict[str, Any]:
             state = _loaded(directory / name, {"map_location": "cpu", **options})
             if isinstance(state, dict):
                 return state
-    held = ", ".join(sorted(each.name for each in directory.iterdir())[:10]) or "nothing"
+    held = names_in(directory)
     raise InvalidInput(f"{directory} is no checkpoint of a PyTorchTrial: there is no {STATE} in it, but {held}")
 
 
@@ -126,40 +129,74 @@ def restore(
             say(f"warning: the checkpoint holds nothing of the callback {name!r}, which begins anew")
     if same_trial:
         for parameter, gradient in zip(_parameters(context), state.get("tenax", {}).get("gradients", ())):
-            parameter.grad = None if gradient is None else gradient.to(parameter.device)
+            parameter.grad = None if gradient is None else like(gradient.to(parameter.device), parameter)
         _restore_random(state, context)
 
 
-def write(
-    directory: Path,
+def trained(context: PyTorchTrialContext) -> dict[str, Any]:
+    """What was trained, for `collect`. All ranks call it; of what they share the chief has the whole, others none."""
+    state: dict[str, Any] = {
+        "models_state_dict": [model.state_dict() for model in context.models],
+        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "gradients": _gradients(context),
+    }
+    return dict(whole(state, keeps=context.distributed.rank == 0)) if context.shards else state
+
+
+def collect(
     context: PyTorchTrialContext,
     callbacks: Mapping[str, PyTorchCallback],
     position: Position,
     randoms: list[Any],
-    trial: object,
-) -> None:
-    """Write a checkpoint; ``randoms``: what `random_state` gives on each rank."""
+    parameters: dict[str, Any],
+) -> dict[str, Any]:
+    """The state as it is now, not copied; ``randoms``: what `random_state` gives on each rank; ``parameters``: what
+    `trained` gave."""
     state: dict[str, Any] = {
-        "models_state_dict": [model.state_dict() for model in context.models],
-        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "models_state_dict": parameters["models_state_dict"],
+        "optimizers_state_dict": parameters["optimizers_state_dict"],
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
         "rng_state": randoms[0],
-        "tenax": {"position": asdict(position), "random_states": randoms, "gradients": _gradients(context)},
+        "tenax": {"position": asdict(position), "random_states": randoms, "gradients": parameters["gradients"]},
     }
     if context.experimental.scaler is not None:
         state["scaler_state_dict"] = context.experimental.scaler.state_dict()
     for callback in callbacks.values():
         callback.on_checkpoint_save_start(state)
-    _save(state, directory / STATE)
+    return state
+
+
+def save(state: dict[str, Any], directory: Path) -> None:
+    """Write the state. Raises InvalidInput."""
+    try:
+        torch.save(state, directory / STATE)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise InvalidInput(unpicklable(error)) from error
+
+
+@dataclass(frozen=True)
+class SmallFiles:
+    """What a checkpoint holds beside the state, as it is now."""
+
+    position: bytes
+    load_data: str
+    trial: object
+
+    def write(self, directory: Path) -> None:
+        (directory / POSITION).write_bytes(self.position)
+        (directory / LOAD_DATA).write_text(self.load_data)
+        write_code(directory / CODE, self.trial)
+
+
+def described(context: PyTorchTrialContext, trial: object, position: Position) -> SmallFiles:
+    """Where the training stands and which class it is, for whoever loads it."""
     known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
-    with (directory / POSITION).open("wb") as file:
-        pickle.dump({name: getattr(position, name) for name in known}, file)
-    (directory / LOAD_DATA).write_text(json.dumps(_load_data(context, trial), default=str))
-    write_code(directory / CODE, trial)
-    for callback in callbacks.values():
-        callback.on_checkpoint_end(str(directory))
-        callback.on_checkpoint_write_end(str(directory))
+    return SmallFiles(
+        pickle.dumps({name: getattr(position, name) for name in known}),
+        json.dumps(_load_data(context, trial), default=str),
+        trial,
+    )
 
 
 def _parameters(context: PyTorchTrialContext) -> list[Any]:
@@ -172,16 +209,6 @@ def _gradients(context: PyTorchTrialContext) -> list[Any]:
     ranks differ until they step, which is when such a job stops."""
     gradients = [each.grad for each in _parameters(context)]
     return gradients if context.distributed.size == 1 and any(each is not None for each in gradients) else []
-
-
-def _save(state: dict[str, Any], file: Path) -> None:
-    try:
-        torch.save(state, file)
-    except (AttributeError, TypeError, pickle.PicklingError) as error:
-        raise InvalidInput(
-            f"a checkpoint cannot hold all of this trial's state: {error}. A state_dict() of a callback, a scheduler "
-            "or a model has what cannot be pickled, as a lambda, a lock or an open file: leave it out"
-        ) from error
 
 
 def random_state(device: torch.device) -> dict[str, Any]:
@@ -227,7 +254,7 @@ def restore_models(state: Mapping[str, Any], models: list[nn.Module]) -> None:
     for number, (model, its) in enumerate(zip(models, saved)):
         bare = model.module if isinstance(model, DistributedDataParallel) else model
         try:
-            bare.load_state_dict(_named_as(bare.state_dict(), its))
+            bare.load_state_dict(models_like(_named_as(bare.state_dict(), its), bare))
         except RuntimeError as error:
             which = f"model {number + 1} of {len(models)}" if len(models) > 1 else "the model"
             raise InvalidInput(
@@ -250,7 +277,7 @@ def _named_as(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Mapping[str, 
 def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
     kind = type(optimizer).__name__
     try:
-        optimizer.load_state_dict(saved)
+        optimizer.load_state_dict(optimizer_like(saved, optimizer))
         fits = all(name in each for each in optimizer.param_groups for name in getattr(optimizer, "defaults", ()))
         why = "it is of another kind of optimizer"
     except (KeyError, ValueError) as error:

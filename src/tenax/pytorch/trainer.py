@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from tenax.core.searcher import length_of
+from tenax.core.searcher import compare_with_search, length_of
 from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch.context import PyTorchTrialContext
@@ -37,6 +37,7 @@ class Trainer:
         step_zero_validation: bool = False,
         test_mode: bool = False,
         profiling_enabled: bool = False,
+        async_checkpoints: Optional[bool] = None,
     ) -> None:
         """Train ``max_length`` from ``latest_checkpoint`` on, validate and checkpoint at the ends of periods and at the
         end; leave early, with a checkpoint, when the cluster asks for it.
@@ -44,7 +45,9 @@ class Trainer:
         ``reporting_period``: of training metrics (`Batch(100)`). ``checkpoint_policy``: which validations are followed
         by a checkpoint: the ``best`` of the experiment so far, by the searcher's metric (off a cluster all), ``all`` or
         ``none``. ``step_zero_validation``: one before the first batch. ``test_mode``: one batch of training and of
-        validation, off a cluster. ``profiling_enabled``: metrics of the machine, too. Raises InvalidInput.
+        validation, off a cluster. ``profiling_enabled``: metrics of the machine, too. ``async_checkpoints``: the
+        state is copied, and stored while the training goes on (False: the training waits; None: states of 64 MiB and
+        more are, where a copy takes at most half of the memory that is left). Raises InvalidInput, StorageFailed.
         """
         info = self._context.core.info
         config = info.trial._config if info is not None else {}
@@ -54,10 +57,12 @@ class Trainer:
             raise InvalidInput("test_mode is for runs by hand: on a cluster set max_length=pytorch.Batch(1)")
         if not isinstance(latest_checkpoint, (str, type(None))):
             raise InvalidInput(f"latest_checkpoint must be the id of a checkpoint, or None, not {latest_checkpoint!r}")
+        if async_checkpoints not in (None, True, False):
+            raise InvalidInput(f"async_checkpoints must be True, False or None, not {async_checkpoints!r}")
         length = self._length(max_length, config)
         searcher: Any = config.get("searcher")
-        if isinstance(searcher, dict):
-            _compare_with_search(length, searcher)
+        assert isinstance(length.value, int)
+        compare_with_search(info, length.value, "epochs" if isinstance(length, Epoch) else "batches")
         if info is not None and latest_checkpoint is None and info.latest_checkpoint is not None:
             say(
                 "warning: this run was paused or restarted and begins anew: to go on where it stood, call "
@@ -76,6 +81,7 @@ class Trainer:
             smaller_is_better=bool(searcher.get("smaller_is_better", True)) if isinstance(searcher, dict) else True,
             validates_first=step_zero_validation,
             test_mode=test_mode,
+            async_checkpoints=async_checkpoints,
         )
         TrainingLoop(self._trial, self._context, plan).run()
 
@@ -103,16 +109,3 @@ def _unit(name: str, given: object, default: TrainUnit) -> TrainUnit:
     if not isinstance(given, (Batch, Epoch)):
         raise InvalidInput(f"{name} must be pytorch.Batch(...) or pytorch.Epoch(...), not {given!r}")
     return given
-
-
-def _compare_with_search(length: TrainUnit, searcher: dict[str, Any]) -> None:
-    """A search that stops trials early counts their time by a metric, to the longest that it was told."""
-    unit, longest = searcher.get("time_metric"), searcher.get("max_time")
-    if unit is None:
-        return
-    if unit not in ("batches", "epochs"):
-        say(f"searcher.time_metric is {unit!r}: train_batch() or the validation must report it; it is not max_length")
-        return
-    same = isinstance(length, Epoch) == (unit == "epochs") and length.value == longest
-    if not same:
-        say(f"warning: max_length is {length!r}, and the search expects {longest} {unit} (searcher.max_time)")

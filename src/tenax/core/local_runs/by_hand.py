@@ -24,11 +24,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+    from tenax.core.local_runs.trace import ResumeTrace
     from tenax.core.local_runs.tracking import Tracker
     from tenax.jsonvalue import JsonObject
 
 #: Set by ``tenax track``: the directory of the run.
 RUN_DIRECTORY = "TENAX_RUN_DIR"
+#: Set by ``tenax verify-resume``: the path of the plan of this process.
+VERIFY = "TENAX_VERIFY_RESUME"
 #: Set by people.
 TRACK = "TENAX_TRACK"
 _YES = ("1", "true", "yes", "on")
@@ -97,6 +100,8 @@ class RunByHand:
         )
         self._lock: Optional[int] = None
         self._tracker: Optional[Tracker] = None
+        #: For ``tenax verify-resume``; None: nobody asks.
+        self.trace: Optional[ResumeTrace] = _trace() if chief else None
         name = self._stream() if given else REPORTS
         self.file = SpoolFile(self.run.path, name, on_open=self._begin if self._owned else None)
         if chief and self._owned and is_tracked():
@@ -156,6 +161,14 @@ class RunByHand:
     def _read(self, what: str) -> None:
         if what in self._unread:
             self._unread.remove(what)
+
+
+def _trace() -> Optional[ResumeTrace]:
+    if not os.environ.get(VERIFY):
+        return None
+    from tenax.core.local_runs.trace import ResumeTrace
+
+    return ResumeTrace.of_plan(os.environ[VERIFY])
 
 
 def ending(state: str, reason: str) -> JsonObject:
