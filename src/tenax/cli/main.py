@@ -40,6 +40,10 @@ ENTRIES = {
     "local": LazyCommand(
         "tenax.cli.local_runs.runs:group", "Runs by hand on this machine: list, compare, resume, remove."
     ),
+    "verify-resume": LazyCommand(
+        "tenax.cli.local_runs.verify_resume.command:verify_resume",
+        "Show whether a script that was paused goes on as if it had not been.",
+    ),
     "sync": LazyCommand("tenax.cli.local_runs.sync:sync", "Send to the cluster what runs by hand left here."),
     "checkpoint": LazyCommand("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
     "command": LazyCommand("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),

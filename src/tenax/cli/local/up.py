@@ -13,9 +13,9 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.options import json_option
+from tenax.host.runtimes import CHOICES, RUNTIMES
 from tenax.local.requirements import missing_modules, refuse_without_servers
 from tenax.local.supervise.python import refuse_old_python
-from tenax.runtimes import CHOICES, RUNTIMES
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
