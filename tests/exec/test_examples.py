@@ -114,3 +114,11 @@ def test_digits(tmp_path: Path, master: TaskMaster) -> None:
     )
     assert evaluated.returncode == 0, evaluated.stderr
     assert "after 2 epochs" in evaluated.stdout
+    place.configure(entrypoint=f"python3 predict.py {checkpoint}", searcher={"name": "single", "metric": "accuracy"})
+    resumed(place, master, 3)
+    del place.env["DET_LATEST_CHECKPOINT"]
+    master.answers["/api/v1/trial-source-info"] = (200, {"trialId": 7, "checkpointUuid": checkpoint}, {})
+    code, _, err = place.run()
+    assert code == 0, err
+    accuracy = master.bodies_of("metrics")[-1]["metrics"]["accuracy"]  # type: ignore[call-overload,index]
+    assert f"{accuracy:.4f}" in evaluated.stdout

@@ -283,7 +283,7 @@ def test_members_go_on_from_what_one_of_them_has_found(place: Place, master: Tas
 
 def test_a_launcher_that_cannot_reach_the_others(place: Place, master: TaskMaster) -> None:
     """It is refused in words before anybody waits."""
-    place.configure(resources={"slots_per_trial": 2}, entrypoint="python3 -m determined.launch.deepspeed train.py")
+    place.configure(resources={"slots_per_trial": 2}, entrypoint="python3 -m determined.launch.horovod train.py")
     code, out, err = place.run()
     assert (code, out, master.requests) == (1, "", [])
     assert "over ssh" in err

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 #: Folders that stay on one worker. Of `compat` the last test asks what all of them have used; what `scale` sets up
-#: takes longer than its tests, of which nothing is measured but in `make scale`.
-TOGETHER = ("tests/compat", "tests/scale")
+#: takes longer than its tests, of which nothing is measured but in `make scale`; frameworks take seconds to import what
+#: they share.
+TOGETHER = ("tests/compat", "tests/scale", "tests/integrations")
 #: Folders whose files one worker after another takes: they share a set-up, and a browser is busy for two.
 BY_TURNS = ("tests/web",)
 _REMEMBERED = "tenax/seconds"
+#: What `make test` runs.
+_ALL = "not long and not gpu"
 #: Seconds that a unit is expected to take before it was seen, by the beginning of its name; the first that fits.
 _GUESSES = {
     "tests/web/test_every_route.py": 150.0,
@@ -49,6 +52,7 @@ _GUESSES = {
     "tests/attack": 10.0,
     "tests/core": 10.0,
     "tests/exec": 10.0,
+    "tests/integrations": 20.0,
     "tests/master": 5.0,
     "tests/cli": 5.0,
 }
@@ -109,7 +113,7 @@ class Times:
         cache, option = cache_of(self._config), self._config.option
         everything = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
         ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not option.maxfail
-        if cache is not None and everything and ended and not option.collectonly and option.markexpr == "not long":
+        if cache is not None and everything and ended and not option.collectonly and option.markexpr == _ALL:
             cache.set(_REMEMBERED, {unit: round(spent, 2) for unit, (_, spent) in self._by(unit_of).items()})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator
 
 from tenax.config.settings import Settings, load, state_directory
+from tenax.host.runtimes import AUTO, CHOICES
 from tenax.jsonvalue import Json
-from tenax.runtimes import AUTO, CHOICES
 from tenax.scheduler.devices import DeviceKind
 
 #: No slots: this agent takes only work that asks for none.

@@ -3,6 +3,7 @@
 Rules, of which the first that holds gives the sentence; all that hold are listed:
 
 - It has failed, was ended, or has finished: what it came to. It waits or is paused: why.
+- It hangs: what watches its ranks in the task saw that they stand still, and says where.
 - It stalls: it runs, and wrote no line and reported nothing for longer than is usual for it. Usual is what most of its
   own pauses between reports were, with room; it is never less than `SILENT_S`, and before its first reports
   `SILENT_AT_FIRST_S`, since data are loaded and programs compiled then.
@@ -44,6 +45,7 @@ class HealthKind(str, Enum):
     """What is the matter, the gravest first."""
 
     FAILED = "FAILED"
+    HUNG = "HUNG"
     STALLED = "STALLED"
     NOT_FINITE = "NOT_FINITE"
     DIVERGING = "DIVERGING"
@@ -133,6 +135,8 @@ class HealthFacts:
     gpus: Sequence[GpuFacts] = ()
     #: The line of its output that shows why it failed, from 0.
     line: int | None = None
+    #: Where its ranks stand still; empty: they do not.
+    hang: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,8 @@ def judge(facts: HealthFacts) -> TrialHealth:
     if facts.state in _WAITING:
         waits = _because(HealthKind.WAITING, _WAITING[facts.state], facts.reason)
         return TrialHealth((waits, *_restarted(facts)))
-    findings = [*_stalled(facts), *_odd(facts), *_diverging(facts), *_idle(facts), *_restarted(facts), _healthy(facts)]
+    findings = [*_hung(facts), *_stalled(facts), *_odd(facts), *_diverging(facts), *_idle(facts), *_restarted(facts)]
+    findings.append(_healthy(facts))
     order = list(HealthKind)
     findings.sort(key=lambda finding: order.index(finding.kind))
     if len(findings) > 1:
@@ -258,6 +263,10 @@ def _ended(kind: HealthKind, facts: HealthFacts) -> Finding:
     group, name = ("", "") if facts.metric is None else (facts.metric.group, facts.metric.name)
     evidence = Evidence.METRIC if name else Evidence.NONE
     return Finding(kind, ", ".join(parts), parts[0], evidence, None, group, name)
+
+
+def _hung(facts: HealthFacts) -> list[Finding]:
+    return [_because(HealthKind.HUNG, "Hangs", facts.hang, Evidence.LINE)] if facts.hang else []
 
 
 def _stalled(facts: HealthFacts) -> list[Finding]:

@@ -7,8 +7,8 @@ Rules it keeps:
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
 - A kill that a person asked for ends CANCELED, whatever the script made of it.
-- Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, after the same last
-  step and without a checkpoint, is the end: it would be so every time.
+- Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, or the same options
+  refused, after the same last step and without a checkpoint, is the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
 - A failure on a full disk is the platform's, as others may have filled it; of so many in a row (`MAX_FULL_DISKS`) the
   last counts, since the trial itself may fill it, for a moment and where nobody finds its files.

@@ -38,6 +38,8 @@ Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", 
 ``checkpoint_files``      {"uuid", "resources": {path: bytes}}: what is left after a (partial) delete
 ``ack_preemption``        {}
 ``early_exit``            {"reason": "EXITED_REASON_INVALID_HP"}
+``hang``                  {"sentence", "ends": bool}: ranks stand still, as the sentence says (empty: no longer).
+                          ``ends``: they are ended for it, and the sentence is the reason
 ========================  ======================================================================================
 """
 
@@ -54,6 +56,7 @@ from tenax.wire.spool_names import (
     CHECKPOINT_FILES,
     CHECKPOINT_STARTED,
     EARLY_EXIT,
+    HANG,
     KINDS,
     MAX_LINE_BYTES,
     METRICS,
@@ -72,6 +75,7 @@ __all__ = [
     "CHECKPOINT_FILES",
     "CHECKPOINT_STARTED",
     "EARLY_EXIT",
+    "HANG",
     "KINDS",
     "MAX_LINE_BYTES",
     "METRICS",

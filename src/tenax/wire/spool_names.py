@@ -17,6 +17,8 @@ BATCH_BYTES = 1024 * 1024
 
 #: The file with the metadata, inside every checkpoint: beside those of its task, and not one of them.
 METADATA_FILE = "metadata.json"
+#: The file with size and digest of each of the others, by which they are verified when they are read: not one either.
+MANIFEST_FILE = ".tenax-manifest.json"
 
 METRICS = "metrics"
 PROGRESS = "progress"
@@ -28,6 +30,7 @@ CHECKPOINT = "checkpoint"
 CHECKPOINT_FILES = "checkpoint_files"
 ACK_PREEMPTION = "ack_preemption"
 EARLY_EXIT = "early_exit"
+HANG = "hang"
 KINDS = (
     RUN_START,
     METRICS,
@@ -39,6 +42,7 @@ KINDS = (
     CHECKPOINT_FILES,
     ACK_PREEMPTION,
     EARLY_EXIT,
+    HANG,
 )
 
 

@@ -36,6 +36,8 @@ READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
 SHM_BYTES = "DET_SHM_BYTES"
 #: What starts one rank per slot, on all machines of a trial.
 LAUNCHER = "tenax.launch.torch_distributed"
+#: The others that do.
+OTHER_LAUNCHERS = ("tenax.launch.deepspeed", "tenax.launch.processes")
 #: What trains the class that an entrypoint names.
 CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.

@@ -35,15 +35,15 @@ class NotebookIdleType(str, Enum):
 
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_DURATION = re.compile(r"^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$")
+_WHOLE = re.compile(r"^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 
 
-def _seconds(value: Json, at: Path, report: ProblemReport) -> Json:
+def duration(value: Json, at: Path, report: ProblemReport) -> Json:
     """``"1h30m"`` as 5400."""
     if not isinstance(value, str):
         return value
-    if not _DURATION.match(value):
+    if not _WHOLE.match(value):
         report.add(at, f"{value!r} is not a duration: write seconds, or hours, minutes and seconds as in '1h30m'")
         return None
     return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
@@ -89,7 +89,7 @@ class CommandConfig:
     entrypoint: Annotated[tuple[str, ...], ENTRYPOINT] = ()
     tensorboard_args: Annotated[tuple[str, ...], ListOf(TextShape())] = ()
     #: Seconds without use after which the task is stopped; None: never.
-    idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), _seconds)] = None
+    idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), duration)] = None
     notebook_idle_type: Annotated[NotebookIdleType, OneOf(NotebookIdleType)] = NotebookIdleType.KERNELS_OR_TERMINALS
     #: May hold ``$AGENT_USER`` and ``$DET_USER``.
     work_dir: Annotated[str | None, TextShape()] = None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import ENVIRONMENT, Environment
+from tenax.config.schema.hang import HANG, HangConfig
 from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, MAX_TOLD_POINTS, check_grid, grid_points
 from tenax.config.schema.integrations import INTEGRATIONS, Integrations
 from tenax.config.schema.legacy import IGNORED_SECTIONS, OPTIMIZATIONS, PROFILING, Optimizations, Profiling
@@ -107,6 +108,7 @@ class ExperimentConfig:
     perform_initial_validation: Annotated[bool, Flag()] = False
     #: Seconds; None: the cluster's.
     preemption_timeout: Annotated[int | None, IntShape(minimum=0)] = None
+    hang: Annotated[HangConfig, HANG] = field(default_factory=HangConfig)
     log_policies: Annotated[tuple[LogPolicy, ...], LOG_POLICIES] = ()
     retention_policy: Annotated[RetentionConfig | None, Struct(RetentionConfig)] = None
     integrations: Annotated[Integrations | None, INTEGRATIONS] = None

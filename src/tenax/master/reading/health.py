@@ -114,6 +114,7 @@ def unpack(loaded: StoredSigns) -> LifeSigns:
         _pauses(pace),
         _odd(loaded.summaries, metric),
         gpus,
+        hang=vitals.hang,
     )
     ends = {name: _newest_mean(own, _UTILISATION[name]) for name, own in machines.items()}
     return LifeSigns(facts, _step_s(pace), ends.get(_GPU), ends.get(_CPU), len(gpus))

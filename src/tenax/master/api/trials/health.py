@@ -33,7 +33,10 @@ async def trial_health(master: MasterDep, trial_id: int) -> messages.GetTrialHea
 async def stalled_trials(
     master: MasterDep, user_id: Annotated[int | None, Query()] = None
 ) -> messages.GetStalledTrialsResponse:
-    """Trials that run and were silent for longer than is usual for them, of one person or of all: the longest first."""
+    """Trials that run and hang, or were silent for longer than is usual for them, of one person or of all.
+
+    The longest first.
+    """
     async with master.db.connection() as conn:
         silent = await trial_lists.silent(conn, user_id, _MAX_SILENT)
     stalled: list[messages.StalledTrial] = []
@@ -44,7 +47,7 @@ async def stalled_trials(
             waits.append(SILENT_S - trial.silent_s)
             break
         health, _ = await _judged(master, trial.id)
-        if health.kind is HealthKind.STALLED:
+        if health.kind in (HealthKind.HUNG, HealthKind.STALLED):
             stalled.append(
                 messages.StalledTrial(
                     trial_id=trial.id, experiment_id=trial.experiment_id, name=trial.name, sentence=health.sentence
@@ -71,7 +74,7 @@ def _message(
     health: TrialHealth, pulse: LifeSigns, trial: TrialView, vitals: TrialVitals
 ) -> messages.GetTrialHealthResponse:
     facts = pulse.facts
-    running = vitals.runs_s is not None and health.kind is not HealthKind.STALLED
+    running = vitals.runs_s is not None and health.kind not in (HealthKind.HUNG, HealthKind.STALLED)
     share = trial.progress or 0.0
     left = trial.ran_s * (1 - share) / share if running and 0 < share < 1 else None
     return messages.GetTrialHealthResponse(

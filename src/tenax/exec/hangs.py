@@ -1,0 +1,92 @@
+"""A process beside the user's program that watches it for hangs. Standard library only, Python 3.9.
+
+It is forked before this program becomes the user's, twice, so that it is no child of that one; it ends with it. Until
+beats are there (`tenax.core.hangs.beats`) it looks for them once a second and has nothing loaded: a program that does
+not use `tenax.core` is not watched, and a short one costs a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+from tenax.core.hangs.beats import DIRECTORY, start_ticks
+from tenax.core.hangs.settings import OFF, HangSettings
+from tenax.wire.task_names import LAUNCHER, OTHER_LAUNCHERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    from tenax.exec.prepare import TrialEnvironment
+
+#: Launchers that watch by themselves, under their names here and in configurations of Determined.
+_WATCHING = tuple(
+    name for launcher in (LAUNCHER, *OTHER_LAUNCHERS) for name in (launcher, launcher.replace("tenax", "determined", 1))
+)
+
+
+def watched(trial: TrialEnvironment, argv: list[str], env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program that is to replace this process, and that a process watches from now on."""
+    settings = HangSettings.of(trial.config)
+    if settings.policy == OFF or any(name in word for word in argv for name in _WATCHING):
+        return dict(env)
+    directory = os.path.join(trial.run_dir, "beats")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    program = os.getpid(), start_ticks(os.getpid())
+    between = os.fork()
+    if between == 0:
+        try:
+            if os.fork() == 0:
+                _watch(program, directory, settings, env, complete=not trial.members_expected())
+        finally:
+            os._exit(0)
+    os.waitpid(between, 0)
+    return {**env, DIRECTORY: directory}
+
+
+def _watch(
+    program: tuple[int, int], directory: str, settings: HangSettings, env: Mapping[str, str], *, complete: bool
+) -> NoReturn:
+    """Until the program has ended."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        ended = _Ending(*program)
+        while not os.path.isdir(directory):
+            ended.wait(1.0)
+        os.environ.update(env)
+        from tenax.core.hangs.speaking import HangReporter
+        from tenax.core.hangs.watcher import Alone, HangWatcher
+
+        watcher = HangWatcher(directory, settings, HangReporter(directory, settings), Alone(complete))
+        while True:
+            watcher.step()
+            ended.wait(settings.tick)
+    except Exception as error:
+        sys.stdout.write(f"WARNING: tenax: nobody watches for hangs any more: {type(error).__name__}: {error}\n")
+        sys.stdout.flush()
+    finally:
+        os._exit(0)
+
+
+class _Ending:
+    """Of another process; this one ends with it."""
+
+    def __init__(self, pid: int, start: int) -> None:
+        self._pid, self._start = pid, start
+        self._poll = select.poll()
+        if hasattr(os, "pidfd_open"):
+            try:
+                self._poll.register(os.pidfd_open(pid), select.POLLIN)
+            except ProcessLookupError:
+                os._exit(0)
+            except OSError:  # an old kernel
+                pass
+
+    def wait(self, seconds: float) -> None:
+        """So long at most."""
+        if self._poll.poll(seconds * 1000) or start_ticks(self._pid) != self._start:
+            os._exit(0)
