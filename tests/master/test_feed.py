@@ -227,6 +227,54 @@ async def test_each_topic(desk: Desk, book: Book) -> None:
         await told(f"experiments/{experiment}", "experiment", experiment, deleted=True)
 
 
+#: What somebody does, the topic of those who are told, and what they are told of.
+EDITS = [
+    ("insert into users (id, username) values (7, 'ada')", "users", "user", 7),
+    ("update users set display_name = 'Ada' where id = 1", "users", "user", 1),
+    ("insert into user_groups (name) values ('lab')", "groups", "group", 1),
+    ("insert into user_group_members (group_id, user_id) values (1, 1)", "groups", "group", 1),
+    ("delete from user_group_members", "groups", "group", 1),
+    (
+        "insert into access_tokens (user_id, token_hash, expires_at) values (1, sha256('a'), now() + interval '1 day')",
+        *("tokens", "token", 1),
+    ),
+    ("update access_tokens set revoked_at = now()", "tokens", "token", 1),
+    (
+        "insert into join_tokens (token_hash, expires_at) values (sha256('b'), now() + interval '1 day')",
+        *("join-tokens", "join_token", 1),
+    ),
+    (
+        "insert into templates (name, workspace_id, owner_id, config) values ('t', 1, 1, '{}')",
+        "templates",
+        "template",
+        1,
+    ),
+    ("delete from templates", "templates", "template", 1),
+    (
+        "insert into webhooks (name, url, kind, mode) values ('w', 'http://a', 'DEFAULT', 'WORKSPACE')",
+        *("webhooks", "webhook", 1),
+    ),
+    (
+        "insert into webhook_deliveries (event_id, webhook_id, event) values (gen_random_uuid(), 1, '{}')",
+        *("webhooks", "delivery", 1),
+    ),
+    ("delete from webhooks", "webhooks", "webhook", 1),
+]
+
+
+async def test_what_people_set_up(desk: Desk, book: Book) -> None:
+    """Whoever is told of it has its kind and its number, and nothing of what is in it."""
+    await book.experiment()
+    with ExitStack() as stack:
+        names = dict.fromkeys(topic for _, topic, _, _ in EDITS)
+        followers = {name: await desk.follow(stack, name) for name in names}
+        for statement, topic, kind, id in EDITS:
+            async with desk.others.transaction() as conn:
+                await conn.execute(statement)
+            change = (await news(followers[topic]))[0]
+            assert change == {"kind": kind, "id": id}, statement
+
+
 async def test_the_progress_of_a_running_experiment(desk: Desk, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is read when it is stored, which is a while after its trials said something."""
     monkeypatch.setattr("tenax.master.reading.events.marks._PROGRESS_S", 0.01)

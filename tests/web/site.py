@@ -35,7 +35,7 @@ from tests.kits.telemetry import ASHA, Book
 from tests.web import searched, trained
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FloatRect, Locator, Page
 
 T = TypeVar("T")
 
@@ -151,7 +151,16 @@ class Site:
 
     def api(self, method: str, path: str, body: object = None) -> dict[str, object]:
         """What the API itself says."""
-        headers = {"Authorization": f"Bearer {self.token}"}
+        return self._asked(self.token, method, path, body)
+
+    def administer(self, method: str, path: str, body: object = None) -> dict[str, object]:
+        """The same to an administrator."""
+        login = {"username": "admin", "password": self.admin_password}
+        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        return self._asked(token, method, path, body)
+
+    def _asked(self, token: str, method: str, path: str, body: object) -> dict[str, object]:
+        headers = {"Authorization": f"Bearer {token}"}
         reply = httpx2.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=30)
         assert reply.status_code == 200, reply.text
         return cast("dict[str, object]", reply.json())
@@ -223,11 +232,7 @@ class Site:
         """The same through the master, so that whoever follows it is told."""
         logs = [{"taskId": task, "log": line, "level": "INFO"} for line in lines]
         # Only a task itself may, and an administrator.
-        login = {"username": "admin", "password": self.admin_password}
-        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        reply = httpx2.post(f"{self.url}/api/v1/task/logs", json={"logs": logs}, headers=headers, timeout=30)
-        assert reply.status_code == 200, reply.text
+        self.administer("POST", "/api/v1/task/logs", {"logs": logs})
 
     def speak(self) -> None:
         """The trial that is well says something, however long ago it was made: a silent one is not well."""
@@ -448,6 +453,33 @@ def enter(page: Page, site: Site, who: str) -> None:
 def drawn(page: Page) -> None:
     """Once what was done is on the screen: a frame has begun after it, and the next one as well."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def box_of(part: Locator) -> FloatRect:
+    """Where it stays, in pixels of the window: a chart that is drawn anew is nowhere for a moment, and a page that is
+    still filling moves it."""
+
+    def look() -> FloatRect | None:
+        box = part.bounding_box()
+        for _ in range(3):
+            drawn(part.page)
+            if part.bounding_box() != box:
+                return None
+        return box
+
+    return wait_for(look, "a place in the window")
+
+
+def hover_until(part: Locator, shows: Locator) -> None:
+    """The mouse on a part until something is to be seen for it: a page that is still filling moves it from under it."""
+
+    def look() -> bool:
+        part.hover()
+        drawn(part.page)
+        return shows.count() > 0
+
+    wait_for(look, "what the mouse on a part brings up")
+    shows.wait_for()
 
 
 def fits(page: Page) -> None:

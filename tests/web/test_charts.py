@@ -9,7 +9,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.site import Site, drawn
+from tests.kits.machine import wait_for
+from tests.web.site import Site, box_of
 
 STEPS = 20_000
 SPIKE = 12_345
@@ -53,9 +54,7 @@ def test_what_stands_out_is_seen_and_a_zoom_shows_its_own_points(page: Page, sit
     """The greatest of 20,000 values is in the chart; what is dragged stands in the address, and Back is not needed."""
     figure = chart(page, site, trained)
     expect(figure).to_have_accessible_description(re.compile("to 50,"))
-    over = figure.locator(".u-over")
-    box = over.bounding_box()
-    assert box is not None
+    box = box_of(figure.locator(".u-over"))
     with page.expect_request(lambda sent: "/series" in sent.url and "fromStep=" in sent.url):
         page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + 40)
         page.mouse.down()
@@ -84,10 +83,13 @@ def test_steps_are_typed_as_well(page: Page, site: Site, trained: int) -> None:
 
 
 #: Of the columns at some shares of a chart's width: whether there is a pixel as strong as a line is, and a faint one.
+#: Read from a copy: the browser complains of who reads the same canvas again and again.
 COLOURED = """(canvas, shares) => {
     const over = canvas.parentElement.querySelector(".u-over").getBoundingClientRect();
     const own = canvas.getBoundingClientRect();
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
     return shares.map((share) => {
         const x = Math.round((over.left - own.left + share * over.width) * canvas.width / own.width);
         const alphas = [];
@@ -106,10 +108,13 @@ def test_smoothing_keeps_the_line_and_the_gap(page: Page, site: Site, trained: i
         canvas = figure.locator("canvas")
         expect(figure).to_have_accessible_description(re.compile("from "))
         shares = [5500 / STEPS, *(share / 100 for share in range(5, 24))]
-        # It is drawn a moment after it is there; to look again and again would make the browser complain.
-        drawn(page)
-        gap, *columns = canvas.evaluate(COLOURED, shares)
+
+        def lines(canvas: Locator = canvas, shares: list[float] = shares) -> list[list[bool]] | None:
+            """Once there are some: they are drawn a moment after the chart is there."""
+            columns: list[list[bool]] = canvas.evaluate(COLOURED, shares)
+            return columns if any(strong for strong, _ in columns) else None
+
+        gap, *columns = wait_for(lines, "lines of a chart", 20)
         assert gap == [False, False]
-        assert any(strong for strong, _ in columns)
         assert any(faint for _, faint in columns) or not behind
     expect(page.get_by_label("Smoothing")).to_have_value("0.9")

@@ -15,7 +15,7 @@ from tests.kits.database import database_in
 from tests.kits.machine import wait_for
 from tests.kits.pretend_fleet import pretend_fleet
 from tests.web.pictures import keep
-from tests.web.site import TIMEOUT_MS, Site, log_in, scheduling, watched
+from tests.web.site import TIMEOUT_MS, Site, hover_until, log_in, scheduling, watched
 
 POOLS = "[{name: default}, {name: spare}, {name: vast}]"
 
@@ -169,8 +169,7 @@ def test_what_each_slot_does(at_cluster: Page, cluster: Site) -> None:
     wait_for(lambda: adds_up(page, site), "the sums")
     pointed = page.get_by_role("main").get_by_text(re.compile(rf"^Slot \d of .*: {whose} \(trial \d+\)$"))
     expect(pointed).to_have_count(0)
-    used.first.hover()
-    expect(pointed).to_be_visible()
+    hover_until(used.first, pointed)
     page.get_by_role("heading", level=1).hover()
     expect(pointed).to_have_count(0)
     expect(page.get_by_role("region", name="Who has them").get_by_role("row", name="admin")).to_contain_text("3")

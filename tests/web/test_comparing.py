@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.searched import DETAILED, METRICS
-from tests.web.site import Site, drawn
+from tests.web.site import Site, box_of, drawn, hover_until
 
 #: Canvases that a page has at most, however many metrics there are.
 MAX_CANVASES = 12
@@ -73,11 +73,15 @@ def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
     trials = compare(page, site, 5)
     row = page.locator(f"tr[data-trial='{trials[2]}']")
     page.locator("figure canvas").first.wait_for()
-    row.hover()
-    expect(page.locator(f"figure svg[data-hovered='{trials[2]}']").first).to_be_visible()
+    marked_lines = page.locator(f"figure svg[data-hovered='{trials[2]}']")
+    hover_until(row, marked_lines.first)
+    # A chart that is drawn anew, as it is whenever points arrive, does not end what the legend has begun.
+    page.get_by_label("Smoothing").fill("0.5")
+    expect(page).to_have_url(re.compile("smooth=0.5"))
+    drawn(page)
+    expect(marked_lines.first).to_be_visible()
     chart = page.locator("figure .u-over").first
-    box = chart.bounding_box()
-    assert box is not None
+    box = box_of(chart)
     marked = page.locator("tr[data-hovered]")
     for share in range(20):
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * share / 20)
@@ -88,8 +92,10 @@ def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
     hovered = marked.get_attribute("data-trial")
     expect(page.locator(f"figure svg[data-hovered='{hovered}']").first).to_be_visible()
     page.get_by_role("link", name="Differences").click()
-    page.get_by_role("columnheader", name=f"Trial {trials[1]}").first.hover()
-    expect(page.locator("tr[data-hovered]")).to_have_attribute("data-trial", str(trials[1]))
+    hover_until(
+        page.get_by_role("columnheader", name=f"Trial {trials[1]}").first,
+        page.locator(f"tr[data-hovered][data-trial='{trials[1]}']"),
+    )
 
 
 def test_what_is_hidden_and_how_it_is_drawn_stand_in_the_address(page: Page, site: Site) -> None:
@@ -158,8 +164,7 @@ def test_trials_are_grouped(page: Page, site: Site) -> None:
     page.get_by_label("Band").select_option("Mean, least to greatest")
     expect(page).to_have_url(re.compile("band=range"))
     expect(figure.locator("[data-values]")).not_to_have_attribute("data-values", " ".join(map(str, narrow)))
-    rows.first.hover()
-    expect(figure.locator("svg[data-hovered]")).to_be_visible()
+    hover_until(rows.first, figure.locator("svg[data-hovered]"))
 
 
 def test_a_project_keeps_its_layout(page: Page, site: Site) -> None:

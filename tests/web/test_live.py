@@ -174,6 +174,29 @@ def test_what_somebody_else_writes_is_seen(browser: Browser, site: Site, session
             expect(page.get_by_role("list", name="Labels")).to_have_text(f"{time} labelkept")
 
 
+def test_what_somebody_else_sets_up_is_seen(browser: Browser, site: Site, admin_session: dict[str, object]) -> None:
+    """Users, groups, templates, webhooks and tokens of agents, as they come, change and go."""
+    with opened(browser, admin_session) as context:
+        places = ("admin/users", "admin/groups", "templates", "webhooks", "admin/join-tokens")
+        users, groups, templates, webhooks, tokens = (show(context, f"{site.url}/ui/{place}") for place in places)
+        site.administer(
+            "POST", "/api/v1/users", {"user": {"username": "grace", "active": True}, "password": "Xy7-grace-of-hoppers"}
+        )
+        expect(users.get_by_role("row").filter(has_text="grace")).to_be_visible()
+        group = site.administer("POST", "/api/v1/groups", {"name": "night shift"})["group"]
+        expect(groups.get_by_role("row").filter(has_text="night shift")).to_be_visible()
+        site.administer("DELETE", f"/api/v1/groups/{cast('dict[str, int]', group)['groupId']}")
+        expect(groups.get_by_text("There is no group yet")).to_be_visible()
+        site.administer("POST", "/api/v1/templates/small", {"config": {"resources": {"slots_per_trial": 1}}})
+        expect(templates.get_by_role("row").filter(has_text="small")).to_be_visible()
+        hook = {"name": "chat", "url": "https://127.0.0.1/hook", "webhookType": "WEBHOOK_TYPE_DEFAULT"}
+        trigger = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}
+        site.administer("POST", "/api/v1/webhooks", {**hook, "triggers": [trigger]})
+        expect(webhooks.get_by_role("row").filter(has_text="chat")).to_be_visible()
+        site.administer("POST", "/api/v1/join-tokens", {"description": "for the attic", "uses": 1, "lifespan": "1h"})
+        expect(tokens.get_by_role("row").filter(has_text="for the attic")).to_be_visible()
+
+
 def test_eight_tabs_are_one_stream(browser: Browser, site: Site, session: dict[str, object]) -> None:
     """All of them load, which they would not with a connection each, and all of them hear of the next change."""
     with opened(browser, session) as context, counting(site.url) as between:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.web.searched import PLANTED, TRIALS
-from tests.web.site import Site
+from tests.web.site import Site, box_of
 
 
 def opened(page: Page, site: Site, more: str = "") -> None:
@@ -42,8 +42,7 @@ def field(column: str, location: str, operator: str, value: object) -> dict[str,
 
 def pull(page: Page, axis: Locator, first: float, second: float) -> None:
     """Along an axis with the mouse; from 0 at its upper end to 1."""
-    box = axis.bounding_box()
-    assert box is not None
+    box = box_of(axis)
     across = box["x"] + box["width"] / 2
     page.mouse.move(across, box["y"] + box["height"] * first)
     page.mouse.down()
@@ -189,8 +188,7 @@ def test_the_metric_over_hyperparameters(page: Page, site: Site) -> None:
     assert sum(int(row[2]) for row in rows) == len(with_metric)
     figure.get_by_role("button", name="View as table").click()
     drawing = figure.locator("[data-heatmap]")
-    box = drawing.bounding_box()
-    assert box is not None
+    box = box_of(drawing)
     # The best rates lie in the middle of their range.
     drawing.click(position={"x": box["width"] / 6, "y": box["height"] * 0.45})
     expect(page).to_have_url(re.compile("brush="))

@@ -10,7 +10,7 @@ from typing import cast
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.site import HOSTILE, TIMEOUT_MS, Site
+from tests.web.site import HOSTILE, TIMEOUT_MS, Site, box_of
 from tests.web.table import filter_of, headed, headers, numbers, project_of, search, shown
 
 
@@ -129,8 +129,7 @@ def test_columns_are_chosen_and_kept(page: Page, site: Site) -> None:
     edge.press("ArrowRight")
     expect(edge).to_have_attribute("aria-valuenow", str(width + 16))
     edge.hover()
-    box = edge.bounding_box()
-    assert box is not None
+    box = box_of(edge)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2 + 30, box["y"] + 5, steps=3)
     page.mouse.up()

@@ -7,15 +7,14 @@ from typing import cast
 
 from playwright.sync_api import Page, expect
 
-from tests.web.site import Site
+from tests.web.site import Site, box_of
 
 FOLD = 900
 
 
 def bottom(page: Page, selector: str, place: int) -> float:
     """Where it ends, from the top of the window."""
-    box = page.locator(selector).nth(place).bounding_box()
-    assert box is not None
+    box = box_of(page.locator(selector).nth(place))
     return box["y"] + box["height"]
 
 
@@ -81,8 +80,7 @@ def test_charts_stand_over_what_one_asks_for(page: Page, site: Site) -> None:
     expect(figure.locator("p")).to_have_text("epoch")
     over = figure.locator(".u-over")
     over.wait_for()
-    box = over.bounding_box()
-    assert box is not None
+    box = box_of(over)
     with page.expect_request(lambda sent: "metric=loss" in sent.url and "fromStep=" in sent.url):
         page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 40)
         page.mouse.down()

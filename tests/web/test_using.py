@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in
@@ -93,6 +95,17 @@ def test_a_theme_that_is_chosen_stays(browser: Browser, site: Site, session: dic
     page.get_by_role("heading", name="Home").wait_for()
     assert page.evaluate("window.themes") == ["dark"]
     context.close()
+
+
+def test_an_old_link_keeps_the_navigation(page: Page, site: Site) -> None:
+    """And where one may go on is said."""
+    page.goto(f"{site.url}/ui/nowhere/at/all")
+    page.get_by_role("heading", name="There is no such page").wait_for()
+    page.get_by_role("navigation", name="Places").get_by_role("link", name="Queue").click()
+    expect(page).to_have_url(re.compile("/ui/queue"))
+    page.goto(f"{site.url}/ui/admin/nothing")
+    page.get_by_role("heading", name="There is no such page").wait_for()
+    expect(page.get_by_role("navigation", name="Places")).to_be_visible()
 
 
 def test_a_telephone_leads_to_every_place(page: Page, site: Site) -> None:

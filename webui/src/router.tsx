@@ -265,6 +265,9 @@ const adminRoute = createRoute({
   component: lazyRouteComponent(() => import("./routes/admin"), "AdminPage"),
 });
 
+/** Whatever no other route has: whoever followed an old link has the navigation still. */
+const nowhereRoute = createRoute({ getParentRoute: () => shellRoute, path: "$", component: NotFound });
+
 function Failed({ error, reset }: ErrorComponentProps) {
   return (
     <Page title="Something went wrong" name="Error">
@@ -300,6 +303,7 @@ export const router = createRouter({
       webhooksRoute,
       settingsRoute,
       adminRoute,
+      nowhereRoute,
     ]),
   ]),
   basepath: BASE || "/",

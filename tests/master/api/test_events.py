@@ -200,7 +200,7 @@ async def test_what_may_not_be_followed_is_refused_by_name(api: Api, desk: Book)
     """What is not there, a pool that there is not, another person, also for an administrator; the rest is followed."""
     mine = f"experiments/{await desk.experiment()}"
     refused = ["experiments/99", "experiments/99/trials", "projects/99/experiments", "trials/99", "tasks/x"]
-    refused += ["job-queues/nowhere", "users/1", "users/9223372036854775807"]
+    refused += ["job-queues/nowhere", "users/1", "users/9223372036854775807", "join-tokens"]
     async with serving(api) as port, following(port, bearer(api.user), mine, "users/2", *refused) as page:
         hello = await page.hello()
         assert hello["topics"] == [mine, "users/2"]

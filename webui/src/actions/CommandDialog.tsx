@@ -1,6 +1,5 @@
 /** Starts a command: a line for the shell, and where it runs. */
 
-import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { poolsQuery } from "../services/cluster";
 import { useLive } from "../services/live";
@@ -17,7 +16,7 @@ const FIRST = { entrypoint: "", pool: "", slots: 0, template: "", workspaceId: 1
 
 export default function CommandDialog(props: { onClose: () => void; onDone: (id: string) => void }) {
   const pools = useLive(poolsQuery).data ?? [];
-  const templates = useQuery(templatesQuery()).data?.rows ?? [];
+  const templates = useLive(templatesQuery()).data?.rows ?? [];
   const workspaces = useLive(workspacesQuery({})).data?.rows ?? [];
   const [draft, setDraft] = useState(FIRST);
   const key = useRef(newKey());

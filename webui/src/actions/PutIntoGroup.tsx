@@ -1,8 +1,9 @@
 /** Puts users into a group. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { count } from "../format";
+import { useLive } from "../services/live";
 import { changeGroup, groupsQuery } from "../services/users";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
@@ -11,7 +12,7 @@ import { say } from "../ui/overlays";
 
 export default function PutIntoGroup({ userIds, onClose }: { userIds: number[]; onClose: () => void }) {
   const client = useQueryClient();
-  const groups = useQuery(groupsQuery).data?.rows ?? [];
+  const groups = useLive(groupsQuery).data?.rows ?? [];
   const [groupId, setGroupId] = useState("");
   const submit = async () => {
     const group = await changeGroup(Number(groupId), { addUsers: userIds });

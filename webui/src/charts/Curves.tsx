@@ -9,7 +9,7 @@ import { number } from "../format";
 import { useShownTheme } from "../theme";
 import { Figure } from "./Figure";
 import type { Band } from "./groups";
-import { hover, useHovered } from "./hovered";
+import { hoverer, useHovered } from "./hovered";
 import { useInView } from "./inview";
 import { type Drawn, drawn, nearest, span, summaries, type TrialLine } from "./lines";
 import { faint, GREY, type Look, type Shade } from "./palette";
@@ -128,6 +128,7 @@ function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, hei
   useEffect(() => {
     const parent = place.current;
     if (!parent) return;
+    const hover = hoverer();
     const made = new uPlot(
       options(
         known.split("\n"),

@@ -11,6 +11,16 @@ export function hover(trial: number | undefined): void {
   for (const listener of listeners) listener();
 }
 
+/** What a chart marks by itself: it ends that mark alone, not that of a legend while new points are drawn. */
+export function hoverer(): (trial: number | undefined) => void {
+  let marked: number | undefined;
+  return (trial) => {
+    if (trial !== undefined) hover(trial);
+    else if (marked !== undefined && marked === hovered) hover(undefined);
+    marked = trial;
+  };
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

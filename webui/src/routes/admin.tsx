@@ -1,12 +1,13 @@
 /** The administration: people, groups, access tokens, the message to everyone, and tokens with which machines join. */
 
 import { useSuspenseQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, notFound } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useCommands } from "../keys/commands";
 import { meQuery } from "../services/session";
 import { Loading } from "../ui/notices";
 import { Page } from "../ui/Page";
+import { NotFound } from "./notfound";
 
 const route = getRouteApi("/shell/admin/{-$part}");
 
@@ -36,7 +37,7 @@ export function AdminPage() {
       : [],
   );
   const chosen = Object.hasOwn(PARTS, part) ? PARTS[part as keyof typeof PARTS] : undefined;
-  if (!chosen) throw notFound();
+  if (!chosen) return <NotFound />;
   const hidden = "hidden" in chosen && !me.admin ? chosen.hidden : undefined;
   return (
     <Page title="Administration" name={chosen.title} full={part === "users" || part === "tokens"}>

@@ -200,7 +200,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
 
 function Places({ draft, change }: { draft: Draft; change: (changed: Partial<Draft>) => void }) {
   const projects = useQuery(projectsQuery).data ?? [];
-  const templates = useQuery(templatesQuery()).data?.rows ?? [];
+  const templates = useLive(templatesQuery()).data?.rows ?? [];
   return (
     <Section title="Where it goes">
       <Field label="Project">

@@ -1,9 +1,9 @@
 /** Templates: settings that several configurations share. The one that is open stands in the address. */
 
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { useLive } from "../services/live";
 import { type Template, templatesQuery } from "../services/templates";
 import { Button } from "../ui/Button";
 import { Empty, Loading, Problem } from "../ui/notices";
@@ -25,7 +25,7 @@ export function TemplatesPage() {
 function All() {
   const { q } = route.useSearch();
   const navigate = route.useNavigate();
-  const found = useQuery(templatesQuery(q));
+  const found = useLive(templatesQuery(q));
   const create = () => void navigate({ search: { new: true } });
   useCommands([{ title: "Create a template", run: create }]);
   return (

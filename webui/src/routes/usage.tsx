@@ -8,6 +8,7 @@ import { cell, save } from "../csv";
 import { clock, count } from "../format";
 import { useCommands } from "../keys/commands";
 import { submitCommand } from "../services/experiments";
+import { useLive } from "../services/live";
 import { projectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
 import { TASK_TYPES, type TaskType } from "../services/tasks";
@@ -66,7 +67,7 @@ export function UsagePage() {
   const { by = "user" } = search;
   const per = search.per ?? periodOf(span);
   const me = useSuspenseQuery(meQuery).data;
-  const grouped = useQuery(groupsQuery).data?.total !== 0;
+  const grouped = useLive(groupsQuery).data?.total !== 0;
   const found = useQuery({
     ...usageQuery(by, span.from, span.to, per === "month"),
     // What is shown stays, unless its names would be taken for something else.

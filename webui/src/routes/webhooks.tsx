@@ -1,6 +1,6 @@
 /** Webhooks: addresses that are told what happens. The one whose messages are shown stands in the address. */
 
-import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy } from "react";
 import { Confirm } from "../actions/Confirm";
@@ -42,7 +42,7 @@ export function WebhooksPage() {
   const me = useSuspenseQuery(meQuery).data;
   const navigate = route.useNavigate();
   const client = useQueryClient();
-  const found = useQuery(webhooksQuery);
+  const found = useLive(webhooksQuery);
   const workspaces = useLive(workspacesQuery({ archived: true })).data?.rows ?? [];
   const own = workspaces.filter((each) => !each.archived && mayChange(me, each.userId));
   const offered = useOffered();
@@ -216,7 +216,7 @@ const DELIVERY: Record<string, [string, string]> = {
 };
 
 function Messages({ webhook, offered }: { webhook: Webhook; offered: Offered[] }) {
-  const sent = useQuery(deliveriesQuery(webhook.id));
+  const sent = useLive(deliveriesQuery(webhook.id));
   return (
     <Section
       title={`Messages to ${called(webhook)}`}

@@ -1,8 +1,9 @@
 /** Templates: settings that several configurations share. */
 
-import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
+import { query } from "./live";
 import type { components } from "./schema";
+import { newsOf } from "./stream/news";
 
 export type Template = components["schemas"]["Template"];
 
@@ -11,24 +12,27 @@ export const TEMPLATES = 500;
 
 /** By name; `name`: a part of it. */
 export function templatesQuery(name?: string) {
-  return queryOptions({
+  return query({
     queryKey: ["templates", name],
     queryFn: async ({ signal }): Promise<{ rows: Template[]; total: number }> => {
       const params = { query: { limit: TEMPLATES, name } };
       const reply = await answered(api.GET("/api/v1/templates", { params, signal }));
       return { rows: reply.templates, total: reply.pagination.total ?? 0 };
     },
-    staleTime: 30_000,
+    topics: ["templates"],
+    news: (change) => newsOf(["template"], change),
   });
 }
 
 export function templateQuery(name: string) {
-  return queryOptions({
+  return query({
     queryKey: ["template", name],
     queryFn: async ({ signal }): Promise<Template> => {
       const params = { path: { templateName: name } };
       return (await answered(api.GET("/api/v1/templates/{templateName}", { params, signal }))).template;
     },
+    topics: ["templates"],
+    news: (change) => newsOf(["template"], change),
   });
 }
 

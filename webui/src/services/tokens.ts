@@ -1,8 +1,9 @@
 /** Access tokens of people, and join tokens of machines. A token itself is in one answer alone, and is kept nowhere. */
 
 import { answered, api } from "./client";
-import type { Query } from "./live";
+import { type Query, query } from "./live";
 import type { components } from "./schema";
+import { newsOf } from "./stream/news";
 
 export type Token = components["schemas"]["TokenInfo"];
 export type JoinToken = components["schemas"]["JoinTokenView"];
@@ -33,7 +34,7 @@ export function tokensQuery(
   limit: number,
 ): Query<{ rows: Token[]; total: number }> {
   const { user, sort = "-id", inactive } = search;
-  return {
+  return query({
     queryKey: ["tokens", { user, sort, inactive }, offset, limit],
     queryFn: async ({ signal }) => {
       const asked = {
@@ -44,7 +45,9 @@ export function tokensQuery(
       const reply = await answered(api.GET("/api/v1/tokens", { params: { query: asked }, signal }));
       return { rows: reply.tokenInfo, total: reply.pagination.total ?? 0 };
     },
-  };
+    topics: ["tokens"],
+    news: (change) => newsOf(["token"], change),
+  });
 }
 
 export interface NewToken {
@@ -74,14 +77,16 @@ export async function revokeToken(id: number): Promise<void> {
 }
 
 export function joinTokensQuery(inactive: boolean): Query<{ rows: JoinToken[]; byFile: boolean }> {
-  return {
+  return query({
     queryKey: ["join-tokens", inactive],
     queryFn: async ({ signal }) => {
       const params = { query: { showInactive: inactive } };
       const reply = await answered(api.GET("/api/v1/join-tokens", { params, signal }));
       return { rows: [...reply.joinTokens].reverse(), byFile: reply.joinByFile };
     },
-  };
+    topics: ["join-tokens"],
+    news: (change) => newsOf(["join_token"], change),
+  });
 }
 
 export interface NewJoinToken {

@@ -1,10 +1,10 @@
 /** People: who there is, their passwords, and the groups that they are in. */
 
-import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
-import type { Query } from "./live";
+import { type Query, query } from "./live";
 import type { components } from "./schema";
 import type { User } from "./session";
+import { newsOf } from "./stream/news";
 
 export type Group = components["schemas"]["Group"];
 export type GroupDetails = components["schemas"]["GroupDetails"];
@@ -31,10 +31,10 @@ export interface UserSearch {
   inactive?: boolean;
 }
 
-/** One window of them, by user name where no order is asked for. Nothing of the stream is about users. */
+/** One window of them, by user name where no order is asked for. */
 export function usersQuery(search: UserSearch, offset: number, limit: number): Query<{ rows: User[]; total: number }> {
   const { q, sort = "name", inactive } = search;
-  return {
+  return query({
     queryKey: ["users", { q, sort, inactive }, offset, limit],
     queryFn: async ({ signal }) => {
       const asked = {
@@ -45,7 +45,9 @@ export function usersQuery(search: UserSearch, offset: number, limit: number): Q
       const reply = await answered(api.GET("/api/v1/users", { params: { query: asked }, signal }));
       return { rows: reply.users, total: reply.pagination.total ?? 0 };
     },
-  };
+    topics: ["users"],
+    news: (change) => newsOf(["user"], change),
+  });
 }
 
 export interface NewUser {
@@ -84,22 +86,27 @@ export async function activateUsers(ids: number[], activate: boolean): Promise<{
   }));
 }
 
-export const groupsQuery = queryOptions({
+export const groupsQuery = query({
   queryKey: ["groups"],
   queryFn: async ({ signal }) => {
     const reply = await answered(api.POST("/api/v1/groups/search", { body: { offset: 0, limit: GROUPS }, signal }));
     return { rows: reply.groups, total: reply.pagination.total ?? 0 };
   },
+  topics: ["groups"],
+  news: (change) => newsOf(["group"], change),
 });
 
 export function groupQuery(groupId: number): Query<GroupDetails> {
-  return {
+  return query({
     queryKey: ["group", groupId],
     queryFn: async ({ signal }) => {
       const params = { path: { groupId: groupId } };
       return (await answered(api.GET("/api/v1/groups/{groupId}", { params, signal }))).group;
     },
-  };
+    // Its members are shown by their names.
+    topics: ["groups", "users"],
+    news: (change) => newsOf(["group"], change, groupId) ?? newsOf(["user"], change),
+  });
 }
 
 export async function createGroup(name: string): Promise<GroupDetails> {

@@ -1,9 +1,9 @@
 /** Webhooks: addresses that are told of what happens. */
 
-import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
-import type { Query } from "./live";
+import { type Query, query } from "./live";
 import type { components } from "./schema";
+import { newsOf } from "./stream/news";
 
 export type Webhook = components["schemas"]["Webhook"];
 export type WebhookType = components["schemas"]["WebhookType"];
@@ -14,20 +14,25 @@ export type Trigger = Pick<components["schemas"]["Trigger"], "triggerType" | "co
 /** Deliveries that are shown. */
 export const DELIVERIES = 50;
 
-export const webhooksQuery = queryOptions({
+export const webhooksQuery = query({
   queryKey: ["webhooks"],
   queryFn: async ({ signal }): Promise<Webhook[]> => (await answered(api.GET("/api/v1/webhooks", { signal }))).webhooks,
+  topics: ["webhooks"],
+  news: (change) => newsOf(["webhook"], change),
 });
 
 export function deliveriesQuery(webhookId: number): Query<{ rows: Delivery[]; total: number }> {
-  return {
+  return query({
     queryKey: ["deliveries", webhookId],
     queryFn: async ({ signal }) => {
       const params = { path: { webhookId }, query: { limit: DELIVERIES } };
       const reply = await answered(api.GET("/api/v1/webhooks/{webhookId}/deliveries", { params, signal }));
       return { rows: reply.deliveries, total: reply.pagination.total ?? 0 };
     },
-  };
+    topics: ["webhooks"],
+    news: (change) => newsOf(["delivery"], change, webhookId),
+    everyMs: 1000,
+  });
 }
 
 export interface NewWebhook {

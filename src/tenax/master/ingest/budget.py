@@ -22,8 +22,8 @@ from pathlib import Path
 import structlog
 
 from tenax.config.master import BudgetSettings
-from tenax.disk import size_text
 from tenax.errors import TenaxError, TryAgain
+from tenax.host.disk import size_text
 from tenax.master.store.cluster import gauges
 from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import rows as logs

@@ -316,6 +316,8 @@ async def _change_state(conn: Connection, task: TaskOf, line: SpoolLine) -> None
         await states.checkpoint_trimmed(conn, task, _storage_id(values), _sizes(values))
     elif line.kind == wire.ACK_PREEMPTION:
         await states.preemption_acknowledged(conn, task)
+    elif line.kind == wire.HANG:
+        await states.hang_reported(conn, task, str(values.get("sentence", "")), values.get("ends") is True)
     else:
         await states.exited_early(conn, task, _text(values, "reason"))
 

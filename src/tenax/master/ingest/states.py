@@ -30,6 +30,8 @@ from tenax.storage.port import claimed_id, is_claimed
 
 #: Keys of a checkpoint storage that are credentials or policies, and not where it is.
 _NOT_THE_PLACE = re.compile(r"^save_|secret|password|key_id$|access_key|connection_string|credential|token")
+#: Of what is said of a hang.
+_MAX_SENTENCE = 4000
 _INVALID_HP = "EXITED_REASON_INVALID_HP"
 
 
@@ -64,6 +66,13 @@ async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> N
     """What the script is doing: "training", "validating", any word."""
     if task.trial_id is not None:
         await trials.set_runner_state(conn, task.trial_id, task.run_id, state[:200])
+
+
+async def hang_reported(conn: Connection, task: TaskOf, sentence: str, ends: bool) -> None:
+    """Ranks stand still, as the sentence says, or do no longer; ``ends``: the task ends itself for it."""
+    if task.trial_id is not None:
+        clean = sentence.replace("\x00", "")[:_MAX_SENTENCE]
+        await trials.set_hang(conn, task.trial_id, task.run_id, clean, ends)
 
 
 async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.CheckpointReport) -> None:

@@ -1,11 +1,12 @@
 /** Groups of people, and who is in each. The one that is open stands in the address. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { outcome } from "../../actions/perform";
 import { count } from "../../format";
+import { useLive } from "../../services/live";
 import { nameOf, type User } from "../../services/session";
 import {
   changeGroup,
@@ -35,7 +36,7 @@ export default function Groups({ may }: { may: boolean }) {
   const { q } = route.useSearch();
   const navigate = route.useNavigate();
   const refresh = useRefresh();
-  const groups = useQuery(groupsQuery);
+  const groups = useLive(groupsQuery);
   const create = () =>
     openDialog((close) => (
       <TextDialog
@@ -113,7 +114,7 @@ export default function Groups({ may }: { may: boolean }) {
 }
 
 function Opened({ groupId, may }: { groupId: number; may: boolean }) {
-  const shown = useQuery(groupQuery(groupId));
+  const shown = useLive(groupQuery(groupId));
   if (!shown.data)
     return shown.error ? (
       <Problem error={shown.error} retry={() => void shown.refetch()} />

@@ -1,11 +1,12 @@
 /** Tokens with which machines join the cluster. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { outcome } from "../../actions/perform";
 import { count } from "../../format";
+import { useLive } from "../../services/live";
 import { type JoinToken, joinTokensQuery, revokeJoinToken } from "../../services/tokens";
 import { Button } from "../../ui/Button";
 import { Empty, Loading, Problem } from "../../ui/notices";
@@ -19,7 +20,7 @@ const route = getRouteApi("/shell/admin/{-$part}");
 export default function JoinTokens(_: { may: boolean }) {
   const { inactive } = route.useSearch();
   const navigate = route.useNavigate();
-  const tokens = useQuery(joinTokensQuery(inactive ?? false));
+  const tokens = useLive(joinTokensQuery(inactive ?? false));
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">

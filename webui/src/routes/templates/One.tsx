@@ -1,6 +1,6 @@
 /** One template: what it sets, and its text, which its owner and administrators change. */
 
-import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, useState } from "react";
 import { Confirm } from "../../actions/Confirm";
@@ -8,6 +8,7 @@ import { Buttons, type Offered } from "../../actions/offered";
 import { outcome } from "../../actions/perform";
 import { mayChange } from "../../actions/states";
 import { useCommands } from "../../keys/commands";
+import { useLive } from "../../services/live";
 import { meQuery } from "../../services/session";
 import { changeTemplate, deleteTemplate, renameTemplate, type Template, templateQuery } from "../../services/templates";
 import { Button } from "../../ui/Button";
@@ -27,7 +28,7 @@ const route = getRouteApi("/shell/templates");
 
 export function OneTemplate({ name }: { name: string }) {
   const me = useSuspenseQuery(meQuery).data;
-  const shown = useQuery(templateQuery(name));
+  const shown = useLive(templateQuery(name));
   const offered = useOffered(name);
   const mine = shown.data !== undefined && mayChange(me, shown.data.userId);
   useCommands(mine ? offered : []);
@@ -87,7 +88,7 @@ function Change({ template, userId }: { template: Template; userId: number }) {
   const client = useQueryClient();
   const { name } = template;
   const [draft, setDraft] = useState(() => keptTemplate(userId, name));
-  // The editor has a text of its own: with another number it begins anew.
+  // The editor has a text of its own: with another number, or where the template is another, it begins anew.
   const [begun, setBegun] = useState(0);
   const write = (next: TemplateDraft | undefined) => {
     keepTemplate(userId, name, next);
@@ -126,7 +127,11 @@ function Change({ template, userId }: { template: Template; userId: number }) {
       <Form label="Template" onSubmit={save} className="flex min-w-0 max-w-4xl flex-col gap-3">
         {(_, busy, problem) => (
           <>
-            <Text key={begun} text={draft?.text ?? yaml(template.config)} onChange={type} />
+            <Text
+              key={`${begun} ${draft ? draft.of : template.modifiedAt}`}
+              text={draft?.text ?? yaml(template.config)}
+              onChange={type}
+            />
             {problem && <div className="whitespace-pre-wrap">{problem}</div>}
             <div className="flex gap-2">
               <Button type="submit" look="primary" disabled={busy || !draft || overtaken}>

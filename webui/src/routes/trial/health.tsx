@@ -10,6 +10,7 @@ import { TONES } from "../../ui/State";
 
 const LOOKS: Record<Finding["kind"], { shape: string; tone: Tone; border: string }> = {
   FAILED: { shape: "✕", tone: "bad", border: "border-bad" },
+  HUNG: { shape: "!", tone: "bad", border: "border-bad" },
   STALLED: { shape: "!", tone: "wait", border: "border-wait" },
   NOT_FINITE: { shape: "!", tone: "bad", border: "border-bad" },
   DIVERGING: { shape: "!", tone: "bad", border: "border-bad" },

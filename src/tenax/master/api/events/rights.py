@@ -16,14 +16,19 @@ from tenax.master.reading.events.topics import Noun, Topic
 from tenax.master.store.events import rows
 
 #: There is one of each, which everybody sees.
-_OPEN = frozenset({Noun.EXPERIMENTS, Noun.TASKS, Noun.AGENTS, Noun.WORKSPACES, Noun.MODELS, Noun.MASTER})
+_OPEN = frozenset(
+    {
+        *(Noun.EXPERIMENTS, Noun.TASKS, Noun.AGENTS, Noun.WORKSPACES, Noun.MODELS, Noun.MASTER),
+        *(Noun.USERS, Noun.GROUPS, Noun.TOKENS, Noun.TEMPLATES, Noun.WEBHOOKS),
+    }
+)
 _OF_EXPERIMENTS = frozenset({Noun.EXPERIMENT, Noun.EXPERIMENT_TRIALS})
 
 
 async def refusals(master: Master, caller: Caller, topics: Collection[Topic]) -> dict[str, str]:
     """The topics that ``caller`` may not follow, and why. Raises TryAgain."""
     pools = {pool.name for pool in master.settings.pools}
-    asks = [topic for topic in topics if topic.noun not in _OPEN | {Noun.QUEUE, Noun.USER}]
+    asks = [topic for topic in topics if topic.noun not in _OPEN | {Noun.QUEUE, Noun.USER, Noun.JOIN_TOKENS}]
     there: set[str] = set()
     if asks:
         async with master.db.connection() as conn:
@@ -33,6 +38,8 @@ async def refusals(master: Master, caller: Caller, topics: Collection[Topic]) ->
         if topic.noun is Noun.USER:
             allowed = topic.number == caller.person.id
             reason = "this is for that user alone: follow users/ and your own number"
+        elif topic.noun is Noun.JOIN_TOKENS:
+            allowed, reason = caller.is_admin, "this is for administrators"
         elif topic.noun is Noun.QUEUE:
             allowed, reason = topic.id in pools, f"there is no resource pool {topic.id!r}"
         else:

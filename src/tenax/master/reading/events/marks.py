@@ -19,6 +19,7 @@ from tenax.master.store.events.rows import TrialPlace
 KINDS = (
     *("experiment", "experiment_edited", "search", "progress", "logs", "task", "allocation", "scheduling", "agent"),
     *("queue", "workspace", "project", "model", "model_version", "cluster_message"),
+    *("user", "group", "token", "join_token", "template", "webhook", "delivery"),
 )
 #: Of these nothing is told but that they have changed: who shows them fetches them again.
 OTHERS = {
@@ -27,6 +28,13 @@ OTHERS = {
     "model": Noun.MODELS,
     "model_version": Noun.MODELS,
     "cluster_message": Noun.MASTER,
+    "user": Noun.USERS,
+    "group": Noun.GROUPS,
+    "token": Noun.TOKENS,
+    "join_token": Noun.JOIN_TOKENS,
+    "template": Noun.TEMPLATES,
+    "webhook": Noun.WEBHOOKS,
+    "delivery": Noun.WEBHOOKS,
 }
 #: The jobs of a pool are fetched as a whole, so they are named once in it.
 _QUEUES_S = 1.0

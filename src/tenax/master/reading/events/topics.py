@@ -12,6 +12,12 @@ agents                      agents and their slots
 workspaces                  workspaces and their projects
 models                      models and their versions
 master                      the message to everyone
+users                       everyone
+groups                      groups of users
+tokens                      access tokens
+join-tokens                 tokens with which agents join
+templates                   templates
+webhooks                    webhooks and their deliveries
 users/5                     what concerns a person: their experiments and tasks
 """
 
@@ -44,6 +50,12 @@ class Noun(str, Enum):
     WORKSPACES = "workspaces"
     MODELS = "models"
     MASTER = "master"
+    USERS = "users"
+    GROUPS = "groups"
+    TOKENS = "tokens"
+    JOIN_TOKENS = "join-tokens"
+    TEMPLATES = "templates"
+    WEBHOOKS = "webhooks"
     USER = "users/{}"
 
     def of(self, id: object) -> str:
