@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env web ready system web-types check-web pictures tour test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
+.PHONY: env compat-env web ready system emulators web-types check-web pictures tour test test-long test-gpu scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -57,16 +57,24 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(3 * (os.cpu_count() or
 
 # What tests need, side by side: most of it is waiting for what is downloaded.
 ready:
-	@$(MAKE) --no-print-directory -j 4 env compat-env web system
+	@$(MAKE) --no-print-directory -j 5 env compat-env web system emulators
 
 system:
 	@$(PYTHON) tests/setup/system.py
 
+# Servers of protocols that come from npm.
+emulators:
+	@$(PYTHON) tests/setup/emulators.py
+
 test: ready
-	$(BIN)/python -m pytest -m "not long" -n $(WORKERS)
+	$(BIN)/python -m pytest -m "not long and not gpu" -n $(WORKERS)
 
 test-long: ready
 	$(BIN)/python -m pytest -m long --timeout 7200 -n $(WORKERS)
+
+# What needs an NVIDIA GPU, with a torch that can use it: `make test-gpu BIN=...` where that is in another environment.
+test-gpu: env
+	$(BIN)/python -m pytest -m gpu tests/gpu
 
 # What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.
 scale: env

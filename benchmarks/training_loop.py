@@ -1,9 +1,9 @@
 """What the training loop of `tenax.pytorch` costs a step: the same tiny model in a bare loop of PyTorch, in one with
-the calls of `tenax.core`, and in a `Trainer`.
+the calls of `tenax.core`, in a `Trainer`, and in the loops of Accelerate and Lightning.
 
-In turns in one process, one thread, off a cluster; of each the best round, in microseconds a step, and what it is over
-the bare loop. All read the same batches from `torch.utils.data.DataLoader`, and report 50 times a round. Run as
-``python -m benchmarks.training_loop``.
+In turns, one thread, off a cluster, on the GPU where PyTorch has one; peers in a process of their own, with a bare loop
+of its own. Of each the best round, in microseconds a step, and what it is over the bare loop of its process. All read
+the same batches from `torch.utils.data.DataLoader`, and take the loss 50 times a round.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 import time
 from typing import Any
 
-from benchmarks._measure import LONG, Line
+from benchmarks._measure import LONG, Line, Peer, PeerMissing
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -27,6 +27,8 @@ from tenax import core, pytorch
 
 STEPS, ROUNDS = (4000, 7) if LONG else (1000, 5)
 BATCH, EVERY = 8, STEPS // 50
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+PEERS = ("bare", "accelerate", "lightning")
 
 
 class Noise(Dataset[Any]):
@@ -51,34 +53,43 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))
 
 
+def now() -> float:
+    """Once the device has done all that it was given."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def bare() -> float:
     """Seconds of the loop alone."""
-    model = network()
+    model = network().to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    began = time.perf_counter()
-    for inputs, outputs in DataLoader(DATA, batch_size=BATCH, shuffle=True):
-        loss = nn.functional.mse_loss(model(inputs), outputs)
+    began = now()
+    for step, (inputs, outputs) in enumerate(DataLoader(DATA, batch_size=BATCH, shuffle=True), 1):
+        loss = nn.functional.mse_loss(model(inputs.to(DEVICE)), outputs.to(DEVICE))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-    return time.perf_counter() - began
+        if step % EVERY == 0:
+            loss.item()
+    return now() - began
 
 
 def core_calls() -> float:
     """With reports and the question whether to stop."""
-    model = network()
+    model = network().to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     with core.init() as context:
-        began = time.perf_counter()
+        began = now()
         for step, (inputs, outputs) in enumerate(DataLoader(DATA, batch_size=BATCH, shuffle=True), 1):
-            loss = nn.functional.mse_loss(model(inputs), outputs)
+            loss = nn.functional.mse_loss(model(inputs.to(DEVICE)), outputs.to(DEVICE))
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             if step % EVERY == 0:
                 context.train.report_training_metrics(step, {"loss": loss.item()})
                 context.preempt.should_preempt()
-        return time.perf_counter() - began
+        return now() - began
 
 
 class Clock(pytorch.PyTorchCallback):
@@ -87,10 +98,10 @@ class Clock(pytorch.PyTorchCallback):
     began = ended = 0.0
 
     def on_training_start(self) -> None:
-        self.began = time.perf_counter()
+        self.began = now()
 
     def on_training_epoch_end(self, epoch_idx: int) -> None:
-        self.ended = time.perf_counter()
+        self.ended = now()
 
 
 class Trial(pytorch.PyTorchTrial):
@@ -137,20 +148,36 @@ def main() -> None:
     torch.set_num_threads(1)
     line = Line("training_loop")
     ways = {"bare": bare, "core": core_calls, "trainer": trainer}
-    with tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(sys.stderr):
-        os.environ["TENAX_DATA_DIR"] = directory
-        best = dict.fromkeys(ways, float("inf"))
+    ours = dict.fromkeys(ways, float("inf"))
+    theirs = dict.fromkeys(PEERS, float("inf"))
+    with contextlib.ExitStack() as stack:
+        os.environ["TENAX_DATA_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        peer = None
+        try:
+            peer = stack.enter_context(Peer("training_loops"))
+            line.add(peers=peer.about["versions"])
+        except PeerMissing as missing:
+            line.add(peers_missing=str(missing))
         for _ in range(ROUNDS):
             for name, train in ways.items():
-                best[name] = min(best[name], train() / STEPS * 1e6)
-    line.add(
-        us_per_step={name: round(us, 1) for name, us in best.items()},
-        over_bare_us={name: round(us - best["bare"], 1) for name, us in best.items() if name != "bare"},
-        ratio={name: round(us / best["bare"], 3) for name, us in best.items()},
-        steps=STEPS,
-        rounds=ROUNDS,
-    )
+                ours[name] = min(ours[name], train() / STEPS * 1e6)
+            if peer is not None:
+                for name in PEERS:
+                    answer = peer.ask(way=name, device=DEVICE, steps=STEPS, every=EVERY)
+                    theirs[name] = min(theirs[name], float(str(answer["us"])))
+        if peer is not None:
+            line.add(peers_over_bare_us=over_bare(theirs), peers_us_per_step=rounded(theirs))
+    line.add(us_per_step=rounded(ours), over_bare_us=over_bare(ours), device=DEVICE, steps=STEPS, rounds=ROUNDS)
     line.emit()
+
+
+def rounded(best: dict[str, float]) -> dict[str, float]:
+    return {name: round(us, 1) for name, us in best.items()}
+
+
+def over_bare(best: dict[str, float]) -> dict[str, float]:
+    return {name: round(us - best["bare"], 1) for name, us in best.items() if name != "bare"}
 
 
 if __name__ == "__main__":

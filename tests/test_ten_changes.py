@@ -19,7 +19,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tenax import runtimes
 from tenax.agent.app import make_runtime
 from tenax.agent.detect import detect
 from tenax.cli.console.reference import page
@@ -33,6 +32,8 @@ from tenax.config.schema import searcher as searcher_schema
 from tenax.config.schema import storage as storage_schema
 from tenax.config.shapes import IntShape
 from tenax.config.structs import Struct
+from tenax.host import runtimes
+from tenax.host.runtimes import RUNTIMES, RuntimeKind
 from tenax.jsonvalue import Json
 from tenax.lifecycle.experiment import TRANSITIONS, ExperimentEvent, ExperimentState
 from tenax.master.access.authorization import Allow
@@ -47,7 +48,6 @@ from tenax.runtime.fake import FakeMachine, FakeRuntime
 from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.gpus.kind import EngineRequest, Gpu
 from tenax.runtime.port import Runtime
-from tenax.runtimes import RUNTIMES, RuntimeKind
 from tenax.scheduler.policy import jobs_ahead
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest

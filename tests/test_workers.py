@@ -77,7 +77,7 @@ class Cache(dict[str, dict[str, float]]):
 )
 def test_what_was_cut_off_is_not_remembered(status: int, expected: dict[str, float]) -> None:
     """A run that was interrupted has seen but the beginning of what takes long."""
-    option = SimpleNamespace(keyword="", collectonly=False, markexpr="not long", maxfail=0)
+    option = SimpleNamespace(keyword="", collectonly=False, markexpr="not long and not gpu", maxfail=0)
     cache = Cache()
     config = SimpleNamespace(args_source=pytest.Config.ArgsSource.TESTPATHS, option=option, cache=cache)
     times = Times(cast("pytest.Config", config))

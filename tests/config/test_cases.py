@@ -216,6 +216,7 @@ def test_defaults(case: Any) -> None:
         where = Layers(master_checkpoint_storage={"type": "directory", "container_path": "/c"})
         filled = {**parse_experiment(case["input"], rng=random.Random(1), layers=where).document}
         assert filled.pop("checkpoint_storage") is not None
+        assert filled.pop("hang") == {"after": 60, "policy": "warn"}  # our own
         filled["resources"] = {**filled["resources"], "shm_size": None}  # type: ignore[dict-item]  # of the cluster
     assert matches(plain(filled), plain(case["defaulted"]))
 

@@ -94,6 +94,14 @@ def test_storage_of_workspace_and_master() -> None:
     assert storage.directory() == "/data/mine"
 
 
+def test_a_signature_in_an_address() -> None:
+    """An address is shown to everybody; what it may not hold has a place of its own, which is not."""
+    storage = "{type: azure, container: c, account_url: 'https://a.blob.core.windows.net?sig=s'}"
+    (problem,) = problems(SMALL + f"checkpoint_storage: {storage}\n").values()
+    assert "put there what follows the '?'" in problem
+    assert "sig=s" not in problem
+
+
 def test_storage_without_its_kind_takes_the_kind_below() -> None:
     """A user may set one field of the cluster's storage; one that its kind does not have is refused with its line."""
     own = SMALL + "checkpoint_storage:\n  prefix: mine\n"

@@ -104,9 +104,9 @@ def test_scripts_run_without_a_cluster(where: str, source: str, tmp_path: Path) 
 
 def test_every_block_of_python_is_run() -> None:
     """Above, or by tests/docs/test_typed_pages.py: the SDK's on a cluster, that of a webhook's receiver; and by
-    tests/docs/test_training_loop.py: those of the example."""
+    tests/docs/test_training_loop.py and test_frameworks.py: those of the examples."""
     others = [page for page, source in python() if "core.init" not in source]
-    assert others == ["access.md", "sdk.md", "training.md", "training.md"]
+    assert others == ["access.md", *["frameworks.md"] * 9, "sdk.md", *["training.md"] * 4]
 
 
 def anchors(page: Path) -> set[str]:

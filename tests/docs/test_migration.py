@@ -19,6 +19,8 @@ from tenax.config.schema.legacy import IGNORED_SECTIONS
 from tenax.jsonvalue import JsonObject
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "migrate-from-determined.md").read_text()
+#: Keys that Determined's configurations do not have.
+OURS = {"hang"}
 BASE: JsonObject = {
     "entrypoint": "true",
     "hyperparameters": {},
@@ -56,7 +58,8 @@ def test_the_whole_configuration_is_taken_as_it_is() -> None:
     written = yaml.safe_load(text)
     done = parse_experiment(text, rng=random.Random(1))
     assert done.notices == ()
-    assert set(EXPERIMENT.shapes) - set(IGNORED_SECTIONS) == set(written)
+    assert set(EXPERIMENT.shapes) - set(IGNORED_SECTIONS) - OURS == set(written)
+    assert all(f"`{key}`" in PAGE for key in OURS)
     assert done.document["searcher"] == {**done.document["searcher"], **written["searcher"]}  # type: ignore[dict-item]
     for key in ("name", "labels", "max_restarts", "data", "preemption_timeout", "workspace", "records_per_epoch"):
         assert done.document[key] == written[key]

@@ -28,6 +28,8 @@ with core.init(hparams={"lr": 0.1}) as context:
         context.train.report_validation_metrics(epoch, {"accuracy": 1 - context.hparams["lr"] / epoch})
         with context.checkpoint.store_path({"steps_completed": epoch}) as (path, uuid):
             (path / "epoch.json").write_text(json.dumps(epoch))
+        if context.preempt.should_preempt():
+            break
 """
 RANK = 'import os; print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])\n'
 JOINING = "tenax agent --master-url http://FIRST:8080 --join-token-file token"
@@ -74,6 +76,7 @@ def test_training(writer: Desk) -> None:
             "tenax local rm 1f0c2a": Hint(put=lambda made: {"1f0c2a": names(made)[-1]}, answer=lambda _: "y"),
         },
     )
+    assert writer.said.count("It goes on from step") == 2
     assert "tracked as trial 1 of experiment 1" in writer.said
     assert writer.tenax("experiment", "list").count("COMPLETED") == 5
     # Five, the one that was resumed, and without the one that was thrown away.

@@ -8,6 +8,7 @@ from tenax.master.agents import hub
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import MemberReport
 from tenax.master.store.database.connection import Database
+from tenax.master.store.trials import rows as trials
 from tenax.wire.agents import ContainerReport, Exit
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
@@ -70,6 +71,27 @@ async def test_a_member_that_fails_ends_one_that_has_not_started(database: Datab
         )
         assert await conn.fetchval("select state from allocations") == "TERMINATED"
         assert await conn.fetchval("select restarts from trials") == 1
+
+
+async def test_a_run_that_was_ended_since_it_hung_failed_for_that(database: Database) -> None:
+    """Not for the signal that ended it; it counts. What is said of another run, or did not end it, is no reason."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        trial = await add_trial(conn, await add_experiment(conn, config={"max_restarts": 5}))
+    reasons = []
+    for run, (said_of, ends) in enumerate([(0, True), (1, True), (3, False)], 1):
+        async with database.transaction() as conn:
+            await conn.execute("delete from slots_in_use")
+            attempt = await run_attempt(conn, trial, ("a1",))
+            number = await conn.fetchval("select run_id from trials where id = $1", trial)
+            await trials.set_hang(conn, trial, number if said_of else number + 7, "rank 1 stands at x.py:5", ends)
+            killed = Ending(None, 9, "killed by SIGKILL")
+            members = [MemberReport(attempt.containers[0], ContainerState.TERMINATED, killed)]
+            await allocation_events.members_reported(conn, members)
+            row = await conn.fetchrow("select reason, restarts from trials where id = $1", trial)
+        assert row["restarts"] == run
+        reasons.append(row["reason"])
+    assert reasons == ["killed by SIGKILL", "it hung: rank 1 stands at x.py:5", "killed by SIGKILL"]
 
 
 async def test_failures_on_a_full_disk_are_counted_in_the_end(database: Database) -> None:

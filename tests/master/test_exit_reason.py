@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tenax.master.allocations.exit_reason import explained, failure_place
 from tenax.master.telemetry.log_lines import gap_line, is_gap
 from tenax.wire.tracebacks import exception_line
@@ -18,6 +20,30 @@ def test_the_last_traceback_names_the_exception() -> None:
     """Also where others came before it, and lines after it."""
     earlier = ["Traceback (most recent call last):", "  File ...", "KeyError: 'x'", "going on"]
     assert exception_line([*earlier, *TRACEBACK, "bye"]) == TRACEBACK[-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (
+            ["usage: train.py [-h] [--lr LR]", "train.py: error: unrecognized arguments: --x 1", ""],
+            "train.py: error: u",
+        ),
+        (
+            ["Usage: train.py [OPTIONS]", "Try 'train.py --help' for help.", "", "Error: No such option: --x"],
+            "Error: No",
+        ),
+        (
+            ["[rank1]: usage: a.py", "[rank1]: a.py: error: no", "tenax: rank 1 failed first, exited with code 2"],
+            "a.py: ",
+        ),
+    ],
+)
+def test_options_that_a_script_does_not_take_are_a_place(lines: list[str], place: str) -> None:
+    """It would refuse them every time."""
+    assert str(failure_place(lines)).startswith(f"its command line: {place}")
+    assert failure_place([line.replace("sage: ", "se: ") for line in lines]) is None
+    assert str(failure_place([*lines[:-1], *TRACEBACK])).startswith("ModuleNotFoundError in train.py")
 
 
 def test_an_exception_without_words_counts() -> None:

@@ -12,7 +12,7 @@ from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tenax.master.telemetry.reports import from_values
 from tenax.master.telemetry.values import SpooledReport
 from tests.kits.api import Api
-from tests.kits.telemetry import Book
+from tests.kits.telemetry import Book, spool_line
 
 
 @pytest.fixture
@@ -92,6 +92,23 @@ async def test_one_trial_from_its_begin_to_its_failure(api: Api, desk: Book) -> 
     (number,) = (await api.user.get(f"/api/v1/trials/{trial}/logs/hits", searchText="KeyError")).json()["first"]
     first = failed["findings"][0]  # type: ignore[index, call-overload]
     assert (first["sentence"], first["evidence"], first["line"]) == ("Failed: KeyError", "LINE", number)
+
+
+async def test_a_trial_that_hangs(api: Api, desk: Book) -> None:
+    """As what watches its ranks says, until it says that they go on; of an earlier run it means nothing."""
+    trial = await desk.trial()
+    task = await desk.run(trial, 1)
+    await desk.report(trial, "training", 1, {"loss": 1.0})
+    where = "rank 1 stands at data.py:88 at step 41. No step for 60 s"
+    for n, (sentence, kind) in enumerate([(where, "HUNG"), ("", "HEALTHY"), (f"{where}\0", "HUNG")], 1):
+        line = spool_line(n, "hang", {"sentence": sentence, "ends": False})
+        reply = await desk.intake.spool.take(task, task.allocation_id, "aaaaaaaa-1-2", line)
+        assert reply == {"acked": n, "refused": []}
+        known = await health(api, trial)
+        assert known["kind"] == kind
+    assert known["sentence"] == f"Hangs: {where}"
+    await desk.run(trial, 2)
+    assert (await health(api, trial))["kind"] == "HEALTHY"
 
 
 async def test_what_was_measured_of_machines_is_judged_and_drawn(api: Api, desk: Book) -> None:

@@ -27,6 +27,8 @@ _LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
 _ROOT_CAUSE = "Root Cause (first observed failure):"
 #: What our own launcher says last (`tenax.launch.watch`).
 _FIRST_FAILED = re.compile(r"tenax: rank \d+ failed first(?:: (?P<raised>[\w.]+)\b.* \(in (?P<place>.+, line \d+)\))?")
+#: How scripts refuse their options: argparse, then click.
+_USAGE, _REFUSAL = re.compile(r"[Uu]sage: "), re.compile(r"\S.*: error: |Error: ")
 _ERROR = LEVELS.index("ERROR")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
@@ -61,16 +63,28 @@ def _last(lines: Sequence[str]) -> str:
 def failure_place(lines: Sequence[str]) -> str | None:
     """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere.
 
-    What its configuration keeps from starting fails before the script.
+    What its configuration keeps from starting fails before the script, and options that the script does not take fail
+    at its command line.
     """
     if any(line.startswith(CANNOT_START) for line in lines):
         return "before the script, as it is configured"
     blamed = next((match for match in map(_FIRST_FAILED.match, reversed(lines)) if match), None)
     if blamed is not None:
-        return f"{blamed['raised']} in {blamed['place']}" if blamed["place"] else None
+        return f"{blamed['raised']} in {blamed['place']}" if blamed["place"] else _refused_options(lines)
     lines = _before_launchers(lines)
     raised, place = exception_line(lines), last_frame(lines)
-    return f"{raised.partition(':')[0]} in {place}" if raised is not None and place else None
+    if raised is None:
+        return _refused_options(lines)
+    return f"{raised.partition(':')[0]} in {place}" if place else None
+
+
+def _refused_options(lines: Sequence[str]) -> str | None:
+    """What a script says that does not take the options it was started with."""
+    texts = [of_rank(line)[1] for line in lines]
+    refusal = next((at for at in range(len(texts) - 1, -1, -1) if _REFUSAL.match(texts[at])), 0)
+    if any(map(_USAGE.match, texts[:refusal])):
+        return f"its command line: {cut(texts[refusal].strip())}"
+    return None
 
 
 def _first_failure(lines: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ cause counts, agents that are away count, for they may come back, and disabled o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asyncpg import Connection
 
@@ -86,6 +86,7 @@ async def _trials_ended(
     failed = [each.trial.id for each in attempts if each.trial is not None and each.ending.failed]
     no_retry = await log_policies.no_retry(conn, failed) if failed else {}
     excluded = await log_policies.excluded(conn, failed) if failed else {}
+    hung = await trials.ended_by_hang(conn, failed) if failed else {}
     concluded, notes = [], []
     for each in attempts:
         experiment, trial, allocation = each.experiment, each.trial, each.allocation
@@ -95,9 +96,11 @@ async def _trials_ended(
         limit = plan.config.get("max_restarts")
         wish = effective_wish(trial.wish, experiment.state)
         own_lines = lines.get(allocation.allocation_id, ())
+        hang = hung.get(trial.id, "")
+        ending = with_exit_reason(each.ending, own_lines)
         attempt = TrialAttempt(
             wish=wish,
-            ending=with_exit_reason(each.ending, own_lines),
+            ending=replace(ending, reason=f"it hung: {hang}") if hang else ending,
             preemption=allocation.preemption,
             restarts=trial.restarts,
             max_restarts=limit if isinstance(limit, int) else 5,
@@ -110,7 +113,7 @@ async def _trials_ended(
             no_retry=no_retry.get(trial.id),
             nowhere=await _nowhere_left(conn, excluded[trial.id], plan) if trial.id in excluded else None,
             leave_reason=allocation.preemption_reason,
-            repeats=None if plan.max_restarts_given else _repeated(trial, own_lines, lines),
+            repeats=None if plan.max_restarts_given or hang else _repeated(trial, own_lines, lines),
         )
         verdict = decide_exit(attempt)
         concluded.append(Conclusion(trial, verdict, experiment.state))

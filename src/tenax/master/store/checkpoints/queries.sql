@@ -285,7 +285,13 @@ where uuid = $1 and task_id is null;
 
 -- name: unassigned
 -- Removals for a task on an agent that no task has yet; and what the task that wrote the files ran with.
-select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id, j.pool,
+-- What is reported of a storage has no credentials: where its experiment's section is of the same place, that is taken.
+-- A section may name the account by its connection string alone.
+select r.uuid, r.globs, j.owner_id, t.experiment_id, j.pool,
+       case when x.config -> 'checkpoint_storage' @> s.config - 'account_url'
+               and coalesce(x.config #>> '{checkpoint_storage,account_url}' = s.config ->> 'account_url', true)
+           then x.config -> 'checkpoint_storage'
+           else coalesce(s.config, d.config -> 'checkpoint_storage') end as storage,
        x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts,
        coalesce(p.workspace_id, l.workspace_id) as workspace_id
 from removals r

@@ -18,7 +18,7 @@ from asyncpg import Connection, ProgramLimitExceededError, Record
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.queries import existing, load, row_as
-from tenax.wire.spool_names import METADATA_FILE
+from tenax.wire.spool_names import MANIFEST_FILE, METADATA_FILE
 
 Q = load("checkpoints")
 
@@ -26,6 +26,8 @@ _STATES = ("ACTIVE", "COMPLETED", "ERROR")
 #: Of a checkpoint: every list of them has all that is said about each. A report of more is refused; of what is on a
 #: disk already, `kept_files` are listed.
 _MAX_FILES, _MAX_FILES_BYTES, _MAX_METADATA_BYTES, _MAX_PLACE_BYTES = 20_000, 1 << 20, 256 * 1024, 2 * 1024
+#: What a checkpoint holds beside the files of its task.
+_ADDED = (METADATA_FILE, MANIFEST_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def kept_files(resources: dict[str, int], known: Collection[str]) -> dict[str, i
         if name in kept:
             continue
         size += len(msgspec.json.encode({name: resources[name]})) - 1
-        if (_count(kept) == _MAX_FILES and name != METADATA_FILE) or size > _MAX_FILES_BYTES:
+        if (_count(kept) == _MAX_FILES and name not in _ADDED) or size > _MAX_FILES_BYTES:
             break
         kept[name] = resources[name]
     return kept
@@ -135,8 +137,8 @@ def _are_too_many(resources: dict[str, int]) -> bool:
 
 
 def _count(resources: dict[str, int]) -> int:
-    """Of what its task has saved; the file with the metadata was added to it."""
-    return len(resources) - (METADATA_FILE in resources)
+    """Of what its task has saved; the files with the metadata and the manifest were added to it."""
+    return len(resources) - sum(name in resources for name in _ADDED)
 
 
 async def get(conn: Connection, uuid: str) -> CheckpointRow:

@@ -172,6 +172,8 @@ class TrialVitals:
     slots: int
     agents: list[str]
     max_restarts: int | None
+    #: Where its ranks stand still; empty: they do not.
+    hang: str
 
 
 async def vitals(conn: Connection, trial_id: int) -> TrialVitals:

@@ -98,6 +98,17 @@ on conflict (trial_id) do update set progress = excluded.progress, reported_at =
 insert into trial_telemetry (trial_id, runner_state) select id, $3 from trials where id = $1 and run_id = $2
 on conflict (trial_id) do update set runner_state = excluded.runner_state, reported_at = now();
 
+-- name: set_hang
+insert into trial_telemetry (trial_id, hang, hang_run_id, hang_ends) select id, $3, $2, $4 from trials where id = $1 and run_id = $2
+on conflict (trial_id) do update
+set hang = excluded.hang, hang_run_id = excluded.hang_run_id, hang_ends = excluded.hang_ends, reported_at = now();
+
+-- name: ended_by_hang
+-- Of these trials, those whose current run was ended since it hung, and where it stood.
+select t.id, m.hang from trials t
+join trial_telemetry m on m.trial_id = t.id and m.hang_run_id = t.run_id
+where t.id = any($1::bigint[]) and m.hang_ends;
+
 -- name: set_invalid_hp
 update trials set invalid_hp = true, version = version + 1
 where id = $1 and run_id = $2 and state = 'ACTIVE' and not invalid_hp
@@ -259,9 +270,11 @@ select extract(epoch from now() - case
            as checkpoint_s,
        coalesce((select n.next_line from log_tasks n where n.task_id = t.task_id), 0) as lines,
        coalesce(a.slots, 0) as slots, coalesce(c.agents, '{}') as agents,
-       (d.config ->> 'max_restarts')::int as max_restarts
+       (d.config ->> 'max_restarts')::int as max_restarts,
+       case when a.state = 'RUNNING' and m.hang_run_id = t.run_id then m.hang else '' end as hang
 from trials t
 join experiment_documents d on d.experiment_id = t.experiment_id
+left join trial_telemetry m on m.trial_id = t.id
 left join unmanaged_trials u on u.trial_id = t.id
 left join lateral (
     select * from allocations x where x.task_id = t.task_id order by x.run_id desc limit 1) a on true

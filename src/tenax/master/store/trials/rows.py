@@ -263,6 +263,16 @@ async def set_runner_state(conn: Connection, trial_id: int, run_id: int, state: 
     await conn.execute(Q.set_runner_state, trial_id, run_id, state)
 
 
+async def set_hang(conn: Connection, trial_id: int, run_id: int, sentence: str, ends: bool) -> None:
+    """Where the ranks of a run stand still (empty: they do no longer), and whether it is ended for that."""
+    await conn.execute(Q.set_hang, trial_id, run_id, sentence, ends)
+
+
+async def ended_by_hang(conn: Connection, trial_ids: Sequence[int]) -> dict[int, str]:
+    """Of these trials, those whose current run was ended since it hung: where it stood."""
+    return {row["id"]: row["hang"] for row in await conn.fetch(Q.ended_by_hang, list(trial_ids))}
+
+
 async def set_invalid_hp(conn: Connection, trial_id: int, run_id: int) -> bool:
     """The script gave up these hyperparameters; False if that was known, or changes nothing any more."""
     return await conn.fetchval(Q.set_invalid_hp, trial_id, run_id) is not None
