@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tenax.local.postgres import EmbeddedPostgres
 from tests.kits.database import database_in
-from tests.web.site import CHROMIUM, FLAGS, ROOT, TIMEOUT_MS, Site, enter, join, log_in, serving, watched
+from tests.web.site import CHROMIUM, FLAGS, ROOT, TIMEOUT_MS, Site, enter, join, log_in, serving
+from tests.web.troubles import watched
 
 expect.set_options(timeout=TIMEOUT_MS)
 

@@ -485,15 +485,3 @@ def hover_until(part: Locator, shows: Locator) -> None:
 def fits(page: Page) -> None:
     """Once nothing is wider than the window, which may have just changed its size; fails where it stays so."""
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
-
-
-def watched(page: Page, site: Site) -> list[str]:
-    """What goes wrong in a page, from now on."""
-    troubles: list[str] = []
-    page.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on(
-        "request",
-        lambda sent: troubles.append(sent.url) if not sent.url.startswith((site.url, "data:", "blob:")) else None,
-    )
-    return troubles

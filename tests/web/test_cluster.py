@@ -15,7 +15,8 @@ from tests.kits.database import database_in
 from tests.kits.machine import wait_for
 from tests.kits.pretend_fleet import pretend_fleet
 from tests.web.pictures import keep
-from tests.web.site import TIMEOUT_MS, Site, hover_until, log_in, scheduling, watched
+from tests.web.site import TIMEOUT_MS, Site, hover_until, log_in, scheduling
+from tests.web.troubles import watched
 
 POOLS = "[{name: default}, {name: spare}, {name: vast}]"
 

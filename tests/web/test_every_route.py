@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.web.pictures import AXE, TAGS, keep
-from tests.web.site import TIMEOUT_MS, Site, fits, watched
+from tests.web.site import TIMEOUT_MS, Site, fits
+from tests.web.troubles import watched
 
 #: Name -> address, and what is there once the page is.
 ROUTES = {

@@ -17,7 +17,8 @@ WHY = "needs 1 slot; all 1 of the pool are in use"
 
 @pytest.fixture
 def waiting(site: Site) -> Iterator[int]:
-    """An experiment of ``determined`` whose trial has no slot yet."""
+    """An experiment of ``determined`` whose trial has no slot yet. It goes in the end: a page that is asked for behind
+    this is closed before."""
     (number,) = site.make("flow waits")
     trial = site.make_trial(number)
     task = "(select task_id from trials where id = $1)"
@@ -90,7 +91,7 @@ def test_which_is_best_and_why(home: Page, site: Site) -> None:
     expect(home).to_have_url(re.compile(f"/ui/experiments/{site.sweep}"))
 
 
-def test_why_does_mine_wait(page: Page, site: Site, waiting: int) -> None:
+def test_why_does_mine_wait(waiting: int, page: Page, site: Site) -> None:
     """In the queue and on the experiment's own page; from there its priority is changed."""
     page.goto(f"{site.url}/ui/")
     page.get_by_role("heading", name="Needs attention").wait_for()

@@ -19,7 +19,8 @@ from tests.kits.database import database_in
 from tests.kits.figures import Figures
 from tests.kits.http_counter import counting
 from tests.web.pictures import AXE, TAGS
-from tests.web.site import TIMEOUT_MS, Site, log_in, serving, watched
+from tests.web.site import TIMEOUT_MS, Site, log_in, serving
+from tests.web.troubles import watched
 
 #: All that is shown is as the master has it, and what changes of it will be told.
 CURRENT = "html[data-current=true]"

@@ -35,7 +35,8 @@ def at_rest(view: Locator) -> None:
 
 @pytest.fixture
 def talking(site: Site) -> Iterator[tuple[int, str]]:
-    """A trial that runs, and its task: it has said some lines."""
+    """A trial that runs, and its task: it has said some lines. It goes in the end: a page that is asked for behind this
+    is closed before."""
     (experiment,) = site.make("talks")
     trial = site.make_trial(experiment)
     task = str(site.api("GET", f"/api/v1/trials/{trial}")["trial"]["taskId"])  # type: ignore[index]
@@ -45,7 +46,7 @@ def talking(site: Site) -> Iterator[tuple[int, str]]:
     site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
 
 
-def test_what_is_new_comes_into_view_while_it_follows(page: Page, site: Site, talking: tuple[int, str]) -> None:
+def test_what_is_new_comes_into_view_while_it_follows(talking: tuple[int, str], page: Page, site: Site) -> None:
     """A bar of progress stays one line that changes; who has scrolled up is not moved."""
     trial, task = talking
     page.goto(f"{site.url}/ui/trials/{trial}?tab=logs")

@@ -8,7 +8,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in, watched
+from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in
+from tests.web.troubles import watched
 
 FIRST, SECOND = "first-password-of-mira", "second-password-of-mira"
 
