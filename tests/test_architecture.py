@@ -76,7 +76,10 @@ PUBLISHED = frozenset(
 #: which builds on it, and the members' own.
 REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "search methods": (frozenset(METHODS), ("search/methods/", "config/schema/searcher.py")),
-    "scheduler policies": (frozenset(POLICIES), ("scheduler/registry.py", "scheduler/priority.py")),
+    "scheduler policies": (
+        frozenset(POLICIES),
+        ("scheduler/registry.py", "scheduler/priority.py", "scheduler/fair_share.py"),
+    ),
     "runtimes": (frozenset(RUNTIMES), ("host/runtimes.py", "runtime/docker/runtime.py", "runtime/process.py")),
     "kinds of storage": (
         frozenset(KINDS),

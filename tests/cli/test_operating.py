@@ -37,7 +37,9 @@ def job(identity: str, number: int, name: str, ahead: int = 0, **more: object) -
 @pytest.fixture
 def queue(master: PretendMaster) -> PretendMaster:
     """Two jobs in one pool, none in the other."""
-    pools = [{"name": "default", "stats": {"queuedCount": 1, "scheduledCount": 1}, "numAgents": 1}, {"name": "spare"}]
+    stats = {"queuedCount": 1, "scheduledCount": 1}
+    default = {"name": "default", "stats": stats, "numAgents": 1, "schedulerType": "SCHEDULER_TYPE_FAIR_SHARE"}
+    pools = [default, {"name": "spare"}]
     master.on("GET", "/api/v1/resource-pools", {"resourcePools": pools})
     waits = {"reason": "waits for 2 slots", "waitClass": "WAIT"}
     jobs = [job("aaaa-1", 7, "first"), job("bbbb-2", 8, "second", 1, username="bob", **waits)]
@@ -90,13 +92,20 @@ def test_an_agent_is_removed_after_asking(master: PretendMaster, tenax: Tenax) -
 def test_the_queue_is_listed(queue: PretendMaster, tenax: Tenax) -> None:
     """Of all pools, with the reason why each waits; by user."""
     rows = tenax("queue", "list", "--csv").out.splitlines()
-    assert rows[0] == "#,job,type,id,name,user,pool,priority,slots,state,submitted,to do,reason"
-    assert rows[2] == "1,bbbb-2,experiment,8,second,bob,default,42,0/2,QUEUED,,wait,waits for 2 slots"
+    assert rows[0] == "#,job,type,id,name,user,pool,priority,weight,slots,state,submitted,to do,reason"
+    assert rows[2] == "1,bbbb-2,experiment,8,second,bob,default,42,,0/2,QUEUED,,wait,waits for 2 slots"
     assert [request.query["resourcePool"] for request in queue.sent("GET", "/api/v1/job-queues")] == [
         ["default"],
         ["spare"],
     ]
     assert [job["jobId"] for job in json.loads(tenax("job", "ls", "--json", "--user", "bob").out)] == ["bbbb-2"]
+
+
+def test_jobs_that_share_have_a_weight_and_no_turn(queue: PretendMaster, tenax: Tenax) -> None:
+    """Neither place nor priority is shown where they do not count."""
+    queue.on("GET", "/api/v1/job-queues", {"jobs": [job("aaaa-1", 7, "first", -1, weight=1.5)]})
+    rows = tenax("queue", "list", "--pool", "default", "--csv").out.splitlines()
+    assert rows[1].startswith(",aaaa-1,experiment,7,first,ann,default,,1.5,")
 
 
 def test_jobs_are_named_as_people_know_them(queue: PretendMaster, tenax: Tenax) -> None:
@@ -139,7 +148,7 @@ def test_a_change_that_is_none_is_refused(queue: PretendMaster, tenax: Tenax, wr
 
 def test_pools_and_whom_they_are_kept_for(queue: PretendMaster, tenax: Tenax) -> None:
     """Listed; bound, replaced and freed by the names of workspaces."""
-    assert tenax("pool", "list", "--csv").out.splitlines()[1].startswith("default,1,0,0,,1,1,no")
+    assert tenax("pool", "list", "--csv").out.splitlines()[1].startswith("default,1,0,0,,1,1,fair_share,no")
     path = "/api/v1/resource-pools/gpu%20s/workspace-bindings"
     queue.on("GET", path, {"workspaceIds": [3]})
     queue.on("GET", "/api/v1/workspaces", {"workspaces": [{"id": 3, "name": "lab"}]})

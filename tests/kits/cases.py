@@ -19,9 +19,7 @@ Test = TypeVar("Test", bound=Callable[..., object])
 IN_WORDS = frozenset({"_meta", "bases", "note", "search_runs_note", "semantics"})
 #: By file, or by file and part: the feature that is not there yet.
 WAITING: Mapping[str, str] = {
-    "agent_state/resource_pools": "the fair share policy",
     "config_policies": "policies of configurations, of a workspace or the cluster",
-    "fair_share": "the fair share policy",
     "master_config/deprecations": "the master configuration of Determined, read as it is",
     "master_config/max_slots_per_pod": "Kubernetes",
     "master_config/preemption_status": "the master configuration of Determined, read as it is",

@@ -42,6 +42,13 @@ DEPARTURES: tuple[Departure, ...] = (
         True,
     ),
     Departure("search_filters", "tags notContains val", MANUAL, _EMPTY, [2, 4, 6, 7]),
+    Departure(
+        "fair_share",
+        "TestFairShareBlocklistMultiple",
+        MANUAL,
+        "What a plan starts fits all at once: of two that fit alone, the first.",
+        {"allocate": ["task0.1"], "release": []},
+    ),
 )
 
 

@@ -151,3 +151,27 @@ def test_a_pool_is_scheduled_as_its_settings_say() -> None:
     )
     assert rules(pool) == PoolRules(USUAL, preemption=True, fitting=Fitting.WORST, uneven_gangs=False, reservation=True)
     assert rules(PoolSettings(name="p")) == PoolRules(USUAL, preemption=False, fitting=Fitting.BEST, uneven_gangs=True)
+
+
+async def test_a_pool_that_shares_gives_a_newcomer_its_part(database: Database) -> None:
+    """What holds more than its share is asked to leave, with the reason."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=4)
+        first, second = await add_experiment(conn), await add_experiment(conn)
+        running = [await run_attempt(conn, await add_trial(conn, first, seq)) for seq in range(1, 5)]
+        for seq in range(1, 5):
+            await request_attempt(conn, await add_trial(conn, second, seq))
+        await conn.execute(
+            "update jobs set weight = 3 where job_id = (select job_id from experiments where id = $1)", second
+        )
+    shares = (PoolSettings(name="default", scheduler=SchedulerSettings(type="fair_share")),)
+    await Scheduling(shares, b"s" * 32, 3600.0).make_pass(await context_of(database), EVERYTHING)
+    async with database.connection() as conn:
+        leaving = await conn.fetch(
+            "select allocation_id, preemption_reason from allocations where preemption <> 'NONE' order by 1"
+        )
+    assert {row["allocation_id"] for row in leaving} < {run.allocation_id for run in running}
+    assert [row["preemption_reason"] for row in leaving] == [
+        "its job holds 4 of 4 slots in pool default, and its share of them is 1 now"
+    ] * 3
+    assert all("they are being released" in reason for reason in list((await reasons(database)).values())[:3])

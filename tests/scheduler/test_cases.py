@@ -1,4 +1,4 @@
-"""Every case of the shared case files on fitting and on the priority policy."""
+"""Every case of the shared case files on fitting and on the policies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tenax.ids import AllocationId, JobId
+from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots, Room, distance, place_on_ring
-from tenax.scheduler.registry import queue
-from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, SlotRequest
+from tenax.scheduler.registry import plan, queue
+from tenax.scheduler.snapshot import Fitting, Phase, PlacedMember, PoolJob, PoolRules, PoolSnapshot, SlotRequest
 from tests.kits import departures
 from tests.kits.builders.pool import Pool, agent, request
 from tests.kits.cases import collect
@@ -156,6 +156,44 @@ def test_priority(case: Any) -> None:
                 assert free == [step["value"]] * len(free)
             case other:
                 raise AssertionError(f"unknown step {other}")
+
+
+def shared_pool(case: Any) -> PoolSnapshot:
+    """The pool of a case of fair shares: what runs there leaves its devices free, and may be more than there are."""
+    agents = [an_agent(agent) for agent in case["agents"]]
+    jobs = {
+        JobId(group["id"]): PoolJob(
+            JobId(group["id"]), 42, float(place), group.get("max_slots"), float(group.get("weight", 0.0))
+        )
+        for place, group in enumerate(case["groups"])
+    }
+    requests = []
+    for place, task in enumerate(case["tasks"]):
+        assert not task.get("occupies_devices", False)
+        asked = replace(
+            a_request(task),
+            job_id=JobId(task.get("group", task["id"])),
+            requested_at=task.get("submitted_at", float(place)),
+            preemptible=task.get("preemptible", True),
+        )
+        jobs.setdefault(asked.job_id, PoolJob(asked.job_id, 42, float(len(jobs)), None, 0.0))
+        if "allocated_on" in task:
+            members = (PlacedMember(AgentId(task["allocated_on"]), tuple(map(SlotId, range(asked.slots)))),)
+            asked = replace(asked, phase=Phase.PLACED, members=members)
+        requests.append(asked)
+    rules = PoolRules(policy="fair_share", uneven_gangs=False)
+    return PoolSnapshot(PoolName("default"), tuple(agents), jobs, tuple(requests), rules)
+
+
+@of("fair_share", "cases")
+def test_fair_share(case: Any) -> None:
+    """One pass over a pool gives each job its share."""
+    listed = departures.departure("fair_share", case["id"])
+    expected = listed.expect if listed is not None else case["expect"]
+    assert isinstance(expected, dict)
+    decided = plan(shared_pool(case))
+    assert set(decided.placements) == set(expected["allocate"])
+    assert set(decided.preempt) == set(expected["release"])
 
 
 @of("priority", "ordering")

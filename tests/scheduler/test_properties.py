@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from tenax.ids import AgentId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PoolAgent, PoolJob, PoolRules, SlotRequest
 from tests.kits.builders.pool import Pool, agent, request
 
 pool_rules = st.builds(
     PoolRules,
+    policy=st.sampled_from(["", *POLICIES]),
     preemption=st.booleans(),
     fitting=st.sampled_from(list(Fitting)),
     uneven_gangs=st.booleans(),
@@ -33,7 +35,8 @@ def pools(draw: st.DrawFn) -> Pool:
     pool = Pool(agents, draw(pool_rules))
     for number in range(draw(st.integers(1, 4))):
         cap = draw(st.one_of(st.none(), st.integers(1, 6)))
-        pool.job(f"j{number}", draw(st.sampled_from([10, 42, 42, 90])), float(draw(st.integers(0, 3))), max_slots=cap)
+        priority, place = draw(st.sampled_from([10, 42, 42, 90])), float(draw(st.integers(0, 3)))
+        pool.job(f"j{number}", priority, place, max_slots=cap, weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0])))
     for number in range(draw(st.integers(1, 8))):
         job = f"j{draw(st.integers(0, len(pool.jobs) - 1))}"
         pool.ask(
@@ -98,7 +101,7 @@ def test_only_preemptible_running_requests_are_asked_to_leave(pool: Pool) -> Non
         request = pool.requests[name]
         assert request.preemptible
         assert request.phase is Phase.PLACED
-        assert pool.rules.preemption or "max_slots" in reason
+        assert pool.rules.preemption or pool.rules.policy == "fair_share" or "max_slots" in reason
 
 
 @given(pools())
@@ -140,6 +143,7 @@ def test_max_slots_binds(pool: Pool) -> None:
 @settings(deadline=None)
 def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
     """A less urgent request starts before one that waits for room only where it can be preempted for it."""
+    pool.rules = replace(pool.rules, policy="priority")
     decided = pool.plan()
     for name in decided.placements:
         started = pool.requests[name]
@@ -173,7 +177,7 @@ def test_there_is_no_preemption_loop(pool: Pool) -> None:
 @settings(deadline=None)
 def test_nobody_starves_where_places_are_reserved(pool: Pool) -> None:
     """However many small requests come behind them: if what runs ends, one by one, all start that fit the pool."""
-    pool.rules = replace(pool.rules, preemption=False, reservation=True)
+    pool.rules = replace(pool.rules, policy="priority", preemption=False, reservation=True)
     pool.agents = {name: replace(one, state=AgentState.ENABLED) for name, one in pool.agents.items()}
     pool.jobs = {name: replace(job, priority=42, queue_position=0.0, max_slots=None) for name, job in pool.jobs.items()}
     pool.job("stream", 42, 1.0)

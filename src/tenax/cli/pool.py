@@ -23,6 +23,7 @@ _COLUMNS: output.Columns[Pool] = (
     (TableColumn("TYPE", spare=True), lambda pool: pool.accelerator or pool.slot_kind),
     (TableColumn("WAITING", right=True), lambda pool: str(pool.queued_jobs)),
     (TableColumn("RUNNING", right=True), lambda pool: str(pool.scheduled_jobs)),
+    (TableColumn("SCHEDULER", spare=True), lambda pool: pool.scheduler),
     (TableColumn("PREEMPTION", spare=True), lambda pool: "yes" if pool.preemption else "no"),
     (TableColumn("DEFAULT FOR", spare=True), lambda pool: ", ".join(_roles(pool))),
     (TableColumn("BOUND", spare=True), lambda pool: "yes" if pool.bound else ""),

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import JsonObject
 
 _COLUMNS: output.Columns[Job] = (
-    (TableColumn("#", right=True), lambda job: str(job.ahead)),
+    (TableColumn("#", right=True), lambda job: "" if job.ahead < 0 else str(job.ahead)),
     (TableColumn("JOB", spare=True), lambda job: job.id),
     (TableColumn("TYPE", spare=True), lambda job: job.kind),
     (TableColumn("ID"), lambda job: job.entity_id),
     (TableColumn("NAME", cuts=True), lambda job: job.name),
     (TableColumn("USER", cuts=True), lambda job: job.username),
     (TableColumn("POOL", spare=True), lambda job: job.pool),
-    (TableColumn("PRIORITY", right=True, spare=True), lambda job: str(job.priority)),
+    (TableColumn("PRIORITY", right=True, spare=True), lambda job: "" if job.ahead < 0 else str(job.priority)),
+    (TableColumn("WEIGHT", right=True, spare=True), lambda job: f"{job.weight:g}" if job.ahead < 0 else ""),
     (TableColumn("SLOTS", right=True), lambda job: f"{job.allocated_slots}/{job.requested_slots}"),
     (TableColumn("STATE", state=True), lambda job: job.state),
     (TableColumn("SUBMITTED", spare=True), lambda job: output.moment(job.submitted)),

@@ -30,7 +30,7 @@ class Job(Answer):
     weight: float = made(lambda value: reading.measure(value, "weight") or 0.0)
     #: ``QUEUED``, ``SCHEDULED``, ``SCHEDULED_BACKFILLED``.
     state: str = part(reading.state, "summary", "state")
-    #: How many jobs come to their turn before it.
+    #: How many jobs come to their turn before it; -1 in a pool whose jobs share its slots by weight.
     ahead: int = part(reading.integer, "summary", "jobsAhead")
     requested_slots: int = part(reading.integer, "requestedSlots")
     allocated_slots: int = part(reading.integer, "allocatedSlots")

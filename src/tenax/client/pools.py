@@ -29,6 +29,8 @@ class Pool(Answer):
     scheduled_jobs: int = part(reading.integer, "stats", "scheduledCount")
     default_compute: bool = part(reading.flag, "defaultComputePool")
     default_aux: bool = part(reading.flag, "defaultAuxPool")
+    #: ``priority``, ``fair_share``.
+    scheduler: str = made(lambda value: reading.text(value, "schedulerType").replace("SCHEDULER_TYPE_", "", 1).lower())
     preemption: bool = part(reading.flag, "details", "priorityScheduler", "preemption")
     default_priority: int = part(reading.integer, "details", "priorityScheduler", "defaultPriority")
     #: It is kept for some workspaces.

@@ -20,7 +20,7 @@ from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Document, Json, JsonObject
-from tenax.scheduler.registry import POLICIES, USUAL
+from tenax.scheduler.registry import POLICIES, USUAL, in_turns
 from tenax.scheduler.snapshot import Fitting
 
 MIB = 1 << 20
@@ -49,7 +49,7 @@ class SchedulerSettings(Settings):
 
     #: The rule by which requests compete.
     type: str = USUAL
-    #: Whether a more urgent job may take slots from less urgent ones.
+    #: Whether a more urgent job may take slots from less urgent ones; where they are shared they are taken in any case.
     preemption: bool = False
     #: 1 (most urgent) to 99, for jobs that name none.
     default_priority: int = Field(default=42, ge=1, le=99)
@@ -65,6 +65,11 @@ class SchedulerSettings(Settings):
         if name not in POLICIES:
             raise ValueError(f"there is no scheduler {name!r}: use {' or '.join(POLICIES)}")
         return name
+
+    @property
+    def shares(self) -> bool:
+        """Whether jobs share the slots by their weight, and priorities and turns do not count."""
+        return not in_turns(self.type)
 
 
 class PoolSettings(Settings):

@@ -5,6 +5,7 @@ Rules:
 - A job that runs although more urgent requests of its kind wait for room was backfilled: they did not fit, and it can
   leave, as nothing can in a pool without preemption. What its job's cap holds back waits for no room.
 - Room in another pool is told where nothing of the kind waits: there it would start at once, if it were moved.
+- Where jobs share the slots of a pool, nobody is ahead of anybody (`SHARED`), and nothing is backfilled.
 - A move changes as few places as it can: one, unless the numbers left no room between two neighbours.
 """
 
@@ -18,11 +19,13 @@ from tenax.ids import JobId, PoolName
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.policy import jobs_ahead
-from tenax.scheduler.registry import queue
+from tenax.scheduler.registry import in_turns, queue
 from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
 
 #: Between neighbours that are numbered anew: a second, in the microseconds of submissions.
 SPACE = 1_000_000.0
+#: How many are ahead of a job that takes no turns.
+SHARED = -1
 
 
 class JobStanding(str, Enum):
@@ -39,7 +42,7 @@ class QueueLine:
 
     job_id: JobId
     standing: JobStanding
-    #: How many jobs come to their turn before it.
+    #: How many jobs come to their turn before it, or `SHARED`.
     ahead: int
     requested_slots: int
     allocated_slots: int
@@ -54,12 +57,13 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
     of_job: dict[JobId, list[SlotRequest]] = {}
     for request in ordered:
         of_job.setdefault(request.job_id, []).append(request)
-    urgent = _most_urgent_waiting(snapshot) if snapshot.rules.preemption else {}
+    takes_turns = in_turns(snapshot.rules.policy)
+    urgent = _most_urgent_waiting(snapshot) if snapshot.rules.preemption and takes_turns else {}
     return tuple(
         QueueLine(
             job,
             _standing(of_job[job], snapshot.jobs[job].priority, urgent),
-            ahead,
+            ahead if takes_turns else SHARED,
             sum(request.slots for request in of_job[job]),
             sum(request.slots for request in of_job[job] if request.phase is not Phase.PENDING),
             all(request.preemptible for request in of_job[job]),
@@ -69,12 +73,14 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
     )
 
 
-def with_held(queue: tuple[QueueLine, ...], held: Mapping[JobId, int]) -> tuple[QueueLine, ...]:
+def with_held(
+    queue: tuple[QueueLine, ...], held: Mapping[JobId, int], *, shared: bool = False
+) -> tuple[QueueLine, ...]:
     """The queue and, behind it, the jobs that wait without a request; ``held``: by the slots that they will ask for."""
     there = {line.job_id for line in queue}
     absent = [(job, slots) for job, slots in held.items() if job not in there]
     behind = (
-        QueueLine(job, JobStanding.QUEUED, len(queue) + place, slots, 0, preemptible=True)
+        QueueLine(job, JobStanding.QUEUED, SHARED if shared else len(queue) + place, slots, 0, preemptible=True)
         for place, (job, slots) in enumerate(absent)
     )
     return (*queue, *behind)

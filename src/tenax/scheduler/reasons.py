@@ -60,6 +60,15 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True)
+class BeyondShare:
+    """Its job has its share of the pool's slots, or too little of it is left."""
+
+    share: int
+    held: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
 class Behind:
     """A more urgent request does not fit, and could not take back the place that this one would take."""
 
@@ -86,13 +95,19 @@ class Reserved:
     slots: int
 
 
-Cause = Union[DoesNotFit, Capped, Behind, Releasing, MakingRoom]
+Cause = Union[DoesNotFit, Capped, BeyondShare, Behind, Releasing, MakingRoom]
 
 
 class ReasonWriter:
-    """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead."""
+    """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead.
 
-    def __init__(self, snapshot: PoolSnapshot, now: FreeSlots, reserved: Reserved | None = None) -> None:
+    Without ``in_turns`` nobody is: the policy shares.
+    """
+
+    def __init__(
+        self, snapshot: PoolSnapshot, now: FreeSlots, reserved: Reserved | None = None, *, in_turns: bool = True
+    ) -> None:
+        self._in_turns = in_turns
         self._snapshot = snapshot
         self._now = now
         self._reserved = reserved
@@ -107,7 +122,7 @@ class ReasonWriter:
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
         """The reason of one waiting request."""
-        ahead = self._count(request)
+        ahead = self._count(request) if self._in_turns else ""
         what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
@@ -127,9 +142,15 @@ class ReasonWriter:
         obstacle = self._obstacle(request)
         if obstacle is not None:
             return obstacle
-        return (
-            self._behind(request, cause.blocker) if isinstance(cause, Behind) else self._no_room(request, what, ahead)
-        )
+        match cause:
+            case Behind(blocker):
+                return self._behind(request, blocker)
+            case BeyondShare(share, held, capacity):
+                return (
+                    f"waits for its job's share of pool {pool}: that is {share} of {_count(capacity, 'slot')} now, of "
+                    f"which {held} in use or promised, and this needs {request.slots}"
+                )
+        return self._no_room(request, what, ahead)
 
     def _no_room(self, request: SlotRequest, what: str, ahead: str) -> str:
         limits = ""
@@ -231,6 +252,12 @@ def why_preempted(snapshot: PoolSnapshot, victim: SlotRequest, request: SlotRequ
     need = _count(request.slots, "slot") if request.slots else "a place"
     rank = f"of priority {theirs}, ahead of this one's {mine}" if theirs < mine else "earlier in the queue"
     return f"makes room for {request.allocation_id}, which is {rank} and needs {need}"
+
+
+def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int) -> str:
+    """The reason for a request that is asked to leave because its job holds more than its share."""
+    slots = _count(capacity, "slot")
+    return f"its job holds {held} of {slots} in pool {snapshot.pool}, and its share of them is {share} now"
 
 
 def _count(number: int, noun: str) -> str:

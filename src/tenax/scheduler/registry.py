@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tenax.scheduler.fair_share import FairShare
 from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
 from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
 
 #: By the name that the settings of a pool give them, the usual one first.
-POLICIES: Mapping[str, SchedulingPolicy] = {policy.name: policy for policy in (Priority(),)}
+POLICIES: Mapping[str, SchedulingPolicy] = {policy.name: policy for policy in (Priority(), FairShare())}
 USUAL = next(iter(POLICIES))
 
 
@@ -24,6 +25,11 @@ def plan(snapshot: PoolSnapshot) -> PoolPlan:
 def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
     """All requests of the pool, in the order in which they come to their turn."""
     return _policy(snapshot).order(snapshot)
+
+
+def in_turns(policy: str) -> bool:
+    """Whether jobs come one after the other under the policy of that name; else they share. Empty: the usual one."""
+    return POLICIES[policy or USUAL].has_priorities
 
 
 def _policy(snapshot: PoolSnapshot) -> SchedulingPolicy:

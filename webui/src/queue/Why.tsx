@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 import { calledSo } from "../actions/jobs";
 import { count } from "../format";
-import type { Holder, Job, WaitClass } from "../services/queue";
+import { type Holder, isShared, type Job, type WaitClass } from "../services/queue";
 
 /** Shape, word and colour of each class. */
 const CLASSES: Record<WaitClass, { shape: string; word: string; tone: string }> = {
@@ -66,9 +66,14 @@ function Help({ job, holders, holding }: { job: Job; holders: Holder[]; holding:
     <>
       {job.waitingSlots ? <Held holders={holders} holding={holding} /> : null}
       To have it sooner: <Elsewhere job={job} after=", or " />
-      {job.priority > 1 ? `a priority below ${job.priority}` : "ask for fewer slots"}.
+      {sooner(job)}.
     </>
   );
+}
+
+function sooner(job: Job): string {
+  if (isShared(job)) return "a greater weight";
+  return job.priority > 1 ? `a priority below ${job.priority}` : "ask for fewer slots";
 }
 
 function Elsewhere({ job, before = "", after = "" }: { job: Job; before?: string; after?: string }) {

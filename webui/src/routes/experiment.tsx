@@ -56,7 +56,7 @@ export function ExperimentPage() {
           ["Trials", count(experiment.numTrials ?? 0)],
           ["Search", experiment.searcherType || "–"],
           ["Pool", experiment.resourcePool || "–"],
-          ["Ahead in queue", jobSummary ? count(jobSummary.jobsAhead ?? 0) : "–"],
+          ["Ahead in queue", jobSummary && jobSummary.jobsAhead >= 0 ? count(jobSummary.jobsAhead) : "–"],
           ["Ran for", <Ran key="r" of={experiment} />],
           ["Checkpoints", count(experiment.checkpointCount ?? 0)],
         ]}

@@ -4,13 +4,13 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo } from "react";
 import { JobActions, useJobCommands } from "../actions/jobs";
-import { count } from "../format";
+import { count, number } from "../format";
 import { useCommands } from "../keys/commands";
 import { Why } from "../queue/Why";
 import { type Pool, poolsQuery } from "../services/cluster";
 import { submitCommand } from "../services/experiments";
 import { useLive } from "../services/live";
-import { type Holder, JOBS, type Job, queueQuery } from "../services/queue";
+import { type Holder, isShared, JOBS, type Job, queueQuery } from "../services/queue";
 import { meQuery } from "../services/session";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
@@ -184,7 +184,12 @@ const COLUMNS = [
   { id: "what", title: "Job", wide: true, cell: ({ job }: Row) => <What job={job} /> },
   { id: "state", title: "State", cell: ({ job }: Row) => <Standing job={job} /> },
   { id: "needs", title: "Needs", align: "right" as const, cell: ({ job }: Row) => <Needs job={job} /> },
-  { id: "priority", title: "Priority", align: "right" as const, cell: ({ job }: Row) => job.priority },
+  {
+    id: "priority",
+    title: "Priority",
+    align: "right" as const,
+    cell: ({ job }: Row) => (isShared(job) ? `weight ${number(job.weight)}` : job.priority),
+  },
   { id: "owner", title: "Owner", cell: ({ job, mine }: Row) => <Owner job={job} mine={mine} /> },
   {
     id: "since",

@@ -12,6 +12,11 @@ export type WaitClass = NonNullable<Job["waitClass"]>;
 /** Jobs that are asked for at once. */
 export const JOBS = 500;
 
+/** Whether it is in a pool whose jobs share its slots by weight: nobody is ahead of anybody. */
+export function isShared(job: Job): boolean {
+  return job.summary.jobsAhead < 0;
+}
+
 export function queueQuery(pool: string) {
   return query({
     queryKey: ["queue", pool],

@@ -46,12 +46,23 @@ async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[Qu
         if update.resource_pool and update.resource_pool != job.pool:
             await _to_pool(conn, settings, job, update.resource_pool)
         if update.priority is not None:
+            _takes_turns(settings, update.resource_pool or job.pool)
             await jobs.set_priority(conn, job, update.priority)
         if update.weight is not None:
             await jobs.set_weight(conn, job, update.weight)
         anchor = update.ahead_of or update.behind_of
         if anchor:
             await _beside(conn, await jobs.find(conn, job.job_id), anchor, behind=update.behind_of is not None)
+
+
+def _takes_turns(settings: MasterSettings, name: str) -> None:
+    """Raises InvalidInput where priorities count for nothing."""
+    pool = settings.pool(name)
+    if pool is not None and pool.scheduler.shares:
+        raise InvalidInput(
+            f"jobs share the slots of the pool {name!r} by their weight, and their priority changes nothing there: "
+            "give a weight"
+        )
 
 
 async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -> None:

@@ -47,6 +47,7 @@ from tenax.master.store.experiments.lists import ExperimentFilter, ExperimentVie
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.trials.lists import TrialView
 from tenax.master.store.workspaces import projects
+from tenax.scheduler.queueing import SHARED
 from tenax.wire.message import Message, Pagination
 
 routes = Routes("Experiments")
@@ -136,9 +137,11 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
         summary = None
         # What is trained elsewhere waits in no queue.
         if view.ended_at is None and not view.unmanaged:
-            ahead, placed = await experiment_lists.job_standing(conn, experiment_id)
+            ahead, placed, pool = await experiment_lists.job_standing(conn, experiment_id)
+            settings = master.settings.pool(pool)
             summary = messages.JobSummary(
-                state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED, jobs_ahead=ahead
+                state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED,
+                jobs_ahead=SHARED if settings is not None and settings.scheduler.shares else ahead,
             )
     message = await master.readers.run(experiment_message, view, caller, trials)
     return messages.GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)

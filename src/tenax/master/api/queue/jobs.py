@@ -21,6 +21,7 @@ from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
 from tenax.scheduler.queueing import JobStanding, QueueLine, Rooms, holders, lines, with_held
 from tenax.scheduler.reasons import class_of
+from tenax.scheduler.registry import in_turns
 from tenax.wire.message import Empty
 
 routes = Routes("Jobs")
@@ -160,6 +161,7 @@ async def _queues(master: Master) -> dict[str, _Queue]:
                         )
                     ),
                     {job.job_id: job.slots for job in held if job.pool == pool},
+                    shared=not in_turns(snapshot.rules.policy),
                 ),
                 rooms,
             )

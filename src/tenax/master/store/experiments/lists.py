@@ -178,10 +178,10 @@ async def trial_ids(conn: Connection, experiment_id: int) -> list[int]:
     return [row["id"] for row in await conn.fetch(Q.trial_ids, experiment_id)]
 
 
-async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool]:
-    """How many waiting jobs come earlier, and whether its own holds slots. Raises NotFound."""
+async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool, str]:
+    """How many waiting jobs come earlier, whether its own holds slots, and the pool of all these. Raises NotFound."""
     row = await existing(conn, f"experiment {experiment_id}", Q.job_standing, experiment_id)
-    return row["ahead"], row["placed"]
+    return row["ahead"], row["placed"], row["pool"]
 
 
 async def owner(conn: Connection, experiment_id: int) -> int:

@@ -117,7 +117,8 @@ select (select count(*)::int
                       where t.experiment_id = e.id and t.state = 'ACTIVE')) as ahead,
        exists (select 1 from experiments e join trials t on t.experiment_id = e.id and t.state = 'ACTIVE'
                join allocations a on a.task_id = t.task_id and a.state not in ('PENDING', 'TERMINATED')
-               where e.job_id = mine.job_id) as placed
+               where e.job_id = mine.job_id) as placed,
+       mine.pool
 from mine;
 
 -- name: owner

@@ -1,0 +1,248 @@
+"""The fair-share policy: the slots of a pool are divided among its jobs, by weight.
+
+Rules:
+- What a job asks for is the sum of its requests, up to its ``max_slots``. A request that would not fit the pool with
+  nothing running counts for nothing, and stands in nobody's way.
+- Slots are dealt out in rounds, to those who ask for least first, then in the order of the queue: of what a round began
+  with each gets the part that its weight is of the weights of those who want more, at least one.
+- What is left of a share when its requests are taken from it, in their order, goes to others that can use it: a request
+  for each that could start none, then one for each in turn, in the order of the queue.
+- A job never gets less than what it holds and cannot be asked to give back.
+- What holds more than its share is asked to leave, the earliest of its requests first, until it does not. What waits
+  starts in the order of asking, as far as it is within the share of its job.
+- Requests without slots start in the order of the queue, apart from all this.
+- With ``reservation`` places are kept for the first request within its share that does not fit, as elsewhere.
+Shares depend on what is asked for, not on who was there first: what was asked to leave and asks again gets no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from tenax.ids import AgentId, AllocationId, JobId
+from tenax.scheduler import fitting, reasons
+from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.places import Places
+from tenax.scheduler.policy import in_turn
+from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+
+
+class FairShare:
+    """To each job its share."""
+
+    name: ClassVar[str] = "fair_share"
+    has_priorities: ClassVar[bool] = False
+
+    def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
+        """One pass over the pool."""
+        return _Pass(snapshot, self.order(snapshot)).plan()
+
+    def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
+        """By queue position and time of asking."""
+        return tuple(sorted(snapshot.requests, key=lambda request: in_turn(snapshot, request)))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one job asks of the slots there are."""
+
+    job: JobId
+    weight: float
+    #: The slots of its requests, in their order.
+    sizes: tuple[int, ...]
+    #: The most that it may have.
+    cap: int | None = None
+    #: Slots that it cannot be asked to give back.
+    kept: int = 0
+
+    @property
+    def demand(self) -> int:
+        """Slots that it could use."""
+        return min(sum(self.sizes), self.cap) if self.cap is not None else sum(self.sizes)
+
+
+def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
+    """The share of each claim, in slots; they come in the order of the queue."""
+    queue = list(claims)
+    fixed: dict[JobId, int] = {}
+    while True:
+        shares = _handed_on(queue, *_dealt(queue, capacity))
+        short = {claim.job: claim.kept for claim in queue if shares[claim.job] < claim.kept}
+        if not short:
+            return {**fixed, **shares}
+        fixed.update(short)
+        capacity = max(0, capacity - sum(short.values()))
+        queue = [claim for claim in queue if claim.job not in short]
+
+
+def _dealt(queue: list[Claim], capacity: int) -> tuple[dict[JobId, int], int]:
+    """What each gets until nothing is left or nobody wants more; and what is left."""
+    shares = {claim.job: 0 for claim in queue}
+    demands = {claim.job: claim.demand for claim in queue}
+    wanting = sorted((claim for claim in queue if demands[claim.job] > 0), key=lambda claim: demands[claim.job])
+    while capacity > 0 and wanting:
+        weights = sum(claim.weight for claim in wanting)
+        begun = capacity
+        for claim in wanting:
+            part = int(begun * claim.weight / weights) if weights > 0 else 1
+            given = min(max(1, part), demands[claim.job] - shares[claim.job], capacity)
+            shares[claim.job] += given
+            capacity -= given
+            if capacity == 0:
+                break
+        wanting = [claim for claim in wanting if shares[claim.job] < demands[claim.job]]
+    return shares, capacity
+
+
+def _handed_on(queue: list[Claim], dealt: Mapping[JobId, int], spare: int) -> dict[JobId, int]:
+    """The shares after what is of no use to one was given to others."""
+    shares: dict[JobId, int] = {}
+    others: list[tuple[Claim, list[int]]] = []
+    for claim in queue:
+        used, beyond = 0, list[int]()
+        for size in claim.sizes:
+            if used + size <= dealt[claim.job]:
+                used += size
+            else:
+                beyond.append(size)
+        spare += dealt[claim.job] - used
+        shares[claim.job] = used
+        if beyond:
+            others.append((claim, beyond[::-1]))
+    # Those that could start nothing, before all; a stable order keeps that of the queue.
+    others.sort(key=lambda other: shares[other[0].job] > 0)
+    while others and spare > 0:
+        for claim, beyond in others:
+            size = beyond.pop()
+            if size <= spare and (claim.cap is None or shares[claim.job] + size <= claim.cap):
+                shares[claim.job] += size
+                spare -= size
+        others = [(claim, beyond) for claim, beyond in others if beyond]
+    return shares
+
+
+class _Pass:
+    """What one pass has decided so far."""
+
+    def __init__(self, snapshot: PoolSnapshot, order: tuple[SlotRequest, ...]) -> None:
+        self.snapshot = snapshot
+        self.order = order
+        self.places = Places(snapshot)
+        self.placements: dict[AllocationId, tuple[PlacedMember, ...]] = {}
+        self.preempt: dict[AllocationId, str] = {}
+        self.causes: dict[AllocationId, reasons.Cause] = {}
+        self.reserved: reasons.Reserved | None = None
+        self.capacity = _capacity(snapshot)
+        self.possible = _possible(snapshot)
+        self.of_job: dict[JobId, list[SlotRequest]] = {}
+        for request in order:
+            if request.slots > 0:
+                self.of_job.setdefault(request.job_id, []).append(request)
+
+    def plan(self) -> PoolPlan:
+        claims = [self._claim(job, requests) for job, requests in self.of_job.items()]
+        shares = divide(claims, self.capacity)
+        # Who leaves makes room for whoever starts: all of them first.
+        for job, requests in self.of_job.items():
+            self._take_back(requests, shares[job])
+        self._start(shares)
+        for request in self.order:
+            if request.slots == 0 and request.phase is Phase.PENDING and not self._place(request):
+                self.causes[request.allocation_id] = reasons.DoesNotFit()
+        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved, in_turns=False)
+        waiting = {
+            request.allocation_id: writer.of(request, self.causes[request.allocation_id])
+            for request in self.order
+            if request.phase is Phase.PENDING and request.allocation_id not in self.placements
+        }
+        return PoolPlan(self.placements, self.preempt, waiting)
+
+    def _claim(self, job: JobId, requests: list[SlotRequest]) -> Claim:
+        counted = (each for each in requests if each.phase is not Phase.PENDING or each.allocation_id in self.possible)
+        kept = sum(each.slots for each in requests if each.phase is Phase.PLACED and not each.preemptible)
+        of_job = self.snapshot.jobs[job]
+        return Claim(job, of_job.weight, tuple(each.slots for each in counted), of_job.max_slots, kept)
+
+    def _take_back(self, requests: list[SlotRequest], share: int) -> None:
+        running = [request for request in requests if request.phase is Phase.PLACED]
+        held = sum(request.slots for request in running)
+        reason = reasons.why_taken_back(self.snapshot, share, held, self.capacity)
+        for request in running:
+            if held <= share:
+                return
+            if request.preemptible:
+                self.preempt[request.allocation_id] = reason
+                self.places.give_later(request)
+                held -= request.slots
+
+    def _start(self, shares: Mapping[JobId, int]) -> None:
+        """Those that wait, as far as the share of their job goes; what is being released still counts for it."""
+        held = {
+            job: sum(request.slots for request in requests if request.phase is not Phase.PENDING)
+            for job, requests in self.of_job.items()
+        }
+        pending = (each for each in self.order if each.slots > 0 and each.phase is Phase.PENDING)
+        for request in sorted(pending, key=lambda each: each.requested_at):
+            job, cause = request.job_id, self._started(request, held[request.job_id], shares[request.job_id])
+            if cause is not None:
+                self.causes[request.allocation_id] = cause
+            if cause is None or isinstance(cause, reasons.Releasing):
+                held[job] += request.slots
+
+    def _started(self, request: SlotRequest, held: int, share: int) -> reasons.Cause | None:
+        """Start a request whose job holds so much of its share; else why it waits."""
+        cap = self.snapshot.jobs[request.job_id].max_slots
+        if request.allocation_id not in self.possible:
+            return reasons.DoesNotFit()
+        if cap is not None and held + request.slots > cap:
+            return reasons.Capped(held, cap)
+        if held + request.slots > share:
+            return reasons.BeyondShare(share, held, self.capacity)
+        if self._place(request):
+            return None
+        if self.places.keep_later(request):
+            return reasons.Releasing()
+        self._reserve(request)
+        return reasons.DoesNotFit()
+
+    def _place(self, request: SlotRequest) -> bool:
+        members = self.places.take_now(request)
+        if members is not None:
+            self.placements[request.allocation_id] = members
+        return members is not None
+
+    def _reserve(self, request: SlotRequest) -> None:
+        if self.snapshot.rules.reservation and self.reserved is None:
+            slots = self.places.reserve(request)
+            if slots is not None:
+                self.reserved = reasons.Reserved(request, slots)
+
+
+def _capacity(snapshot: PoolSnapshot) -> int:
+    """Slots of agents that take work, and those that requests still hold elsewhere."""
+    open_agents = {agent.id for agent in snapshot.agents if agent.state is AgentState.ENABLED}
+    elsewhere = sum(
+        len(member.slots)
+        for request in snapshot.requests
+        for member in request.members
+        if member.agent_id not in open_agents
+    )
+    return sum(len(agent.slots) for agent in snapshot.agents if agent.id in open_agents) + elsewhere
+
+
+def _possible(snapshot: PoolSnapshot) -> set[AllocationId]:
+    """The requests that wait for slots and would fit with nothing running, on agents that take work."""
+    empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in snapshot.agents)
+    fits: dict[tuple[int, bool, frozenset[AgentId]], bool] = {}
+    possible: set[AllocationId] = set()
+    for request in snapshot.requests:
+        if request.phase is Phase.PENDING and request.slots > 0:
+            cap = snapshot.jobs[request.job_id].max_slots
+            kind = (request.slots, request.single_node, request.blocked_agents)
+            if kind not in fits:
+                fits[kind] = fitting.find(request, empty, snapshot.rules) is not None
+            if fits[kind] and (cap is None or request.slots <= cap):
+                possible.add(request.allocation_id)
+    return possible
