@@ -43,6 +43,13 @@ DEPARTURES: tuple[Departure, ...] = (
     ),
     Departure("search_filters", "tags notContains val", MANUAL, _EMPTY, [2, 4, 6, 7]),
     Departure(
+        "priority",
+        "TestPrioritySchedulingPreemptionDisabledHigherPriorityBlocksLowerPriority",
+        MANUAL,
+        "What would not fit with nothing running holds up nobody.",
+        [{"op": "schedule", "expect": {"allocate": ["task1", "task2"]}}],
+    ),
+    Departure(
         "fair_share",
         "TestFairShareBlocklistMultiple",
         MANUAL,

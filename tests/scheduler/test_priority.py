@@ -121,15 +121,32 @@ def test_what_is_over_its_own_cap_never_starts() -> None:
         assert "2 slots can never run under a max_slots of 1" in reason
 
 
-def test_who_stands_behind_what_cannot_start_has_to_ask() -> None:
-    """A request that can never start holds up less urgent ones for ever, and they say so; it says why."""
-    pool = Pool([agent("a", 4)]).job("urgent", 1).ask("huge", 8, "urgent").job("later", 50).ask("small", 1, "later")
-    pool.ask("vast", 9, "later")
-    waiting = pool.plan().waiting
-    assert class_of(waiting[AllocationId("huge")]) is WaitClass.CHANGE
-    assert class_of(waiting[AllocationId("small")]) is WaitClass.ASK
-    assert "huge (priority 1, needs 8 slots) is ahead and cannot start itself" in waiting[AllocationId("small")]
-    assert "9 slots can never run here" in waiting[AllocationId("vast")]
+def test_what_cannot_start_holds_up_nobody() -> None:
+    """Neither what asks for more than there is, nor what fits only agents that take no work; each says why."""
+    pool = Pool([agent("a", 4), agent("b", 6, state=AgentState.DISABLED)])
+    pool.job("urgent", 1).ask("huge", 11, "urgent").ask("wide", 6, "urgent").job("later", 50).ask("small", 1, "later")
+    decided = pool.plan()
+    assert list(decided.placements) == ["small"]
+    assert class_of(decided.waiting[AllocationId("huge")]) is WaitClass.CHANGE
+    assert class_of(decided.waiting[AllocationId("wide")]) is WaitClass.ASK
+
+
+def test_what_the_own_job_of_a_request_takes_is_known_before_others_wait_for_it() -> None:
+    """It does not fit, smaller ones of its job fill the cap, and so nobody behind waits for it."""
+    pool = Pool([agent("a", 4)]).job("urgent", 1, max_slots=4).run("other", 1, "a")
+    pool.ask("large", 4, "urgent").ask("small", 1, "urgent").job("later", 50).ask("last", 1, "later")
+    decided = pool.plan()
+    assert set(decided.placements) == {"small", "last"}
+    assert "max_slots is 4, of which 1 in use" in decided.waiting[AllocationId("large")]
+
+
+def test_who_finds_room_beside_those_that_leave_starts_at_once() -> None:
+    """What is kept for the first moves to the slots that come free: the free one is for the next."""
+    pool = Pool([agent("a", 3)], PoolRules(preemption=True)).job("first", 1).job("second", 2).job("old", 90)
+    pool.run("o1", 1, "a", "old").run("o2", 1, "a", "old").ask("two", 2, "first").ask("one", 1, "second")
+    decided = pool.plan()
+    assert set(decided.preempt) == {"o1", "o2"}
+    assert set(decided.placements) == {"one"}
 
 
 def test_thousands_of_sizes_cost_a_look_each(monkeypatch: pytest.MonkeyPatch) -> None:

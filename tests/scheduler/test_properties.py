@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tenax.ids import AgentId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PoolAgent, PoolJob, PoolRules, SlotRequest
 from tests.kits.builders.pool import Pool, agent, request
@@ -150,7 +151,8 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
         for other, reason in decided.waiting.items():
             waits = pool.requests[other]
             more_urgent = pool.jobs[waits.job_id].priority < pool.jobs[started.job_id].priority
-            if more_urgent and (waits.slots > 0) == (started.slots > 0) and "max_slots" not in reason:
+            holds_up = class_of(reason) is WaitClass.WAIT and "max_slots" not in reason
+            if more_urgent and (waits.slots > 0) == (started.slots > 0) and holds_up:
                 assert pool.rules.preemption
                 assert started.preemptible
 

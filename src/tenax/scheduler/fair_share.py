@@ -18,12 +18,11 @@ Shares depend on what is asked for, not on who was there first: what was asked t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from tenax.ids import AgentId, AllocationId, JobId
-from tenax.scheduler import fitting, reasons
-from tenax.scheduler.cluster import FreeSlots
+from tenax.ids import AllocationId, JobId
+from tenax.scheduler import reasons
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import in_turn
 from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
@@ -135,7 +134,12 @@ class _Pass:
         self.causes: dict[AllocationId, reasons.Cause] = {}
         self.reserved: reasons.Reserved | None = None
         self.capacity = _capacity(snapshot)
-        self.possible = _possible(snapshot)
+        #: What waits for slots and could start if nothing ran.
+        self.possible = {
+            request.allocation_id
+            for request in order
+            if request.phase is Phase.PENDING and request.slots > 0 and self._is_possible(request)
+        }
         self.of_job: dict[JobId, list[SlotRequest]] = {}
         for request in order:
             if request.slots > 0:
@@ -158,6 +162,10 @@ class _Pass:
             if request.phase is Phase.PENDING and request.allocation_id not in self.placements
         }
         return PoolPlan(self.placements, self.preempt, waiting)
+
+    def _is_possible(self, request: SlotRequest) -> bool:
+        cap = self.snapshot.jobs[request.job_id].max_slots
+        return (cap is None or request.slots <= cap) and self.places.could_start(request)
 
     def _claim(self, job: JobId, requests: list[SlotRequest]) -> Claim:
         counted = (each for each in requests if each.phase is not Phase.PENDING or each.allocation_id in self.possible)
@@ -185,11 +193,12 @@ class _Pass:
         }
         pending = (each for each in self.order if each.slots > 0 and each.phase is Phase.PENDING)
         for request in sorted(pending, key=lambda each: each.requested_at):
-            job, cause = request.job_id, self._started(request, held[request.job_id], shares[request.job_id])
+            cause = self._started(request, held[request.job_id], shares[request.job_id])
             if cause is not None:
                 self.causes[request.allocation_id] = cause
-            if cause is None or isinstance(cause, reasons.Releasing):
-                held[job] += request.slots
+            reserved = self.reserved is not None and self.reserved.request is request
+            if cause is None or isinstance(cause, reasons.Releasing) or reserved:
+                held[request.job_id] += request.slots
 
     def _started(self, request: SlotRequest, held: int, share: int) -> reasons.Cause | None:
         """Start a request whose job holds so much of its share; else why it waits."""
@@ -230,19 +239,3 @@ def _capacity(snapshot: PoolSnapshot) -> int:
         if member.agent_id not in open_agents
     )
     return sum(len(agent.slots) for agent in snapshot.agents if agent.id in open_agents) + elsewhere
-
-
-def _possible(snapshot: PoolSnapshot) -> set[AllocationId]:
-    """The requests that wait for slots and would fit with nothing running, on agents that take work."""
-    empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in snapshot.agents)
-    fits: dict[tuple[int, bool, frozenset[AgentId]], bool] = {}
-    possible: set[AllocationId] = set()
-    for request in snapshot.requests:
-        if request.phase is Phase.PENDING and request.slots > 0:
-            cap = snapshot.jobs[request.job_id].max_slots
-            kind = (request.slots, request.single_node, request.blocked_agents)
-            if kind not in fits:
-                fits[kind] = fitting.find(request, empty, snapshot.rules) is not None
-            if fits[kind] and (cap is None or request.slots <= cap):
-                possible.add(request.allocation_id)
-    return possible

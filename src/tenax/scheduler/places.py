@@ -9,6 +9,9 @@ Rules:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tenax.ids import AgentId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequest
@@ -17,10 +20,14 @@ from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequ
 class Places:
     """Free and coming places. Mutable; one pass owns one."""
 
-    __slots__ = ("_full", "_hopeless", "_rules", "later", "now")
+    __slots__ = ("_agents", "_could", "_empty", "_full", "_hopeless", "_rules", "later", "now")
 
     def __init__(self, snapshot: PoolSnapshot) -> None:
         self._rules = snapshot.rules
+        self._agents = snapshot.agents
+        #: The pool with nothing running, made when it is first needed; and which kinds of request would fit it.
+        self._empty: FreeSlots | None = None
+        self._could: dict[tuple[int, bool, frozenset[AgentId]], bool] = {}
         self.now = FreeSlots(snapshot.agents)
         self.later = self.now.fork()
         #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
@@ -30,6 +37,15 @@ class Places:
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
+
+    def could_start(self, request: SlotRequest) -> bool:
+        """Whether it would fit with nothing running, on the agents that take work now."""
+        kind = (request.slots, request.single_node, request.blocked_agents)
+        if kind not in self._could:
+            if self._empty is None:
+                self._empty = FreeSlots(replace(one, in_use=frozenset(), aux_in_use=0) for one in self._agents)
+            self._could[kind] = fitting.find(request, self._empty, self._rules) is not None
+        return self._could[kind]
 
     def take_now(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
         """Take places that are free now; None where the request does not fit."""

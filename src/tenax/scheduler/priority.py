@@ -10,8 +10,9 @@ Rules:
 - In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
   reserved where it is to start, and smaller ones behind it start beside these: if everything that runs ends, everything
   starts that fits the pool. Elsewhere a stream of small requests may put off a large one for ever.
-- ``max_slots`` of a job binds: what would exceed it waits and blocks nobody; where it was lowered below what the job
-  holds, the newest of its requests that can be are asked to leave.
+- What would not fit with nothing running, on the agents that take work now, waits and blocks nobody.
+- ``max_slots`` of a job binds: what would exceed it, as soon as the job has what it gets, waits and blocks nobody;
+  where it was lowered below what the job holds, the newest of its requests that can be are asked to leave.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class _Pass:
         self.preempt: dict[AllocationId, str] = {}
         self.causes: dict[AllocationId, reasons.Cause] = {}
         self.slots_of_job: dict[JobId, int] = {}
+        #: Requests that are in these sums: they hold their slots, or were promised them.
+        self._counted: set[AllocationId] = set()
         for request in snapshot.requests:
             if request.phase is not Phase.PENDING:
                 self._count(request)
@@ -95,8 +98,10 @@ class _Pass:
         blocker: SlotRequest | None = None
         for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
-            if unplaced and blocker is None:
-                blocker = unplaced[0]
+            # A job has one priority: what its cap leaves is known by now.
+            open_still = [request for request in unplaced if not self._is_capped(request)]
+            if open_still and blocker is None:
+                blocker = open_still[0]
 
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
@@ -111,9 +116,10 @@ class _Pass:
     def _place_or_wait(self, request: SlotRequest, blocker: SlotRequest | None) -> bool:
         """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
         name = request.allocation_id
-        cap = self.snapshot.jobs[request.job_id].max_slots
-        if cap is not None and self.slots_of_job.get(request.job_id, 0) + request.slots > cap:
-            self.causes[name] = reasons.Capped(self.slots_of_job.get(request.job_id, 0), cap)
+        if self._is_capped(request):
+            return True
+        if not self.places.could_start(request):
+            self.causes[name] = reasons.DoesNotFit()
             return True
         if blocker is not None and not (self.snapshot.rules.preemption and request.preemptible):
             self.causes[name] = reasons.Behind(blocker)
@@ -131,6 +137,15 @@ class _Pass:
         self._reserve(request)
         return False
 
+    def _is_capped(self, request: SlotRequest) -> bool:
+        """Whether its job may have no more beside what it holds and was promised; that is why it waits, then."""
+        cap = self.snapshot.jobs[request.job_id].max_slots
+        held = self.slots_of_job.get(request.job_id, 0)
+        if request.allocation_id in self._counted or cap is None or held + request.slots <= cap:
+            return False
+        self.causes[request.allocation_id] = reasons.Capped(held, cap)
+        return True
+
     def _reserve(self, request: SlotRequest) -> None:
         """For the first that does not fit, unless this pool takes places back."""
         rules = self.snapshot.rules
@@ -139,6 +154,7 @@ class _Pass:
         kept = self.places.reserve(request)
         if kept is not None:
             self.reserved = reasons.Reserved(request, kept)
+            self._count(request)
 
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""
@@ -175,4 +191,5 @@ class _Pass:
         self.places.give_later(request)
 
     def _count(self, request: SlotRequest) -> None:
+        self._counted.add(request.allocation_id)
         self.slots_of_job[request.job_id] = self.slots_of_job.get(request.job_id, 0) + request.slots

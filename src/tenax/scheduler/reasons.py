@@ -198,11 +198,6 @@ class ReasonWriter:
     def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
         need = _count(blocker.slots, "slot") if blocker.slots else "a place"
         job = self._snapshot.jobs[blocker.job_id]
-        if self._obstacle(blocker) is not None:
-            return (
-                f"{_OPENING[WaitClass.ASK]}{blocker.allocation_id} (priority {job.priority}, needs {need}) is ahead "
-                "and cannot start itself: its owner or an administrator changes or ends it, or makes this more urgent"
-            )
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
         return (
             f"waits behind {blocker.allocation_id} (priority {job.priority}, needs {need}), which does not fit yet: "

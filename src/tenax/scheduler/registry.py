@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tenax.scheduler.fair_share import FairShare
 from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
-from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest, applied
 
 #: By the name that the settings of a pool give them, the usual one first.
 POLICIES: Mapping[str, SchedulingPolicy] = {policy.name: policy for policy in (Priority(), FairShare())}
@@ -18,8 +18,18 @@ USUAL = next(iter(POLICIES))
 
 
 def plan(snapshot: PoolSnapshot) -> PoolPlan:
-    """What to do with this pool now. Deterministic; the same snapshot gives the same plan."""
-    return _policy(snapshot).plan(snapshot)
+    """What to do with this pool now. Deterministic; the same snapshot gives the same plan.
+
+    Where somebody is asked to leave, what that makes possible for others, now, is in it.
+    """
+    policy = _policy(snapshot)
+    whole = last = policy.plan(snapshot)
+    while last.preempt:
+        snapshot = applied(snapshot, last)
+        last = policy.plan(snapshot)
+        waiting = {name: whole.waiting.get(name, reason) for name, reason in last.waiting.items()}
+        whole = PoolPlan({**whole.placements, **last.placements}, {**whole.preempt, **last.preempt}, waiting)
+    return whole
 
 
 def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:

@@ -9,8 +9,9 @@ Rules:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
@@ -140,3 +141,26 @@ class PoolPlan:
     preempt: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Every other pending request, with its reason for people.
     waiting: Mapping[AllocationId, str] = field(default_factory=dict)
+
+
+def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:
+    """The pool once a plan was carried out: what it places runs, what it asks to leave is being released."""
+    taken: dict[AgentId, set[SlotId]] = {}
+    auxiliary: Counter[AgentId] = Counter()
+    requests = []
+    for request in snapshot.requests:
+        if request.allocation_id in plan.preempt:
+            request = replace(request, phase=Phase.RELEASING)
+        elif request.allocation_id in plan.placements:
+            request = replace(request, phase=Phase.PLACED, members=plan.placements[request.allocation_id])
+            for member in request.members:
+                taken.setdefault(member.agent_id, set()).update(member.slots)
+                auxiliary[member.agent_id] += not member.slots
+        requests.append(request)
+    agents = (
+        replace(agent, in_use=agent.in_use | taken[agent.id], aux_in_use=agent.aux_in_use + auxiliary[agent.id])
+        if agent.id in taken
+        else agent
+        for agent in snapshot.agents
+    )
+    return replace(snapshot, agents=tuple(agents), requests=tuple(requests))
