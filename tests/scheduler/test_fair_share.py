@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tenax.ids import AgentId, AllocationId, JobId
 from tenax.scheduler.fair_share import Claim, divide
@@ -66,6 +68,16 @@ def test_shares(capacity: int, claims: list[tuple[float, list[int]]], shares: li
     """By weight, up to what is asked for; what is of no use to one goes to others, whose turn is earlier first."""
     made = [Claim(JobId(str(place)), weight, tuple(sizes)) for place, (weight, sizes) in enumerate(claims)]
     assert list(divide(made, capacity).values()) == shares
+
+
+@given(st.lists(st.floats(0.1, 100.0), min_size=1, max_size=8), st.integers(0, 400))
+def test_shares_are_as_the_weights(weights: list[float], capacity: int) -> None:
+    """To a slot for each job, where everyone wants all there is; and nothing is left over."""
+    made = [Claim(JobId(str(place)), weight, (1,) * capacity) for place, weight in enumerate(weights)]
+    shares = divide(made, capacity)
+    assert sum(shares.values()) == capacity
+    for claim in made:
+        assert abs(shares[claim.job] - capacity * claim.weight / sum(weights)) <= len(weights)
 
 
 def test_what_cannot_be_taken_back_stays() -> None:

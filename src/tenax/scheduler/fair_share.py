@@ -68,12 +68,14 @@ def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
     fixed: dict[JobId, int] = {}
     while True:
         shares = _handed_on(queue, *_dealt(queue, capacity))
-        short = {claim.job: claim.kept for claim in queue if shares[claim.job] < claim.kept}
+        short = [claim for claim in queue if shares[claim.job] < claim.kept]
         if not short:
             return {**fixed, **shares}
-        fixed.update(short)
-        capacity = max(0, capacity - sum(short.values()))
-        queue = [claim for claim in queue if claim.job not in short]
+        # One by one, first those that no share would do for: with what is left the others may have enough.
+        first = max(short, key=lambda claim: claim.kept - claim.demand)
+        fixed[first.job] = first.kept
+        capacity = max(0, capacity - first.kept)
+        queue = [claim for claim in queue if claim is not first]
 
 
 def _dealt(queue: list[Claim], capacity: int) -> tuple[dict[JobId, int], int]:
