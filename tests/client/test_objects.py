@@ -15,7 +15,7 @@ import tenax.client
 from tenax.client import Client, reading
 from tenax.client.checkpoints import Checkpoint, storage_directory
 from tenax.client.connection.session import BrokenStream, Session
-from tenax.client.experiments import Experiment
+from tenax.client.experiments import Experiment, check_experiment
 from tenax.client.trials import Trial
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
@@ -53,6 +53,36 @@ def checkpoint(uuid: str, metric: float | None, steps: int = 1, **more: object) 
 def test_every_name_of_the_sdk_is_there() -> None:
     """Names are loaded when they are asked for, and all of them can be."""
     assert [name for name in tenax.client.__all__ if getattr(tenax.client, name).__name__ != name] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"trials": 1, "starting": 1}, "If it was created now, its trial would start at once."),
+        ({"trials": 8, "starting": 8}, "If it was created now, its first 8 trials would start at once."),
+        (
+            {"trials": 8, "starting": 3, "reason": "waits for 1 free slot", "waitClass": "WAIT"},
+            "If it was created now, 3 of its first 8 trials would start at once, and the next waits for 1 free slot.",
+        ),
+        (
+            {"trials": 1, "starting": 0, "reason": "waits for 2 free slots", "leaving": 2},
+            "If it was created now, nothing of it would start at once: its first trial waits for 2 free slots; 2 of what "
+            "runs would be asked to save and leave for it.",
+        ),
+    ],
+)
+def test_what_would_become_of_a_submission(client: Client, master: PretendMaster, said: JsonObject, words: str) -> None:
+    """In a sentence; a master that does not say is no error."""
+    master.on("POST", "/api/v1/experiments", {"experiment": EXPERIMENT, "forecast": said, "notices": ["old"]})
+    check = check_experiment(Session(master.url, token="t"), "entrypoint: 'true'", [])
+    assert check.remarks == ["old"]
+    assert check.forecast is not None
+    assert check.forecast.words == words
+    body = master.asked[-1].body
+    assert isinstance(body, dict)
+    assert body["validateOnly"] is True
+    master.on("POST", "/api/v1/experiments", {"experiment": EXPERIMENT})
+    assert check_experiment(Session(master.url, token="t"), "entrypoint: 'true'", []).forecast is None
 
 
 def test_experiment(client: Client, master: PretendMaster) -> None:

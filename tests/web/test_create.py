@@ -45,6 +45,7 @@ def test_what_may_be_written_is_offered_at_the_cursor(refused_page: Page, site: 
     page = refused_page
     page.goto(f"{site.url}/ui/experiments/new")
     page.get_by_role("heading", name="It would train 4 trials").wait_for()
+    page.get_by_text(re.compile("would start at once")).wait_for()
     write(page, "name: offered\nsearcher:\n  name: adap")
     page.keyboard.press("Control+Space")
     offered = page.get_by_role("listbox")

@@ -17,7 +17,7 @@ from tenax.client.connection.polling import wait_until
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import check_script
 from tenax.client.listing import Listing
-from tenax.client.reading import LiveAnswer, made, part
+from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound
@@ -297,7 +297,6 @@ def create_experiment(
     *,
     activate: bool = True,
     project_id: Optional[int] = None,
-    validate_only: bool = False,
     template: Optional[str] = None,
     parent_id: Optional[int] = None,
     checks_script: bool = True,
@@ -310,17 +309,67 @@ def create_experiment(
     """
     if checks_script and template is None and parent_id is None:
         check_script(config, files)
-    body: JsonObject = {
-        "config": config,
-        "modelDefinition": list(files),
-        "activate": activate,
-        "projectId": project_id,
-        "validateOnly": validate_only,
-        "template": template,
-        "parentId": parent_id,
-    }
-    answer = session.create("/api/v1/experiments", body)
+    body = _submission(config, files, project_id, template)
+    answer = session.create("/api/v1/experiments", {**body, "activate": activate, "parentId": parent_id})
     return Experiment.read(_whole(answer), session), _remarks(answer)
+
+
+@dataclass(frozen=True)
+class ExpectedStart(Answer):
+    """What would become of the first trials of an experiment, were it created now."""
+
+    trials: int = part(reading.integer, "trials")
+    #: So many of them would start at once.
+    starting: int = part(reading.integer, "starting")
+    #: Running trials or tasks of others that would be asked to save and leave for it.
+    leaving: int = part(reading.integer, "leaving")
+    #: Why the first of those that do not start would wait; empty: all start.
+    reason: str = part(reading.text, "reason")
+    #: What has to happen before that one starts: ``wait``, ``change`` or ``ask``, as of a `Job`.
+    wait_class: str = made(lambda value: reading.text(value, "waitClass").lower())
+
+    @property
+    def words(self) -> str:
+        """All of it in a sentence."""
+        whose = "its trial" if self.trials == 1 else f"{self.starting} of its first {self.trials} trials"
+        if self.starting == self.trials:
+            begins = f"{'its trial' if self.trials == 1 else f'its first {self.trials} trials'} would start at once"
+        elif self.starting:
+            begins = f"{whose} would start at once, and the next {self.reason}"
+        else:
+            begins = f"nothing of it would start at once: its first trial {self.reason}"
+        leaving = "" if not self.leaving else f"; {self.leaving} of what runs would be asked to save and leave for it"
+        return f"If it was created now, {begins}{leaving}."
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the master says of a submission of which nothing is made."""
+
+    remarks: List[str]
+    #: None where the queue is too long to say, or the master is older than this.
+    forecast: Optional[ExpectedStart]
+
+
+def check_experiment(
+    session: Session,
+    config: str,
+    files: List[JsonObject],
+    *,
+    project_id: Optional[int] = None,
+    template: Optional[str] = None,
+) -> Check:
+    """Ask what submitting it would come to. Raises InvalidInput as `create_experiment` does."""
+    if template is None:
+        check_script(config, files)
+    body = _submission(config, files, project_id, template)
+    answer = session.create("/api/v1/experiments", {**body, "validateOnly": True})
+    forecast = reading.record(answer, "forecast")
+    return Check(_remarks(answer), ExpectedStart.read(forecast) if forecast else None)
+
+
+def _submission(config: str, files: List[JsonObject], project_id: Optional[int], template: Optional[str]) -> JsonObject:
+    return {"config": config, "modelDefinition": list(files), "projectId": project_id, "template": template}
 
 
 def _searcher(experiment: JsonObject) -> JsonObject:

@@ -43,7 +43,7 @@ class Places:
         kind = (request.slots, request.single_node, request.blocked_agents)
         if kind not in self._could:
             if self._empty is None:
-                self._empty = FreeSlots(replace(one, in_use=frozenset(), aux_in_use=0) for one in self._agents)
+                self._empty = FreeSlots(replace(agent, in_use=frozenset(), aux_in_use=0) for agent in self._agents)
             self._could[kind] = fitting.find(request, self._empty, self._rules) is not None
         return self._could[kind]
 

@@ -132,6 +132,7 @@ def test_nothing_is_sent_with_dry_run(tenax: Tenax, master: PretendMaster) -> No
     assert isinstance(body, dict)
     assert body["validateOnly"] is True
     assert "nothing was created" in done.err
+    assert "If it was created now" not in done.err, "the master did not say"
     assert json.loads(run(tenax, f"{SEARCH} --dry-run --json").out) == sent(master)[0]
 
 

@@ -8,6 +8,7 @@ import tarfile
 
 import pytest
 
+from tenax.jsonvalue import JsonObject
 from tests.kits.api import Api
 from tests.kits.master.experiments import CONFIG, create, file
 from tests.kits.master.refusals import refusal
@@ -67,6 +68,25 @@ async def test_validate_only_makes_nothing(api: Api) -> None:
     assert (experiment["id"], experiment["name"], experiment["searcherType"]) == (0, "digits", "random")
     assert experiment["config"]["searcher"]["max_trials"] == 8
     assert await tables(api) == [0, 0, 0, 0]
+
+
+async def test_what_is_only_validated_says_what_would_start(api: Api) -> None:
+    """By the pool as it is now, and nothing is made; who creates one is not told."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=3)
+
+    async def ahead(config: str) -> JsonObject:
+        reply = await api.user.post("/api/v1/experiments", {"config": config, "validateOnly": True})
+        assert reply.status_code == 200, reply.text
+        return dict(reply.json()["forecast"])
+
+    some = await ahead(CONFIG)
+    assert (some["trials"], some["starting"], some["leaving"], some["waitClass"]) == (8, 3, 0, "WAIT")
+    assert str(some["reason"]).startswith("waits for 1 free slot in pool default")
+    whole = await ahead(CONFIG.replace("max_trials: 8", "max_trials: 2"))
+    assert (whole["trials"], whole["starting"], whole["reason"], whole["waitClass"]) == (2, 2, "", None)
+    assert await tables(api) == [0, 0, 0, 0]
+    assert (await create(api))["forecast"] is None
 
 
 BAD = {

@@ -4,6 +4,7 @@ import { answered, api } from "./client";
 import type { components } from "./schema";
 
 export type Sent = components["schemas"]["CreateExperimentResponse"];
+export type Forecast = components["schemas"]["StartForecast"];
 export type CodeFile = components["schemas"]["File"];
 
 /** What is to be submitted; without code its own is that of the experiment it is forked from. */

@@ -15,7 +15,7 @@ from tenax.cli.console.overrides import FILE, configuration, overrides_option, p
 from tenax.cli.experiment.selection import EXPERIMENT, experiment_of, filter_options
 
 if TYPE_CHECKING:
-    from tenax.client.experiments import Experiment
+    from tenax.client.experiments import Check, Experiment
 
 #: What a list may be ordered by, as it is spelled here.
 _WIRE_ORDERS = {"started": "start_time", "ended": "end_time", "trials": "num_trials", "metric": "searcher_metric_val",
@@ -82,7 +82,7 @@ def group() -> None:
     help="Put it into this project: its id, key or WORKSPACE/NAME.",
 )
 @click.option("--template", metavar="NAME", help="Merge the configuration over this template.")
-@click.option("--dry-run", is_flag=True, help="Only check the configuration.")
+@click.option("--dry-run", is_flag=True, help="Only check it, and say whether it would start now.")
 @json_option
 @pass_access
 def create(
@@ -104,7 +104,7 @@ def create(
     """
     from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
-    from tenax.client.experiments import create_experiment
+    from tenax.client.experiments import check_experiment, create_experiment
     from tenax.errors import InvalidInput
 
     text = configuration(config, overrides)
@@ -114,21 +114,23 @@ def create(
         raise click.UsageError("--include adds files to the code: name its DIRECTORY as well.")
     files = read_context(directory, includes) if directory is not None else []
     session = access.session()
-    experiment, remarks = create_experiment(
-        session,
-        text,
-        files,
-        activate=not paused,
-        project_id=project_id(session, project),
-        validate_only=dry_run,
-        template=template,
-    )
+    project_number = project_id(session, project)
     if dry_run:
-        for remark in remarks:
-            output.warn(remark)
-        output.say("The configuration is valid; nothing was created.")
+        report_check(check_experiment(session, text, files, project_id=project_number, template=template))
         return exits.OK
+    experiment, remarks = create_experiment(
+        session, text, files, activate=not paused, project_id=project_number, template=template
+    )
     return report(experiment, remarks, f"Created experiment {experiment.id}", as_json, follow)
+
+
+def report_check(check: Check) -> None:
+    """Say what the master remarks of what was only checked, and what would become of it."""
+    for remark in check.remarks:
+        output.warn(remark)
+    output.say("The configuration is valid; nothing was created.")
+    if check.forecast is not None:
+        output.say(check.forecast.words)
 
 
 def report(

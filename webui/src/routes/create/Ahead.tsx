@@ -5,7 +5,7 @@ import { count } from "../../format";
 import { Refused } from "../../services/client";
 import { poolsQuery } from "../../services/cluster";
 import { useLive } from "../../services/live";
-import type { Checked } from "../../services/submissions";
+import type { Checked, Forecast } from "../../services/submissions";
 import { Facts } from "../../ui/Facts";
 import { Loading, Problem } from "../../ui/notices";
 import { Section } from "../../ui/Page";
@@ -66,7 +66,7 @@ function Search({ checked }: { checked: Checked }) {
 
 function Fit({ checked }: { checked: Checked }) {
   const pools = useLive(poolsQuery).data ?? [];
-  const { experiment, notices = [] } = checked.sent;
+  const { experiment, forecast, notices = [] } = checked.sent;
   const pool = pools.find((each) => each.name === experiment.resourcePool);
   const resources = (experiment.config?.resources ?? {}) as { slots_per_trial?: number };
   return (
@@ -79,6 +79,7 @@ function Fit({ checked }: { checked: Checked }) {
           ["Jobs waiting", pool ? count(pool.stats.queuedCount ?? 0) : "–"],
         ]}
       />
+      {forecast && <Start forecast={forecast} />}
       {notices.length > 0 && (
         <ul aria-label="Notices" className="flex flex-col gap-1">
           {notices.map((notice) => (
@@ -89,5 +90,21 @@ function Fit({ checked }: { checked: Checked }) {
         </ul>
       )}
     </Section>
+  );
+}
+
+/** What the next pass over the pool would do with its first trials. */
+function Start({ forecast }: { forecast: Forecast }) {
+  const { trials, starting, leaving = 0, reason } = forecast;
+  const what = trials === 1 ? "Its trial" : `Its first ${count(trials)} trials`;
+  return (
+    <p className="break-words">
+      {starting === trials
+        ? `${what} would start at once.`
+        : starting > 0
+          ? `${count(starting)} of its first ${count(trials)} trials would start at once; the next ${reason}.`
+          : `Nothing of it would start at once: its first trial ${reason}.`}
+      {leaving > 0 && ` ${count(leaving)} of what runs would be asked to save and leave for it.`}
+    </p>
   );
 }

@@ -219,10 +219,10 @@ def _source(script: Path) -> str:
 def _run(access: Access, options: ScriptOptions, call: ScriptCall, choice: SearcherChoice) -> int:
     """Show the configuration, keep it if asked, and submit it; the exit code."""
     from tenax.cli.console import yaml12
-    from tenax.cli.experiment.commands import report
+    from tenax.cli.experiment.commands import report, report_check
     from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
-    from tenax.client.experiments import create_experiment
+    from tenax.client.experiments import check_experiment, create_experiment
 
     directory, script = _place(options)
     files = read_context(directory, options.includes)
@@ -237,23 +237,17 @@ def _run(access: Access, options: ScriptOptions, call: ScriptCall, choice: Searc
     elif not options.as_json:
         print(text, end="")
     session = access.session()
-    experiment, remarks = create_experiment(
-        session,
-        text,
-        files,
-        project_id=project_id(session, options.project),
-        validate_only=options.dry_run,
-        template=options.template,
-    )
+    project, template = project_id(session, options.project), options.template
+    if options.dry_run:
+        check = check_experiment(session, text, files, project_id=project, template=template)
+        _keep(options, directory, text)
+        if options.as_json:
+            output.document(yaml12.load(text))
+        report_check(check)
+        return exits.OK
+    experiment, remarks = create_experiment(session, text, files, project_id=project, template=template)
     _keep(options, directory, text)
-    if not options.dry_run:
-        return report(experiment, remarks, f"Created experiment {experiment.id}", options.as_json, options.follow)
-    for remark in remarks:
-        output.warn(remark)
-    if options.as_json:
-        output.document(yaml12.load(text))
-    output.say("The configuration is valid; nothing was created.")
-    return exits.OK
+    return report(experiment, remarks, f"Created experiment {experiment.id}", options.as_json, options.follow)
 
 
 def _configuration(options: ScriptOptions, script: str, call: ScriptCall, choice: SearcherChoice) -> JsonObject:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from tenax.master.store.experiments.columns import EXPERIMENTS
+from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Document, Int64, Message, Name, Pagination, Timestamp
 
 
@@ -103,6 +104,20 @@ class ContinueExperimentRequest(Message):
     override_config: str = ""
 
 
+class StartForecast(Message):
+    """What the next pass over its pool would do with the first trials of an experiment."""
+
+    trials: int
+    #: So many of them would start at once.
+    starting: int
+    #: Running requests of others that would be asked to save and leave for it.
+    leaving: int = 0
+    #: Why the first of those that do not start would wait; empty: all start.
+    reason: str = ""
+    #: What has to happen before that one starts.
+    wait_class: WaitClass | None = None
+
+
 class CreateExperimentResponse(Message):
     """What was made, or would have been."""
 
@@ -111,6 +126,8 @@ class CreateExperimentResponse(Message):
     warnings: list[str] = []
     #: In words: old spellings that were translated, settings without effect.
     notices: list[str] = []
+    #: Of what is only validated, unless the queue is too long to say.
+    forecast: StartForecast | None = None
 
 
 class ContinueExperimentResponse(Message):

@@ -30,7 +30,10 @@ from tenax.master.store.workspaces import projects
 from tenax.master.submission import search_steps
 from tenax.master.submission.continuing import check_offered, continued, overlaid
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, layers, pool_of, unfit_for
+from tenax.master.submission.forecasts import forecast_of
 from tenax.master.submission.messages import CreateExperimentRequest
+from tenax.scheduler.forecast import Forecast
+from tenax.scheduler.reasons import class_of
 from tenax.search import view
 
 routes = Routes("Experiments")
@@ -45,7 +48,10 @@ async def create_experiment(
         raise InvalidInput("no configuration was given: submit the YAML text of one")
     submission = await examine(master.db, master.settings, master.examiners, caller.person.id, body, upload)
     if body.validate_only:
-        return _reply(submission, imagined(submission, caller))
+        forecast = (
+            None if body.unmanaged else await forecast_of(master.db, master.settings, master.examiners, submission)
+        )
+        return _reply(submission, imagined(submission, caller), _start(forecast))
     async with master.db.transaction() as conn:
         # Not archived, moved or deleted meanwhile.
         await projects.hold(conn, submission.new.project_id)
@@ -92,12 +98,27 @@ async def preview_search(master: MasterDep, body: messages.PreviewRequest) -> me
     return messages.PreviewResponse(summary=messages.SearchSummary(config=searcher, trials=rows))
 
 
-def _reply(submission: Submission, experiment: messages.Experiment) -> messages.CreateExperimentResponse:
+def _reply(
+    submission: Submission, experiment: messages.Experiment, forecast: messages.StartForecast | None = None
+) -> messages.CreateExperimentResponse:
     return messages.CreateExperimentResponse(
         experiment=experiment,
         config=experiment.config,
         warnings=list(submission.warnings),
         notices=list(submission.notices),
+        forecast=forecast,
+    )
+
+
+def _start(forecast: Forecast | None) -> messages.StartForecast | None:
+    if forecast is None:
+        return None
+    return messages.StartForecast(
+        trials=forecast.requests,
+        starting=forecast.starting,
+        leaving=len(forecast.leaving),
+        reason=forecast.reason,
+        wait_class=class_of(forecast.reason),
     )
 
 
