@@ -66,8 +66,8 @@ def test_every_name_of_the_sdk_is_there() -> None:
         ),
         (
             {"trials": 1, "starting": 0, "reason": "waits for 2 free slots", "leaving": 2},
-            "If it was created now, nothing of it would start at once: its first trial waits for 2 free slots; 2 of what "
-            "runs would be asked to save and leave for it.",
+            "If it was created now, nothing of it would start at once: its first trial waits for 2 free slots; "
+            "2 of what runs would be asked to save and leave for it.",
         ),
     ],
 )

@@ -62,6 +62,7 @@ def settled(made: Pool) -> dict[str, int]:
         (7, [(1, [2, 2, 2]), (1, [2, 2, 2])], [4, 2]),
         (0, [(1, [1])], [0]),
         (5, [(0, [1] * 5), (0, [1] * 5)], [3, 2]),
+        (4, [(1, [1] * 4), (3, [1] * 4), (1, [2])], [1, 3, 0]),
     ],
 )
 def test_shares(capacity: int, claims: list[tuple[float, list[int]]], shares: list[int]) -> None:

@@ -6,7 +6,8 @@ Rules:
 - Slots are dealt out in rounds, to those who ask for least first, then in the order of the queue: of what a round began
   with each gets the part that its weight is of the weights of those who want more, at least one.
 - What is left of a share when its requests are taken from it, in their order, goes to others that can use it: a request
-  for each that could start none, then one for each in turn, in the order of the queue.
+  for each that could start none, then one for each in turn, in the order of the queue. A job that can start nothing
+  even so changes nothing between the others.
 - A job never gets less than what it holds and cannot be asked to give back.
 - What holds more than its share is asked to leave, the earliest of its requests first, until it does not. What waits
   starts in the order of asking, as far as it is within the share of its job.
@@ -67,7 +68,7 @@ def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
     queue = list(claims)
     fixed: dict[JobId, int] = {}
     while True:
-        shares = _handed_on(queue, *_dealt(queue, capacity))
+        shares = _natural(queue, capacity)
         short = [claim for claim in queue if shares[claim.job] < claim.kept]
         if not short:
             return {**fixed, **shares}
@@ -76,6 +77,26 @@ def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
         fixed[first.job] = first.kept
         capacity = max(0, capacity - first.kept)
         queue = [claim for claim in queue if claim is not first]
+
+
+def _natural(queue: list[Claim], capacity: int) -> dict[JobId, int]:
+    """The shares if everything could be taken back."""
+    shares: dict[JobId, int] = {claim.job: 0 for claim in queue}
+    served = [claim for claim in queue if claim.demand > 0]
+    while True:
+        shares.update(_handed_on(served, *_dealt(served, capacity)))
+        empty = [claim for claim in served if shares[claim.job] == 0]
+        if not empty:
+            break
+        # Dealt out anew without those: who could start nothing changes nothing between the others.
+        served = [claim for claim in served if shares[claim.job] > 0]
+    spare = capacity - sum(shares.values())
+    for claim in queue:
+        size = claim.sizes[0] if claim.sizes else 0
+        if shares[claim.job] == 0 and 0 < size <= spare and (claim.cap is None or size <= claim.cap):
+            shares[claim.job] = size
+            spare -= size
+    return shares
 
 
 def _dealt(queue: list[Claim], capacity: int) -> tuple[dict[JobId, int], int]:
