@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.site import Site
+from tests.web.site import Site, drawn
 
 #: Stops of Tab until somebody would give up.
 MAX_STOPS = 80
@@ -71,7 +71,9 @@ def test_which_is_best_and_why(home: Page, site: Site) -> None:
     """Found by its name, its best trials selected and compared, and what they differ in; Esc leads back."""
     press(home, "g", "e")
     grid = home.get_by_role("grid")
+    home.get_by_label("Filter", exact=True).wait_for()
     grid.get_by_role("gridcell").first.wait_for()
+    drawn(home)
     press(home, "/")
     home.keyboard.type("halving over digits")
     expect(grid).to_have_attribute("aria-rowcount", "2")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.kits.machine import wait_for
 from tests.web.pictures import AXE, TAGS, keep
-from tests.web.site import ROOT, TIMEOUT_MS, Site, fits
+from tests.web.site import ROOT, TIMEOUT_MS, Site, drawn, fits
 
 TABLE = ROOT / "webui" / "src" / "keys" / "table.ts"
 
@@ -239,7 +239,10 @@ def test_going_and_opening(page: Page, site: Site) -> None:
         press(page, "g", letter)
         expect(page).to_have_url(re.compile(f"/ui/{address}"))
     grid = page.get_by_role("grid")
+    # The page before, which may have a grid as well, stays until this one is loaded.
+    page.get_by_label("Filter", exact=True).wait_for()
     grid.get_by_role("gridcell").first.wait_for()
+    drawn(page)
     press(page, "/")
     expect(page.get_by_label("Filter", exact=True)).to_be_focused()
     page.keyboard.type("keys-going")
