@@ -108,6 +108,49 @@ def test_jobs_that_share_have_a_weight_and_no_turn(queue: PretendMaster, tenax: 
     assert rows[1].startswith(",aaaa-1,experiment,7,first,ann,default,,1.5,")
 
 
+def test_a_job_is_explained(queue: PretendMaster, tenax: Tenax) -> None:
+    """In a few lines, with the commands that would help; whole with --json."""
+    other = {"entityId": "7", "name": "first", "type": "TYPE_EXPERIMENT", "username": "ann"}
+    answer = {
+        "jobId": "bbbb-2",
+        "resourcePool": "default",
+        "waitingSlots": 2,
+        "reason": "waits for 2 free slots in pool default",
+        "ahead": [other],
+        "aheadTotal": 22,
+        "holders": [{**other, "slots": 2}],
+        "holding": 1,
+        "remedies": [
+            {"kind": "SLOTS", "value": "1", "leaving": 0},
+            {"kind": "POOL", "value": "spare", "leaving": 0},
+            {"kind": "PRIORITY", "value": "41", "leaving": 1},
+        ],
+    }
+    queue.on("GET", "/api/v1/job-queues/bbbb-2/explanation", answer)
+    assert tenax("queue", "explain", "second").out.splitlines() == [
+        "experiment 8 (second) of bob, in the pool default",
+        "waits for 2 free slots in pool default",
+        "Ahead of it:",
+        "  experiment 7 (first) of ann",
+        "  and 21 more",
+        "Slots are held by:",
+        "  experiment 7 (first) of ann, 2 slots",
+        "It would start at once with:",
+        "  1 slots each, if it is made anew (resources.slots_per_trial; resources.slots of a task)",
+        "  the pool spare: tenax queue update 8 --pool spare",
+        "It would start, once what runs has saved and left, with:",
+        "  priority 41: tenax queue update 8 --priority 41",
+    ]
+
+
+def test_what_is_explained_is_there_for_scripts(queue: PretendMaster, tenax: Tenax) -> None:
+    """And a job of which nothing waits says so."""
+    queue.on("GET", "/api/v1/job-queues/aaaa-1/explanation", {"jobId": "aaaa-1", "resourcePool": "default"})
+    assert json.loads(tenax("queue", "explain", "7", "--json").out)["jobId"] == "aaaa-1"
+    queue.on("GET", "/api/v1/job-queues", {"jobs": [job("aaaa-1", 7, "first")]}, {"jobs": []})
+    assert tenax("queue", "explain", "7").out.splitlines()[1:] == ["Nothing of it waits."]
+
+
 def test_jobs_are_named_as_people_know_them(queue: PretendMaster, tenax: Tenax) -> None:
     """By experiment, by name, by the beginning of the id; what is not in the queue is said so."""
     assert tenax("queue", "update", "8", "--priority", "5").code == exits.OK

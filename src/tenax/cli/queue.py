@@ -9,7 +9,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, list_options, pass_access
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.connection.session import Session
@@ -63,6 +63,60 @@ def list_(
     output.records(_COLUMNS, jobs, as_json, as_csv)
     if not jobs:
         output.say("Nothing is waiting or running.")
+
+
+#: What is changed, and how: with JOB and the value.
+_REMEDIES: Dict[str, str] = {
+    "slots": "{value} slots each, if it is made anew (resources.slots_per_trial; resources.slots of a task)",
+    "max_slots": "max_slots of {value}: tenax experiment set max-slots {job} {value}",
+    "priority": "priority {value}: tenax queue update {job} --priority {value}",
+    "weight": "weight {value}: tenax queue update {job} --weight {value}",
+    "pool": "the pool {value}: tenax queue update {job} --pool {value}",
+}
+
+
+@group.command()
+@click.argument("job")
+@json_option
+@pass_access
+def explain(access: Access, job: str, as_json: bool) -> None:
+    """Say why JOB waits, who is before it, who holds the slots, and what would help.
+
+    What would help is tried by the scheduler on the queue as it is: each alone, the least change of its kind.
+    """
+    from tenax.client.jobs import explain_job, find_job
+
+    session = access.session()
+    target = find_job(session, job)
+    explained = explain_job(session, target.id)
+    if as_json:
+        output.document(explained.raw)
+        return
+    print(f"{target.kind} {target.entity_id} ({target.name}) of {target.username}, in the pool {explained.pool}")
+    print(explained.reason or "Nothing of it waits.")
+    _enumerate("Ahead of it:", explained.ahead, explained.ahead_total)
+    _enumerate("Slots are held by:", explained.holders, explained.holding)
+    if explained.waiting_slots is None:
+        return
+    for leaving in (False, True):
+        helps = [remedy for remedy in explained.remedies if bool(remedy.leaving) == leaving]
+        after = (
+            "It would start, once what runs has saved and left, with:" if leaving else "It would start at once with:"
+        )
+        words = [_REMEDIES[remedy.kind].format(job=target.entity_id, value=remedy.value) for remedy in helps]
+        _enumerate(after, tuple(words), len(words))
+    if not explained.remedies:
+        print("Nothing that can be changed about it alone would start it now.")
+
+
+def _enumerate(title: str, named: Tuple[str, ...], total: int) -> None:
+    """A title and lines below it; how many more there are."""
+    if named:
+        print(title)
+    for name in named:
+        print(f"  {name}")
+    if total > len(named):
+        print(f"  and {total - len(named)} more")
 
 
 @group.command()

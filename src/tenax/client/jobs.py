@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
-from tenax.client.connection.session import Session
+from tenax.client.connection.session import Session, at
 from tenax.client.reading import Answer, made, part
 from tenax.errors import NotFound
 from tenax.jsonvalue import Json, JsonObject
@@ -69,6 +69,57 @@ def find_job(session: Session, named: str) -> Job:
             f"{named!r} matches {len(near)} jobs of the queue: give the whole id, as `tenax queue list` shows it."
         )
     raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows the queue.")
+
+
+@dataclass(frozen=True)
+class JobRemedy(Answer):
+    """One change after which what waits would start."""
+
+    #: ``slots``, ``priority``, ``weight``, ``max_slots`` or ``pool``.
+    kind: str = made(lambda value: reading.text(value, "kind").lower())
+    #: To this: a number, or the name of a pool.
+    value: str = part(reading.text, "value")
+    #: So many running trials or tasks would be asked to leave first; 0: it would start at once.
+    leaving: int = part(reading.integer, "leaving")
+
+
+@dataclass(frozen=True)
+class JobExplanation(Answer):
+    """Why a job waits, and what would help."""
+
+    job_id: str = part(reading.text, "jobId")
+    name: str = part(reading.text, "name")
+    pool: str = part(reading.text, "resourcePool")
+    #: Slots that the first of its requests that waits asks for; none: nothing of it waits.
+    waiting_slots: Optional[int] = made(lambda value: _slots(value))
+    reason: str = part(reading.text, "reason")
+    #: As that of a `Job`.
+    wait_class: str = made(lambda value: reading.text(value, "waitClass").lower())
+    #: Names of the jobs that come to their turn before it, with their owners; the first of ``ahead_total``.
+    ahead: Tuple[str, ...] = made(lambda value: tuple(_called(job) for job in reading.records(value, "ahead")))
+    ahead_total: int = part(reading.integer, "aheadTotal")
+    #: Those that hold most of the slots, with how many; the first of ``holding``.
+    holders: Tuple[str, ...] = made(lambda value: tuple(_called(job) for job in reading.records(value, "holders")))
+    holding: int = part(reading.integer, "holding")
+    remedies: Tuple[JobRemedy, ...] = made(
+        lambda value: tuple(JobRemedy.read(remedy) for remedy in reading.records(value, "remedies"))
+    )
+
+
+def _slots(value: JsonObject) -> Optional[int]:
+    return None if value.get("waitingSlots") is None else reading.integer(value, "waitingSlots")
+
+
+def _called(job: JsonObject) -> str:
+    kind = reading.text(job, "type").replace("TYPE_", "", 1).lower()
+    called = f"{kind} {reading.text(job, 'entityId')} ({reading.text(job, 'name')}) of {reading.text(job, 'username')}"
+    slots = reading.integer(job, "slots")
+    return f"{called}, {slots} {'slot' if slots == 1 else 'slots'}" if slots else called
+
+
+def explain_job(session: Session, job_id: str) -> JobExplanation:
+    """Why the job waits and what would help, found by the scheduler by trying. Raises NotFound, NotNow."""
+    return JobExplanation.read(session.get(at("/api/v1/job-queues/{}/explanation", job_id)))
 
 
 def update_job(

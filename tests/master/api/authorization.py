@@ -283,6 +283,7 @@ POLICIES: dict[str, Allow] = {
     "GetJobsV2": Allow.USER,
     "GetJobs": Allow.USER,
     "GetJobQueueStats": Allow.USER,
+    "ExplainJob": Allow.USER,
     "UpdateJobQueue": Allow.USER,
     # Usage.
     "ResourceAllocationRaw": Allow.USER,

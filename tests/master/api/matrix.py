@@ -476,6 +476,7 @@ CLUSTER: dict[str, Row] = {
     "GetJobsV2": Row(_ALL, query="resourcePool=default"),
     "GetJobs": Row(_ALL, query="resourcePool=default"),
     "GetJobQueueStats": Row(_ALL),
+    "ExplainJob": Row(_ALL, at={"job_id": "job"}),
     "UpdateJobQueue": Row(_OWNERS, {"updates": [{"jobId": "$job", "priority": 50}]}),
     "ResourceAllocationRaw": Row(_ALL, query=_DAY),
     "ResourceAllocationAggregated": Row(_ALL, query="startDate=2026-01-01&endDate=2026-01-02&by=group"),

@@ -363,3 +363,25 @@ async def test_what_only_kubernetes_has_is_refused_in_words(api: Api) -> None:
     assert reply.status_code == 501
     assert reply.json()["error"]["code"] == 12
     assert "Kubernetes" in refusal(reply)
+
+
+async def test_a_job_that_waits_is_explained(api: Api, three: list[JsonObject]) -> None:
+    """Who is ahead, who holds the slots, and what would help; what runs has nothing to explain."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "b1", slots=2, pool="gpus")
+
+    async def explained(job: JsonObject) -> JsonObject:
+        reply = await api.user.get(f"/api/v1/job-queues/{job['jobId']}/explanation")
+        assert reply.status_code == 200, reply.text
+        return dict(reply.json())
+
+    first, _, third = three
+    last = await explained(third)
+    assert (last["waitingSlots"], last["waitClass"], last["resourcePool"]) == (1, "WAIT", "default")
+    assert str(last["reason"]).startswith("waits for 1 free slot in pool default")
+    assert ([job["name"] for job in last["ahead"]], last["aheadTotal"]) == (["second"], 1)  # type: ignore[index,union-attr]
+    assert [(job["name"], job["slots"]) for job in last["holders"]] == [("first", 2)]  # type: ignore[index,union-attr]
+    assert last["remedies"] == [{"kind": "POOL", "value": "gpus", "leaving": 0}]
+    nothing = await explained(first)
+    assert (nothing["waitingSlots"], nothing["reason"], nothing["remedies"]) == (None, "", [])
+    assert (await api.user.get("/api/v1/job-queues/nobodys/explanation")).status_code == 404

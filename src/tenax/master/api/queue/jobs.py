@@ -9,7 +9,8 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from tenax.errors import InvalidInput, NotFound
+from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.ids import JobId
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
@@ -19,6 +20,8 @@ from tenax.master.context import Master
 from tenax.master.store.queue import jobs, pools, usage
 from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
+from tenax.master.submission.forecasts import MAX_QUEUE
+from tenax.scheduler.explain import RemedyKind, explain
 from tenax.scheduler.queueing import JobStanding, QueueLine, Rooms, holders, lines, with_held
 from tenax.scheduler.reasons import class_of
 from tenax.scheduler.registry import in_turns
@@ -31,6 +34,8 @@ _DAYS = 30
 _MAX_UPDATES = 1000
 #: Of those who hold the slots of a pool, so many are named.
 _HOLDERS = 5
+#: And so many of those that are ahead of a job.
+_AHEAD = 20
 
 Pool = Annotated[str, Query()]
 States = Annotated[list[messages.JobState] | None, Query()]
@@ -80,6 +85,60 @@ async def get_stats(
             )
             for pool, stats in counted.items()
         ]
+    )
+
+
+@routes.get("/api/v1/job-queues/{job_id}/explanation", "ExplainJob", allow=Allow.USER)
+async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResponse:
+    """Why it waits, who is before it, who holds what it needs, and what would help: found by trying."""
+    async with master.db.snapshot() as conn:
+        job = await jobs.find(conn, job_id)
+        snapshots = await queue_control.snapshots_of(conn, master.settings)
+        if job.ended:
+            raise NotNow(f"job {job_id} has ended: it waits for nothing")
+        snapshot = snapshots[job.pool]
+        if len(snapshot.requests) > MAX_QUEUE:
+            raise NotNow(
+                f"the queue of the pool {job.pool} is too long to try what would help: its list has the reason"
+            )
+        bound = await pools.bindings(conn)
+    explained = await master.examiners.run(explain, JobId(job_id), job.pool, snapshots)
+    holding = holders(lines(snapshot)) if explained is not None else ()
+    ahead = explained.ahead if explained is not None else ()
+    named = (JobId(job_id), *ahead[:_AHEAD], *(line.job_id for line in holding[:_HOLDERS]))
+    async with master.db.snapshot() as conn:
+        views = await jobs.shown(conn, named)
+    if JobId(job_id) not in views:
+        raise NotFound(f"job {job_id} not found")
+    view = views[JobId(job_id)]
+    if explained is None:
+        return messages.ExplainJobResponse(
+            job_id=job_id, name=view.name, resource_pool=job.pool, reason=view.reason or ""
+        )
+    return messages.ExplainJobResponse(
+        job_id=job_id,
+        name=view.name,
+        resource_pool=job.pool,
+        waiting_slots=explained.request.slots,
+        reason=explained.reason,
+        wait_class=class_of(explained.reason),
+        ahead=[_named(views[other]) for other in ahead[:_AHEAD] if other in views],
+        ahead_total=len(ahead),
+        holders=[_holder(line, views[line.job_id]) for line in holding[:_HOLDERS] if line.job_id in views],
+        holding=len(holding),
+        remedies=[
+            messages.QueueRemedy(kind=remedy.kind, value=remedy.value, leaving=remedy.leaving)
+            for remedy in explained.remedies
+            if remedy.kind is not RemedyKind.POOL
+            or remedy.value not in bound
+            or view.workspace_id in bound[remedy.value]
+        ],
+    )
+
+
+def _named(view: JobView) -> messages.NamedJob:
+    return messages.NamedJob(
+        job_id=view.job_id, type=_kind(view), entity_id=_entity(view), name=view.name, username=view.username
     )
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from tenax.master.api.agents.messages import DeviceType
 from tenax.master.api.experiments.messages import JobState, JobSummary
 from tenax.master.submission.messages import QueueControl
+from tenax.scheduler.explain import RemedyKind
 from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Message, Pagination, Timestamp
 
@@ -55,15 +56,49 @@ class Job(Message):
     room_in: list[str] = []
 
 
-class JobHolder(Message):
-    """A job that holds slots of the pool."""
+class NamedJob(Message):
+    """A job as others are told of it."""
 
     job_id: str
     type: JobType
     entity_id: str
     name: str
     username: str
+
+
+class JobHolder(NamedJob):
+    """A job that holds slots of the pool."""
+
     slots: int
+
+
+class QueueRemedy(Message):
+    """One change after which what waits would start."""
+
+    kind: RemedyKind
+    #: To this: a number, or the name of a pool.
+    value: str
+    #: So many running requests would be asked to leave first.
+    leaving: int
+
+
+class ExplainJobResponse(Message):
+    """Why the first of its requests that waits does."""
+
+    job_id: str
+    name: str
+    resource_pool: str
+    #: Slots that it waits for; none where nothing of it waits.
+    waiting_slots: int | None = None
+    reason: str = ""
+    wait_class: WaitClass | None = None
+    #: Jobs that wait and come to their turn before it, the first of ``ahead_total``.
+    ahead: list[NamedJob] = []
+    ahead_total: int = 0
+    #: Those that hold most, the first of ``holding``.
+    holders: list[JobHolder] = []
+    holding: int = 0
+    remedies: list[QueueRemedy] = []
 
 
 class RbacJob(Message):
@@ -128,6 +163,7 @@ class UpdateJobQueueRequest(Message):
 
 __all__ = [
     "AggregateQueueStats",
+    "ExplainJobResponse",
     "GetJobQueueStatsResponse",
     "GetJobsResponse",
     "GetJobsV2Response",
@@ -136,7 +172,9 @@ __all__ = [
     "JobState",
     "JobSummary",
     "JobType",
+    "NamedJob",
     "PoolQueueStats",
+    "QueueRemedy",
     "QueueStats",
     "RbacJob",
     "UpdateJobQueueRequest",
