@@ -19,8 +19,8 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.registry import USUAL
-from tenax.scheduler.snapshot import Fitting, PoolRules
+from tenax.scheduler.registry import USUAL, plan
+from tenax.scheduler.snapshot import Fitting, PoolPlan, PoolRules, PoolSnapshot
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
@@ -175,3 +175,29 @@ async def test_a_pool_that_shares_gives_a_newcomer_its_part(database: Database) 
         "its job holds 4 of 4 slots in pool default, and its share of them is 1 now"
     ] * 3
     assert all("they are being released" in reason for reason in list((await reasons(database)).values())[:3])
+
+
+async def test_a_pool_that_cannot_be_planned_holds_up_no_other(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits in it says so."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        await add_agent(conn, "b1", slots=1, pool="broken")
+        fine = await request_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+        other = await add_experiment(conn)
+        of = "(select job_id from experiments where id = $1)"
+        await conn.execute(f"update jobs set pool = 'broken' where job_id = {of}", other)
+        stuck = await request_attempt(conn, await add_trial(conn, other))
+
+    def fails(snapshot: PoolSnapshot) -> PoolPlan:
+        if snapshot.pool == "broken":
+            raise OverflowError("a number")
+        return plan(snapshot)
+
+    monkeypatch.setattr(scheduling, "plan", fails)
+    pools = (PoolSettings(name="broken"), PoolSettings(name="default"))
+    await Scheduling(pools, b"s" * 32, 60.0).make_pass(await context_of(database), EVERYTHING)
+    async with database.connection() as conn:
+        assert await conn.fetchval("select state from allocations where allocation_id = $1", fine) == "ASSIGNED"
+    assert "cannot be planned" in (await reasons(database))[stuck]

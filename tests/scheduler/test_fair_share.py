@@ -81,6 +81,24 @@ def test_shares_are_as_the_weights(weights: list[float], capacity: int) -> None:
         assert abs(shares[claim.job] - capacity * claim.weight / sum(weights)) <= len(weights)
 
 
+def test_who_has_little_weight_has_a_slot() -> None:
+    """Beside the greatest that there may be."""
+    assert divide([Claim(JobId("a"), 1000.0, (1,) * 8), Claim(JobId("b"), 0.001, (1,) * 8)], 8) == {"a": 7, "b": 1}
+
+
+@pytest.mark.parametrize("weights", [(1e308, 1e308), (1.7e308, 1.0), (5e-324, 1.0), (1e-300, 1e300)])
+def test_odd_weights_are_divided_by(weights: tuple[float, float]) -> None:
+    """Nothing overflows."""
+    shares = divide([Claim(JobId(str(place)), weight, (1,) * 8) for place, weight in enumerate(weights)], 8)
+    assert sum(shares.values()) == 8
+
+
+def test_very_many_that_keep_more_than_their_shares() -> None:
+    """Are set apart at once, in the end."""
+    claims = [Claim(JobId(str(place)), 1.0, (1, 1), kept=2) for place in range(3000)]
+    assert set(divide(claims, 100).values()) == {2}
+
+
 def test_what_cannot_be_taken_back_stays() -> None:
     """And the others divide the rest."""
     made = [

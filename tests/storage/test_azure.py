@@ -119,3 +119,25 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     printed = printed_without("azure.storage", {"type": "azure", "container": "c", "account_url": "https://a"})
     assert "False" in printed.splitlines()[0]
     assert "needs azure-storage-blob in the environment that runs this: pip install 'tenax[azure]'" in printed
+
+
+@pytest.mark.parametrize(
+    ("url", "is_the_vendors"),
+    [
+        ("https://team.blob.core.windows.net", True),
+        ("https://team.blob.core.windows.net/", True),
+        ("https://team.blob.core.windows.net:8443", False),
+        ("http://team.blob.core.windows.net", False),
+        ("https://evil.com\\@x.blob.core.windows.net", False),
+        ("https://x.blob.core.windows.net@evil.com", False),
+        ("https://evil.com/.blob.core.windows.net", False),
+        ("https://evil.com#team.blob.core.windows.net", False),
+        ("https://[::1", False),
+    ],
+)
+def test_whose_server_it_is(url: str, is_the_vendors: bool) -> None:
+    """As it is written: libraries do not agree on what is the host of an odd address."""
+    kind = registry.kind_of({"type": "azure"})
+    assert kind is not None
+    server = kind.server({"type": "azure", "container": "c", "account_url": url})
+    assert (server is None) == is_the_vendors

@@ -79,6 +79,20 @@ def test_what_does_not_work_says_why(place: ObjectPlace, more: dict[str, str], s
     assert "s3://" in str(caught.value)
 
 
+def test_a_server_with_a_password_in_its_address_is_refused(place: ObjectPlace) -> None:
+    """It is part of what everybody sees."""
+    with pytest.raises(InvalidInput, match="leave them out") as caught:
+        registry.from_config({**place.at(), "endpoint_url": "http://me:hush@minio:9000/"})
+    assert "hush" not in str(caught.value)
+
+
+def test_a_profile_that_is_not_there(place: ObjectPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said in words."""
+    monkeypatch.setenv("AWS_PROFILE", "nosuch")
+    with pytest.raises(StorageFailed, match="Check AWS_PROFILE"):
+        registry.from_config(place.at()).validate()
+
+
 def test_a_bucket_without_rights(broken: Between, place: ObjectPlace) -> None:
     """Which it lacks is what the advice says."""
     broken.fault = lambda method, _: REFUSED if method == "PUT" else None

@@ -80,6 +80,8 @@ class Master:
     examiners: FairThreads = field(default_factory=FairThreads)
     #: For stores of objects, which may be away: nobody else waits for one.
     stores: FairThreads = field(default_factory=lambda: FairThreads(4))
+    #: For archives that are made of what lies there: each holds some pieces while whoever asked for it reads.
+    downloads: FairTurns = field(default_factory=lambda: FairTurns(256, each=4))
 
     def __post_init__(self) -> None:
         self.logins = LoginJudge(self.passwords, self.db)

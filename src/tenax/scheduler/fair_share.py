@@ -28,6 +28,9 @@ from tenax.scheduler.places import Places
 from tenax.scheduler.policy import in_turn
 from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
+#: So many claims that keep more than their share are looked at alone; each costs a division of all.
+_ONE_BY_ONE = 50
+
 
 class FairShare:
     """To each job its share."""
@@ -73,10 +76,11 @@ def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
         if not short:
             return {**fixed, **shares}
         # One by one, first those that no share would do for: with what is left the others may have enough.
-        first = max(short, key=lambda claim: claim.kept - claim.demand)
-        fixed[first.job] = first.kept
-        capacity = max(0, capacity - first.kept)
-        queue = [claim for claim in queue if claim is not first]
+        short.sort(key=lambda claim: claim.demand - claim.kept)
+        set_apart = {claim.job: claim.kept for claim in (short if len(fixed) > _ONE_BY_ONE else short[:1])}
+        fixed.update(set_apart)
+        capacity = max(0, capacity - sum(set_apart.values()))
+        queue = [claim for claim in queue if claim.job not in set_apart]
 
 
 def _natural(queue: list[Claim], capacity: int) -> dict[JobId, int]:
@@ -104,11 +108,14 @@ def _dealt(queue: list[Claim], capacity: int) -> tuple[dict[JobId, int], int]:
     shares = {claim.job: 0 for claim in queue}
     demands = {claim.job: claim.demand for claim in queue}
     wanting = sorted((claim for claim in queue if demands[claim.job] > 0), key=lambda claim: demands[claim.job])
+    # However large weights are, their sum is a number.
+    greatest = max((claim.weight for claim in queue), default=0.0) or 1.0
+    parts = {claim.job: claim.weight / greatest for claim in queue}
     while capacity > 0 and wanting:
-        weights = sum(claim.weight for claim in wanting)
+        whole = sum(parts[claim.job] for claim in wanting)
         begun = capacity
         for claim in wanting:
-            part = int(begun * claim.weight / weights) if weights > 0 else 1
+            part = int(begun * (parts[claim.job] / whole)) if whole > 0 else 1
             given = min(max(1, part), demands[claim.job] - shares[claim.job], capacity)
             shares[claim.job] += given
             capacity -= given

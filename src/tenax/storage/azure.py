@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from tenax.errors import InvalidInput
 from tenax.storage.kind import StorageKind, text
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from tenax.storage.port import Storage
 
 #: Accounts have names below it.
-_VENDOR = ".blob.core.windows.net"
+_VENDORS = re.compile(r"https://[a-z0-9]{3,24}\.blob\.core\.windows\.net/?", re.IGNORECASE)
 _MIB = 1024 * 1024
 #: A file from this size on is sent and fetched in parts.
 _IN_PARTS = 32 * _MIB
 _PART = 16 * _MIB
 #: Tries of the library itself after the first.
 _TRIES = 4
+#: Names in an answer, at most.
+_PAGE = 5000
 _BUSY = (408, 429, 500, 502, 503, 504)
 
 
@@ -71,8 +73,7 @@ class AzureKind(StorageKind):
     def server(self, config: Mapping[str, Json]) -> Optional[str]:
         """See `tenax.storage.kind.StorageKind`."""
         url = text(config, "account_url") or ""
-        host = urlsplit(url).hostname or ""
-        return url if url and not (url.startswith("https://") and host.endswith(_VENDOR)) else None
+        return url if url and not _VENDORS.fullmatch(url.partition("?")[0]) else None
 
 
 def account_of(connection: str) -> str:
@@ -93,6 +94,8 @@ def account_of(connection: str) -> str:
 
 class AzureContainer:
     """See `tenax.storage.objects.Bucket`."""
+
+    patient = True
 
     def __init__(self, name: str, url: str, connection: Optional[str], credential: Optional[str]) -> None:
         self._name = name
@@ -125,7 +128,7 @@ class AzureContainer:
 
     def entries(self, prefix: str, limit: Optional[int] = None) -> Iterable[tuple[str, int]]:
         with self._connection() as client:
-            pages = client.list_blobs(name_starts_with=prefix, results_per_page=limit).by_page()
+            pages = client.list_blobs(name_starts_with=prefix, results_per_page=limit and min(limit, _PAGE)).by_page()
             listed: list[tuple[str, int]] = []
             for page in pages:
                 listed += [(blob.name, int(blob.size)) for blob in page]
@@ -173,10 +176,10 @@ class AzureContainer:
         connection, credential = self._secrets
         settings: dict[str, Any] = {
             "retry_policy": ExponentialRetry(
-                initial_backoff=1, increment_base=2, retry_total=_TRIES, random_jitter_range=1
+                initial_backoff=1, increment_base=2, retry_total=_TRIES if self.patient else 1, random_jitter_range=1
             ),
-            "connection_timeout": 10,
-            "read_timeout": 60,
+            "connection_timeout": 10 if self.patient else 5,
+            "read_timeout": 60 if self.patient else 20,
             "max_single_put_size": _IN_PARTS,
             "max_block_size": _PART,
             "max_single_get_size": _IN_PARTS,

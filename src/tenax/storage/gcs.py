@@ -53,6 +53,8 @@ class GcsKind(StorageKind):
 class GcsBucket:
     """See `tenax.storage.objects.Bucket`."""
 
+    patient = True
+
     def __init__(self, name: str) -> None:
         self._name = name
         self._bucket = PerProcess(self._made)
@@ -144,8 +146,11 @@ class GcsBucket:
         adapter = requests.adapters.HTTPAdapter(pool_connections=4 * PARALLEL, pool_maxsize=4 * PARALLEL)
         for scheme in ("https://", "http://"):
             client._http.mount(scheme, adapter)
-        self._retry = DEFAULT_RETRY.with_timeout(_TRIES_FOR_S)
-        return client.bucket(self._name)
+        self._retry = DEFAULT_RETRY.with_timeout(_TRIES_FOR_S if self.patient else 5.0)
+        try:
+            return client.bucket(self._name)
+        except ValueError as error:
+            raise BucketFailed(str(error), "Check the name of the bucket in checkpoint_storage.") from error
 
 
 def _refused(error: Exception) -> BucketFailed:

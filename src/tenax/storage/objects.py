@@ -35,7 +35,7 @@ else:
     Protocol = object
 
 #: Bytes that are fetched at once of a file that is passed on.
-_PIECE = 8 * 1024 * 1024
+_PIECE = 2 * 1024 * 1024
 #: Files that are sent or fetched at once; a large one is sent in several parts at once, too.
 PARALLEL = 4
 #: Pauses between two tries while a store is away: its library has tried some times before.
@@ -58,6 +58,9 @@ class ObjectGone(BucketFailed):
 
 class Bucket(Protocol):
     """Objects by name. All methods may be called from several threads, and raise BucketFailed."""
+
+    #: Whether its library tries for minutes what does not work; to be set before the first call.
+    patient: bool
 
     def write(self, key: str, data: bytes) -> None:
         """Put a small object, over what is there."""
@@ -90,6 +93,8 @@ class ObjectStorage(Storage):
 
     #: Seconds for which a store that is away is waited for, where checkpoints are stored and fetched.
     waits_for_s = 300.0
+    #: Of a checkpoint with more files nothing is listed; None: however many there are.
+    most_files: Optional[int] = None
 
     def __init__(self, bucket: Bucket, prefix: Optional[str], *, identity: JsonObject, label: str) -> None:
         self._bucket = bucket
@@ -101,6 +106,12 @@ class ObjectStorage(Storage):
 
     def identity(self) -> JsonObject:
         return self._identity
+
+    def hurry(self, most_files: int) -> None:
+        """Somebody waits for the answer: it is asked once or twice, and a checkpoint of many files is refused."""
+        self.waits_for_s = 0.0
+        self.most_files = most_files
+        self._bucket.patient = False
 
     def validate(self) -> None:
         key = f"{self._prefix}.check-{os.urandom(8).hex()}"
@@ -150,7 +161,7 @@ class ObjectStorage(Storage):
     def abandon(self, storage_id: str) -> None:
         place, mark = self._place(storage_id), self._mark(storage_id)
         with self._explained("be changed"):
-            if self._bucket.read(mark) is None:
+            if not self._is_marked(storage_id):
                 return
             self._bucket.forget_uploads(place)
             self._bucket.delete([key for key, _ in self._bucket.entries(place)])
@@ -162,7 +173,7 @@ class ObjectStorage(Storage):
         place = self._place(storage_id)
         with self._explained("be read"):
             listed = self._tried(lambda: list(self._bucket.entries(place, limit=1)))
-            if not listed or self._tried(lambda: self._bucket.read(self._mark(storage_id))) is not None:
+            if not listed or self._tried(lambda: self._is_marked(storage_id)):
                 raise CheckpointMissing(f"there is no checkpoint {storage_id} in {self.label} (looked for {place})")
         return None
 
@@ -177,7 +188,13 @@ class ObjectStorage(Storage):
         self.direct_path(storage_id)
         place = self._place(storage_id)
         with self._explained("be read"):
-            entries = self._tried(lambda: list(self._bucket.entries(place)))
+            most = None if self.most_files is None else self.most_files + 1
+            entries = self._tried(lambda: list(self._bucket.entries(place, most)))
+            if most is not None and len(entries) >= most:
+                raise StorageFailed(
+                    f"checkpoint {storage_id} in {self.label} has more than {self.most_files} files, which are too "
+                    "many to go through here: fetch it from its storage, with credentials of yours"
+                )
         listed = {key[len(place) :]: size for key, size in entries}
         return {path: 0 if path.endswith("/") else size for path, size in listed.items() if path}
 
@@ -243,6 +260,11 @@ class ObjectStorage(Storage):
         if storage_id not in self._begun:
             self._bucket.write(self._mark(storage_id), b"")
             self._begun.add(storage_id)
+
+    def _is_marked(self, storage_id: str) -> bool:
+        """Listed, not read: whoever may write there chooses how large it is."""
+        mark = self._mark(storage_id)
+        return any(key == mark for key, _ in self._bucket.entries(mark, limit=1))
 
     def _place(self, storage_id: str) -> str:
         return f"{self._prefix}{checked_id(storage_id)}/"

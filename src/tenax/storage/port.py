@@ -15,6 +15,7 @@ there raises CheckpointMissing. One kit of tests (``tests/kits/storage_kit.py``)
 from __future__ import annotations
 
 import os
+import re
 
 from tenax.errors import NotFound, UserError
 
@@ -37,6 +38,7 @@ else:
 SHARED_FS_MOUNT = "/determined_shared_fs"
 #: Matches everything in a checkpoint.
 EVERYTHING = ("**/*",)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class StorageFailed(UserError):
@@ -144,13 +146,13 @@ def is_claimed(storage_id: str) -> bool:
 
 def inside(path: str) -> str:
     """A path relative to a checkpoint, or StorageFailed if it leads out of it."""
-    if path.startswith("/") or ".." in path.split("/"):
+    if path.startswith("/") or ".." in path.split("/") or "\0" in path:
         raise StorageFailed(f"{path!r} is not a path inside a checkpoint")
     return path
 
 
 def checked_id(storage_id: str) -> str:
-    """The id itself, or StorageFailed if it could be a path out of the storage."""
-    if not storage_id or storage_id.startswith(".") or "/" in storage_id or "\\" in storage_id or "\0" in storage_id:
+    """The id itself, or StorageFailed for what is no UUID: it could lead out of the storage or elsewhere in it."""
+    if not _UUID.fullmatch(storage_id):
         raise StorageFailed(f"{storage_id!r} is not the id of a checkpoint (a UUID is expected)")
     return storage_id

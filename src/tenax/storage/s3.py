@@ -29,6 +29,8 @@ _PART = 16 * _MIB
 _TRIES = 6
 #: Names in one request to delete.
 _DELETED_AT_ONCE = 1000
+#: Names of one answer, at most.
+_PAGE = 1000
 _GONE = ("NoSuchKey", "404", "NotFound", "NoSuchUpload")
 #: Names of exceptions of connections, and codes of a store that does not answer now.
 _AWAY = (
@@ -57,6 +59,11 @@ class S3Kind(StorageKind):
             raise InvalidInput("checkpoint_storage of type s3 needs bucket")
         if (values["access_key"] is None) != (values["secret_key"] is None):
             raise InvalidInput("checkpoint_storage of type s3 needs both access_key and secret_key, or neither")
+        if endpoint and "@" in endpoint.partition("://")[2].partition("/")[0]:
+            raise InvalidInput(
+                "checkpoint_storage.endpoint_url holds a user or a password, and is shown to all: leave them out; "
+                "credentials are access_key and secret_key"
+            )
         identity: JsonObject = {"type": self.name, "bucket": bucket}
         if endpoint:
             identity["endpoint_url"] = endpoint
@@ -77,6 +84,8 @@ class S3Kind(StorageKind):
 
 class S3Bucket:
     """See `tenax.storage.objects.Bucket`."""
+
+    patient = True
 
     def __init__(self, name: str, endpoint: Optional[str], access_key: Optional[str], secret_key: Optional[str]):
         self._name = name
@@ -111,7 +120,7 @@ class S3Bucket:
     def entries(self, prefix: str, limit: Optional[int] = None) -> Iterable[tuple[str, int]]:
         listed: list[tuple[str, int]] = []
         with self._connection() as client:
-            settings = {} if limit is None else {"PaginationConfig": {"MaxItems": limit, "PageSize": limit}}
+            settings = {} if limit is None else {"PaginationConfig": {"MaxItems": limit, "PageSize": min(limit, _PAGE)}}
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=prefix, **settings)
             for page in pages:
                 listed += [(entry["Key"], entry["Size"]) for entry in page.get("Contents", ())]
@@ -153,6 +162,7 @@ class S3Bucket:
         try:
             import boto3
             from botocore.config import Config
+            from botocore.exceptions import BotoCoreError
         except ImportError as error:
             raise StorageFailed(
                 "checkpoint storage of type s3 needs boto3 in the environment that runs this: pip install 'tenax[s3]', "
@@ -160,9 +170,9 @@ class S3Bucket:
             ) from None
         access_key, secret_key = self._keys
         settings = {
-            "retries": {"max_attempts": _TRIES, "mode": "standard"},
-            "connect_timeout": 10,
-            "read_timeout": 60,
+            "retries": {"max_attempts": _TRIES if self.patient else 2, "mode": "standard"},
+            "connect_timeout": 10 if self.patient else 5,
+            "read_timeout": 60 if self.patient else 20,
             "max_pool_connections": 4 * PARALLEL,
         }
         with_checksums = {
@@ -174,11 +184,13 @@ class S3Bucket:
             config = Config(**settings, **with_checksums)
         except TypeError:  # before botocore 1.36, which asked for none
             config = Config(**settings)
-        session = boto3.session.Session(aws_access_key_id=access_key, aws_secret_access_key=secret_key)
-        # A region is part of a signature, and servers of others have none.
-        region = session.region_name or ("us-east-1" if self._endpoint else None)
         try:
+            session = boto3.session.Session(aws_access_key_id=access_key, aws_secret_access_key=secret_key)
+            # A region is part of a signature, and servers of others have none.
+            region = session.region_name or ("us-east-1" if self._endpoint else None)
             return session.client("s3", endpoint_url=self._endpoint, config=config, region_name=region)
+        except BotoCoreError as error:
+            raise BucketFailed(str(error), "Check AWS_PROFILE, and the files that it is in.") from error
         except ValueError as error:
             raise BucketFailed(str(error), "Check endpoint_url: it begins with http:// or https://.") from error
 

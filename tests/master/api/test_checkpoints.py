@@ -154,9 +154,17 @@ async def test_the_master_follows_no_link_out_of_a_checkpoint(api: Api, tmp_path
     left = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
     assert left["state"] == "STATE_PARTIALLY_DELETED"
     assert "leads elsewhere" in left["going"]
-    await report(run, "ssh", 11)
-    assert (await api.user.get("/checkpoints/ssh")).status_code == 400
     assert (secret / "key.bin").read_text() == "k"
+
+
+@pytest.mark.parametrize("name", ["ssh", "outputs", "hr-salaries", "..", "a/b", UUID + "0", "", f" {UUID}"])
+async def test_what_is_no_uuid_is_no_checkpoint(api: Api, name: str) -> None:
+    """Else a task could have the master serve and delete whatever folder lies beside the checkpoints."""
+    run = await running(api)
+    reply = await run.task.post(
+        "/api/v1/checkpoints", {"uuid": name, "state": "STATE_COMPLETED", "resources": {"a": "1"}, "training": {}}
+    )
+    assert (reply.status_code, "a UUID is expected" in refusal(reply)) == (400, True)
 
 
 async def test_files_of_ended_trials_can_be_deleted(api: Api) -> None:

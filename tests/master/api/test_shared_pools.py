@@ -76,3 +76,16 @@ async def test_jobs_that_share_a_pool_have_weights_and_no_turns(api: Api) -> Non
     assert refused.status_code == 400
     assert "share the slots of the pool 'gpu-pool' by their weight" in refusal(refused)
     assert (await change(weight=3.0)).status_code == 200
+
+
+@pytest.mark.parametrize("weight", [1.7e308, 1001, 0, -1])
+async def test_weights_have_a_range(api: Api, weight: float) -> None:
+    """However one sets them."""
+    made = await waiting(api, "first")
+    change = {"updates": [{"jobId": made["jobId"], "weight": weight}]}
+    assert (await api.user.post("/api/v1/job-queues", change)).status_code == 400
+    body = {"id": made["id"], "resources": {"weight": weight}}
+    patched = await api.user.patch(f"/api/v1/experiments/{made['id']}", body)
+    assert patched.status_code == 400, patched.text
+    config = CONFIGURED.replace("slots_per_trial: 1", f"slots_per_trial: 1, weight: {weight}")
+    assert (await api.user.post("/api/v1/experiments", {"config": config})).status_code == 400

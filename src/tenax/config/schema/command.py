@@ -12,6 +12,7 @@ from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.resources import (
     BIND_MOUNTS,
     DEVICES,
+    MAX_WEIGHT,
     PBS,
     PRIORITY,
     SIZE,
@@ -73,7 +74,7 @@ class CommandResources:
     #: Bytes.
     shm_size: Annotated[int | None, SIZE] = None
     devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
-    weight: Annotated[float, Number(minimum=0)] = 1
+    weight: Annotated[float, Number(minimum=0, maximum=MAX_WEIGHT)] = 1
     is_single_node: Annotated[bool | None, Flag()] = None
 
 

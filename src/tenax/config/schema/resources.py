@@ -93,6 +93,10 @@ BIND_MOUNT = Struct(BindMount, atomic=True, rule=_mountable)
 BIND_MOUNTS = ListOf(BIND_MOUNT, merge=united_by(key("container_path")))
 
 
+#: Only what weights are to each other counts.
+MAX_WEIGHT = 1000.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
     """What one trial gets, and what the experiment may take."""
@@ -102,7 +106,7 @@ class Resources:
     #: Most slots that all running trials together may hold.
     max_slots: Annotated[int | None, IntShape(minimum=0)] = None
     #: Share under fair share scheduling.
-    weight: Annotated[float, Number(minimum=0)] = 1
+    weight: Annotated[float, Number(minimum=0, maximum=MAX_WEIGHT)] = 1
     #: 1 (most urgent) to 99.
     priority: Annotated[int | None, PRIORITY] = None
     #: Empty: the default pool of the workspace or the cluster.

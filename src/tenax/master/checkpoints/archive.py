@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from enum import Enum
+from itertools import chain
 from typing import IO, TYPE_CHECKING, cast
 
 from tenax.errors import InvalidInput
@@ -94,9 +95,12 @@ def packed_objects(store: ObjectStorage, checkpoint: str, files: Files, form: Fo
         for path, size in sorted(files.items()):
             if path.endswith("/"):
                 packer.folder(path.rstrip("/"), _status(stat.S_IFDIR | 0o755, 0))
-                continue
-            content = cast(IO[bytes], _Pieces(store.pieces(checkpoint, path, size)))
-            for _ in packer.file(path, _status(stat.S_IFREG | 0o644, size), content):
+                steps: Iterator[None] = iter(())
+            else:
+                content = cast(IO[bytes], _Pieces(store.pieces(checkpoint, path, size)))
+                steps = packer.file(path, _status(stat.S_IFREG | 0o644, size), content)
+            # What is empty is a step as well: there may be very many.
+            for _ in chain(steps, (None,)):
                 if outbox.size >= _PIECE:
                     yield outbox.take()
     yield outbox.take()

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.checkpoints.files import CheckpointPlace
+from tenax.master.checkpoints.files import MAX_ENTRIES, CheckpointPlace
 from tenax.master.store.users.rows import FileOwner
 from tenax.storage.objects import ObjectStorage
 from tenax.storage.registry import from_config, kind_of
@@ -64,8 +64,7 @@ class CheckpointRoots:
         with suppress(InvalidInput):
             own = from_config(self.clusters)
             if isinstance(own, ObjectStorage) and from_config(named).identity() == own.identity():
-                # Somebody waits for the answer.
-                own.waits_for_s = 0.0
+                own.hurry(MAX_ENTRIES)
                 return own
         return None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+import structlog
+
 from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
@@ -18,7 +20,9 @@ from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.registry import plan
-from tenax.scheduler.snapshot import PlacedMember
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
+
+log = structlog.get_logger("tenax.scheduling")
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
 _WRITE_REASONS_EVERY_S = 1.0
@@ -49,13 +53,23 @@ class Scheduling:
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
         for snapshot in snapshots:
-            decided = plan(snapshot)
+            decided = self._planned(snapshot)
             await self._place(context, decided.placements)
             await self._preempt(context, decided.preempt)
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 written.pop(placed, None)
         return None if waiting == written else await self._write_reasons(context, waiting, written)
+
+    def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
+        """What is wrong with one pool, all others do not wait for."""
+        try:
+            return plan(snapshot)
+        except Exception:
+            log.exception("pool_not_planned", pool=snapshot.pool)
+            reason = "waits for somebody who mends the master: its pool cannot be planned, and the log says why"
+            pending = (each.allocation_id for each in snapshot.requests if each.phase is Phase.PENDING)
+            return PoolPlan(waiting=dict.fromkeys(pending, reason))
 
     async def _write_reasons(
         self, context: PassContext, waiting: dict[AllocationId, str], written: Mapping[AllocationId, str]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from asyncpg import Connection
 
 from tenax.config.master import MasterSettings
+from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import JobId, PoolName
 from tenax.master.store.allocations import rows as allocations
@@ -26,8 +27,8 @@ def check(update: QueueControl) -> None:
     name = f"job {update.job_id}"
     if update.priority is not None and not 1 <= update.priority <= 99:
         raise InvalidInput(f"priority of {name} is {update.priority}: it goes from 1 (most urgent) to 99")
-    if update.weight is not None and not 0 < update.weight < float("inf"):
-        raise InvalidInput(f"weight of {name} is {update.weight}: it must be a number above 0")
+    if update.weight is not None and not 0 < update.weight <= MAX_WEIGHT:
+        raise InvalidInput(f"weight of {name} is {update.weight}: it is a number above 0, at most {MAX_WEIGHT:g}")
     if update.ahead_of is not None and update.behind_of is not None:
         raise InvalidInput(f"{name} cannot be moved aheadOf one job and behindOf another at once: give one of them")
     if update.job_id in (update.ahead_of, update.behind_of):

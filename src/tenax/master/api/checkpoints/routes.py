@@ -166,9 +166,10 @@ async def download(master: MasterDep, request: Request, checkpoint_uuid: str) ->
 
 
 async def _in_turn(master: Master, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Pieces that wait for a store of objects, each in a thread that nobody else needs."""
-    while piece := await master.stores.run(next, pieces, b""):
-        yield piece
+    """Pieces that wait for a store of objects, each in a thread that nobody else needs; a few archives a user."""
+    async with master.downloads.turn():
+        while piece := await master.stores.run(next, pieces, b""):
+            yield piece
 
 
 async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple[str, ...]) -> Empty:

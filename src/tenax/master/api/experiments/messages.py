@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
+from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.master.store.experiments.columns import EXPERIMENTS
 from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Document, Int64, Message, Name, Pagination, Timestamp
@@ -165,7 +166,7 @@ class PatchResources(Message):
     """Its share of the cluster; ``maxSlots`` null: no limit."""
 
     max_slots: int | None = Field(None, ge=0, le=2**31 - 1)
-    weight: float | None = Field(None, gt=0, allow_inf_nan=False)
+    weight: float | None = Field(None, gt=0, le=MAX_WEIGHT, allow_inf_nan=False)
     priority: int | None = Field(None, ge=1, le=99)
     #: Take the limit of its slots away.
     unlimited: bool = False
