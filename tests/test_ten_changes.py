@@ -208,9 +208,9 @@ def test_a_checkpoint_storage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert isinstance(section, dict)
     assert section["save_trial_latest"] == 1
     storage = from_config(section)
-    storage.stage_bytes("some-id", "weights", b"12345")
-    storage.commit("some-id")
-    assert storage.list_files("some-id")["weights"] == 5
+    storage.stage_bytes("0d3c2b1a-0000-4000-8000-00000000000a", "weights", b"12345")
+    storage.commit("0d3c2b1a-0000-4000-8000-00000000000a")
+    assert storage.list_files("0d3c2b1a-0000-4000-8000-00000000000a")["weights"] == 5
 
 
 async def test_an_endpoint(api: Api) -> None:

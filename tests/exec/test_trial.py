@@ -224,37 +224,40 @@ def test_rendezvous(place: Place, master: TaskMaster) -> None:
     }
 
 
+GONE, OLDER = "0d3c2b1a-0000-4000-8000-00000000000a", "0d3c2b1a-0000-4000-8000-00000000000b"
+
+
 def in_doubt(place: Place, base: Path, *there: str) -> None:
     """The trial is to go on from a checkpoint that is not there; ``there`` are others."""
     storage = {"type": "shared_fs", "host_path": str(base)}
     place.configure(
         checkpoint_storage=storage, entrypoint="echo from $DET_LATEST_CHECKPOINT after $DET_STEPS_COMPLETED"
     )
-    place.env |= {"DET_LATEST_CHECKPOINT": "gone", "DET_STEPS_COMPLETED": "9", "TENAX_CHECKPOINT_IN_DOUBT": "look"}
+    place.env |= {"DET_LATEST_CHECKPOINT": GONE, "DET_STEPS_COMPLETED": "9", "TENAX_CHECKPOINT_IN_DOUBT": "look"}
     for name in there:
         (base / name).mkdir(parents=True)
 
 
-@pytest.mark.parametrize(("next_one", "expected"), [("older", "from older after 3"), (None, "from after 0")])
+@pytest.mark.parametrize(("next_one", "expected"), [(OLDER, f"from {OLDER} after 3"), (None, "from after 0")])
 def test_a_checkpoint_that_went_after_the_database_was_copied(
     place: Place, master: TaskMaster, tmp_path: Path, next_one: str | None, expected: str
 ) -> None:
     """The trial goes on from the next that is there, or from the beginning, and says so."""
-    in_doubt(place, tmp_path / "storage", "older")
+    in_doubt(place, tmp_path / "storage", OLDER)
     answer = {"checkpoint": next_one, "stepsCompleted": 3 if next_one else 0, "inDoubt": True}
     master.answers[RESUME_POINT] = (200, answer, {})
     code, out, _ = place.run()
     said, printed = out.splitlines()
     assert (code, printed) == (0, expected)
-    assert "checkpoint gone was deleted after the database was copied" in said
-    assert master.bodies[RESUME_POINT] == {"missing": "gone"}
+    assert f"checkpoint {GONE} was deleted after the database was copied" in said
+    assert master.bodies[RESUME_POINT] == {"missing": GONE}
     assert json.loads((place.run_dir / "info/cluster.json").read_text())["latest_checkpoint"] == next_one
 
 
 def test_a_checkpoint_that_is_there_after_all(place: Place, master: TaskMaster, tmp_path: Path) -> None:
     """Nobody is asked."""
-    in_doubt(place, tmp_path / "storage", "gone")
-    assert place.run()[:2] == (0, "from gone after 9\n")
+    in_doubt(place, tmp_path / "storage", GONE)
+    assert place.run()[:2] == (0, f"from {GONE} after 9\n")
     assert master.requests == []
 
 
@@ -271,13 +274,13 @@ def test_a_storage_that_is_not_mounted_is_not_taken_for_an_empty_one(
 
 def test_members_go_on_from_what_one_of_them_has_found(place: Place, master: TaskMaster, tmp_path: Path) -> None:
     """They ask once they have met, and do not look for themselves."""
-    in_doubt(place, tmp_path / "storage", "older")
+    in_doubt(place, tmp_path / "storage", OLDER)
     place.configure(resources={"slots_per_trial": 2})
     met = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 1, "slots": [1, 1]}
     master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
-    master.answers[RESUME_POINT] = (200, {"checkpoint": "older", "stepsCompleted": 3, "inDoubt": True}, {})
+    master.answers[RESUME_POINT] = (200, {"checkpoint": OLDER, "stepsCompleted": 3, "inDoubt": True}, {})
     code, out, _ = place.run(TENAX_CHECKPOINT_IN_DOUBT="ask")
-    assert (code, out.splitlines()[-1]) == (0, "from older after 3")
+    assert (code, out.splitlines()[-1]) == (0, f"from {OLDER} after 3")
     assert [path for _, path, _ in master.requests] == [RENDEZVOUS, RESUME_POINT]
 
 

@@ -15,6 +15,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.master.store.metrics import summaries
 from tenax.master.store.trials import lists as trials
+from tests.kits.master.checkpoints import UUID
 from tests.kits.telemetry import ASHA, SINGLE, Book, metrics_line, spool_line
 
 STREAM = "aaaaaaaa-1-2"
@@ -179,7 +180,7 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
             task.allocation_id,
         )
     storage = {"type": "shared_fs", "host_path": "/data", "save_trial_best": 1}
-    checkpoint = {"uuid": "u1", "stepsCompleted": 5, "metadata": {"k": 1}, "resources": {"w": 3, "d/": 0}}
+    checkpoint = {"uuid": UUID, "stepsCompleted": 5, "metadata": {"k": 1}, "resources": {"w": 3, "d/": 0}}
     lines = [
         spool_line(1, "run_start", {"checkpointStorage": storage}),
         metrics_line(2, "validation", 5, {"loss": 0.5}),
@@ -187,7 +188,7 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
         spool_line(4, "runner_state", {"state": "validating"}),
         spool_line(5, "progress", {"progress": 0.5}),
         spool_line(6, "checkpoint", {**checkpoint, "storage": storage, "state": "COMPLETED"}),
-        spool_line(7, "checkpoint_files", {"uuid": "u1", "resources": {"w": 3}}),
+        spool_line(7, "checkpoint_files", {"uuid": UUID, "resources": {"w": 3}}),
         spool_line(8, "ack_preemption", {}),
         spool_line(9, "early_exit", {"reason": "EXITED_REASON_INVALID_HP"}),
     ]
@@ -195,7 +196,7 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
     assert reply == {"acked": 9, "refused": []}
     async with book.database.connection() as conn:
         view = await trials.get(conn, trial)
-        stored = await checkpoints.get(conn, "u1")
+        stored = await checkpoints.get(conn, UUID)
         places = await conn.fetch("select config from storage_backends")
         assert await conn.fetchval("select invalid_hp from trials where id = $1", trial)
         acked = await conn.fetchval("select preemption from allocations where allocation_id = $1", task.allocation_id)
@@ -214,7 +215,7 @@ async def test_an_older_run_changes_no_state(book: Book) -> None:
     lines = [
         metrics_line(1, "validation", 5, {"loss": 0.5}),
         spool_line(2, "progress", {"progress": 0.5}),
-        spool_line(3, "checkpoint", {"uuid": "u1", "stepsCompleted": 5, "resources": {"w": 3}, "state": "COMPLETED"}),
+        spool_line(3, "checkpoint", {"uuid": UUID, "stepsCompleted": 5, "resources": {"w": 3}, "state": "COMPLETED"}),
         spool_line(4, "early_exit", {"reason": "EXITED_REASON_INVALID_HP"}),
         spool_line(5, "ack_preemption", {}),
     ]
@@ -225,7 +226,7 @@ async def test_an_older_run_changes_no_state(book: Book) -> None:
     async with book.database.connection() as conn:
         view = await trials.get(conn, trial)
         assert await checkpoints.latest(conn, trial) is None
-        assert (await checkpoints.get(conn, "u1")).superseded
+        assert (await checkpoints.get(conn, UUID)).superseded
         assert not await conn.fetchval("select invalid_hp from trials where id = $1", trial)
     assert view.progress is None
 
