@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +75,35 @@ def test_the_machine_of_the_rank_that_failed_first_is_named_by_all(culprit: int)
     first = f"tenax: rank {culprit} failed first, with exit code 7"
     assert outcomes[culprit][1].splitlines()[-1] == first
     assert outcomes[1 - culprit][1].splitlines()[-1] == f"{first}, on the machine at 127.0.0.1"
+
+
+#: What a rank prints that was left alone, and one with a reason of its own.
+LEFT = "Traceback (most recent call last):\ntenax.core.collectives.PeerLost: machine 1 is gone"
+ALSO_LEFT = "Traceback (most recent call last):\nRuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
+CAUSE = 'Traceback (most recent call last):\n  File "/code/train.py", line 3\nValueError: bad batch'
+
+
+@pytest.mark.parametrize("left", [LEFT, ALSO_LEFT])
+@pytest.mark.parametrize("machines", [1, 2])
+def test_a_rank_that_lost_another_one_is_not_to_blame(tmp_path: Path, machines: int, left: str) -> None:
+    """Though its words come first: those of the rank that failed by itself are still under way."""
+    (tmp_path / "left").write_text(left)
+    (tmp_path / "cause").write_text(CAUSE)
+    peer = FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; touch {tmp_path}/said; exit 1")
+    wait = f"while [ ! -e {tmp_path}/said ]; do sleep 0.05; done"
+    culprit = FAILS.format(rank=1, then=f"{wait}; sleep 0.3; cat {tmp_path}/cause >&2; exit 1")
+    scripts = [f"{peer} & {culprit}; code=$?; wait; exit $code"] if machines == 1 else [f"{peer}; sleep 2; exit 1", culprit]
+    for code, error in ended(launch(scripts)):
+        assert code == 1
+        assert "tenax: rank 1 failed first: ValueError: bad batch (in code/train.py, line 3)" in error.splitlines()[-1]
+
+
+def test_ranks_that_all_lost_another_one(tmp_path: Path) -> None:
+    """Whose machine is gone says nothing: the first that missed it is named, after a while."""
+    (tmp_path / "left").write_text(LEFT)
+    [(code, error)] = ended(launch([FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; exit 1")]))
+    assert code == 1
+    assert error.splitlines()[-1].startswith("tenax: rank 0 failed first: tenax.core.collectives.PeerLost")
 
 
 def test_all_end_well() -> None:

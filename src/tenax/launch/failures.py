@@ -1,7 +1,8 @@
 """Which rank failed first: ranks tell the launcher of their machine, launchers the chief's, which tells them all.
 
 A rank that fails takes the others with it, within milliseconds: their connections to it break. What they say then
-explains nothing, so the first is looked for. By clocks of machines that differ nothing can be compared: what is sent is
+explains nothing, so the first is looked for; one that failed for want of another rank is never taken for it while there
+is one with a reason of its own, however late its words are read. By clocks of machines that differ nothing can be compared: what is sent is
 how long ago it failed. Standard library only, Python 3.9.
 """
 
@@ -15,12 +16,13 @@ import time
 from contextlib import suppress
 
 from tenax.client.connection import fast_json
-from tenax.core.collectives import join_hub, make_hub, private_directory
+from tenax.core.collectives import PeerLost, join_hub, make_hub, private_directory
+from tenax.core.sharding import OtherRankFailed
 from tenax.errors import TenaxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Optional
 
     from tenax.core.collectives import Star
@@ -31,6 +33,9 @@ MAILBOX = "TENAX_LAUNCH_MAILBOX"
 _MAX_RECORD = 16 * 1024
 #: Seconds that the machines of a trial may take to reach each other; they have met at the master before.
 MEETING_S = 60.0
+#: What ranks raise for want of another one: our own, and in the words of gloo and NCCL.
+_OF_OTHERS = (PeerLost.__name__, OtherRankFailed.__name__)
+_LOST_PEER = ("/gloo/transport/", "remote process exited", "Connection closed by peer")
 
 
 class LaunchersApart(TenaxError):
@@ -52,6 +57,16 @@ class Failure:
 
     def __str__(self) -> str:
         return f"rank {self.rank} failed first{f': {self.exception}' if self.exception else f', {how(self.code)}'}"
+
+    @property
+    def follows(self) -> bool:
+        """Whether it failed for want of another rank, or was asked to end: that one is to blame, if it is known."""
+        raised, _, text = self.exception.partition(": ")
+        return (
+            raised.rpartition(".")[2] in _OF_OTHERS
+            or any(words in text for words in _LOST_PEER)
+            or (not self.exception and self.code == 128 + signal.SIGTERM)
+        )
 
     def encode(self) -> bytes:
         """A line."""
@@ -79,6 +94,11 @@ class Failure:
             return None
         at = time.monotonic() - (age if isinstance(age, float) else 0.0)
         return cls(rank, code, at, exception if isinstance(exception, str) else "", member)
+
+
+def first_of(failures: Sequence[Failure]) -> Failure:
+    """The one that the others follow from."""
+    return min(failures, key=lambda failure: (failure.follows, failure.at))
 
 
 def how(code: int) -> str:

@@ -8,7 +8,7 @@ import threading
 import time
 
 from tenax.core.spool import say
-from tenax.launch.failures import MAILBOX, Failure, Mailbox, Peers
+from tenax.launch.failures import MAILBOX, Failure, Mailbox, Peers, first_of
 from tenax.launch.hangs import HangWatch
 from tenax.launch.signals import on_signals
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 #: Seconds after a first failure in which others, whose news took longer, may turn out to have been earlier.
 HOLD_S = 1.0
+#: The same, while all that is known are ranks that lost another one.
+CAUSE_S = 5.0
 #: Seconds that a member whose ranks have failed waits to hear whose failure was the first.
-NEWS_S = 5.0
+NEWS_S = 10.0
 #: Seconds that a member whose ranks were not the first to fail waits to be ended, so that the other one ends before it.
 YIELD_S = 60.0
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
@@ -141,16 +143,18 @@ class RankWatch:
         """The chief's launcher: the earliest of all, once later news could not change it."""
         if self._member or self._peers is None or self._first is not None or not self._failures:
             return
-        if time.monotonic() >= min(failure.at for failure in self._failures) + HOLD_S:
-            self._first = min(self._failures, key=lambda failure: failure.at)
-            self._peers.tell(self._first)
+        first = first_of(self._failures)
+        hold_s = CAUSE_S if first.follows else HOLD_S
+        if time.monotonic() >= min(failure.at for failure in self._failures) + hold_s:
+            self._first = first
+            self._peers.tell(first)
 
     def _conclude(self, code: int) -> int:
         if self._signal:
             return 128 + self._signal
         if code == 0:
             return 0
-        first = self._first or min(self._failures, key=lambda failure: failure.at, default=None)
+        first = self._first or (first_of(self._failures) if self._failures else None)
         if first is None:
             return code if code > 0 else 128 - code
         if first.member == self._member:
