@@ -18,6 +18,8 @@ from model import build, evaluate, load
 
 
 def main(directory: pathlib.Path) -> int:
+    if not (directory / "state.pt").is_file():
+        sys.exit(f"{directory} is no checkpoint of train.py: there is no state.pt in it")
     metadata = json.loads((directory / "metadata.json").read_text())
     state = torch.load(directory / "state.pt")
     model = build(metadata["hparams"]["hidden"], metadata["hparams"]["dropout"])

@@ -1,7 +1,7 @@
 """Puts the held-out pictures through a trained model: `python predict.py UUID`, of a checkpoint of `train.py`.
 
-What it answers is stored beside the checkpoints, a file a batch; `accuracy` is reported as a validation. On a cluster
-it is paused and gone on with, on one slot or several.
+UUID is a whole one, as `tenax checkpoint describe` says it. What it answers is stored beside the checkpoints, a file a
+batch; `accuracy` is reported as a validation. On a cluster it is paused and gone on with, on one slot or several.
 """
 
 from __future__ import annotations
@@ -43,4 +43,6 @@ def share(batches: list[list[bool]]) -> float:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not sys.argv[1]:
+        sys.exit("usage: python predict.py UUID (on a cluster: --config hyperparameters.checkpoint=UUID)")
     pytorch.torch_batch_process(Predict, TensorDataset(*load()[1]), batch_size=40)

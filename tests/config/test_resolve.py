@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 
 import pytest
 
 from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
 from tenax.config.resolve import ResolvedExperiment
+from tenax.config.schema.entrypoint import LAUNCH_MODULES
 from tenax.config.schema.searcher import END_OF_LIFE
 from tenax.config.schema.storage import S3Config, SharedFsConfig
 from tenax.jsonvalue import JsonObject
@@ -17,6 +19,7 @@ from tenax.search.methods.async_halving import AsyncHalving
 from tenax.search.methods.grid import Grid
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
+from tenax.wire.task_names import LAUNCHERS, WITH_HPARAMS
 
 STORAGE: JsonObject = {"type": "directory", "container_path": "/checkpoints"}
 SMALL = """
@@ -242,6 +245,29 @@ workspace: lab
         "bind_mounts[0]:10": "'container_path' must be set",
         "workspace:11": "workspace and project go together: set both, or neither for Uncategorized",
     }
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "meant"),
+    [
+        ("python3 -m tenax.launch.processe python3 train.py", "tenax.launch.processes"),
+        ("[python3, -m, tenax.launch.torch_distribute, train.py]", "tenax.launch.torch_distributed"),
+        ("python3 -m tenax.launch.processes python3 -m tenax.launch.hparams train.py", "tenax.launch.with_hparams"),
+    ],
+)
+def test_a_launcher_that_is_not_there(entrypoint: str, meant: str) -> None:
+    """Is told before slots are held for it, in whichever form it is written."""
+    [problem] = problems(SMALL.replace("entrypoint: python3 train.py", f"entrypoint: {entrypoint}")).values()
+    assert problem.startswith("there is no such module: 'tenax.launch.")
+    assert problem.endswith(f"did you mean '{meant}'?")
+
+
+def test_launchers_that_are_there() -> None:
+    """Those that tasks know, each with its module."""
+    for name in LAUNCH_MODULES:
+        resolve(SMALL.replace("entrypoint: python3 train.py", f"entrypoint: python3 -m tenax.launch.{name} train.py"))
+        assert importlib.util.find_spec(f"tenax.launch.{name}")
+    assert {*LAUNCHERS, WITH_HPARAMS} <= {f"tenax.launch.{name}" for name in LAUNCH_MODULES}
 
 
 def test_problem_in_words() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.exec.place import Place
 from tests.kits import task_master
@@ -114,7 +115,10 @@ def test_digits(tmp_path: Path, master: TaskMaster) -> None:
     )
     assert evaluated.returncode == 0, evaluated.stderr
     assert "after 2 epochs" in evaluated.stdout
-    place.configure(entrypoint=f"python3 predict.py {checkpoint}", searcher={"name": "single", "metric": "accuracy"})
+    launched = yaml.safe_load((place.work / "predict.yaml").read_text())["entrypoint"]
+    entrypoint = launched.removeprefix("python3 -m tenax.launch.torch_distributed ")
+    place.configure(entrypoint=entrypoint, searcher={"name": "single", "metric": "accuracy"})
+    place.env["DET_HPARAMS"] = json.dumps({"checkpoint": checkpoint})
     resumed(place, master, 3)
     del place.env["DET_LATEST_CHECKPOINT"]
     master.answers["/api/v1/trial-source-info"] = (200, {"trialId": 7, "checkpointUuid": checkpoint}, {})

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tenax.core.info import read_cluster_info
+from tenax.wire.task_names import CANNOT_START
 from tests.exec.place import BEGINNING, Place, without_beginning
 from tests.kits import task_master
 from tests.kits.interpreters import interpreters
@@ -154,6 +155,16 @@ def test_unwritable_storage(place: Place, tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert "this trial cannot start: checkpoint storage" in err
     assert f"{tmp_path}/file/ckpt cannot be written" in err
+
+
+def test_a_storage_that_only_a_setting_mends(place: Place) -> None:
+    """The next runs would end alike: they are told so, in words that the master knows (`exit_reason.failure_place`)."""
+    place.configure(entrypoint="echo started", checkpoint_storage={"type": "s3", "bucket": "nobody"})
+    home = str(place.work)
+    code, out, err = place.run(HOME=home, AWS_EC2_METADATA_DISABLED="true", AWS_CONFIG_FILE=f"{home}/none")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"{CANNOT_START}checkpoint storage s3://nobody cannot be written from ")
+    assert "there are no credentials. Set AWS_ACCESS_KEY_ID" in err
 
 
 def test_missing_variables(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -11,7 +12,7 @@ import pytest
 from tenax.errors import InvalidInput
 from tenax.launch import ranks
 from tenax.launch.ranks import RanksHere, parse
-from tenax.launch.torch_distributed import USAGE, torchrun
+from tenax.launch.torch_distributed import torchrun
 from tests.exec.place import SOURCE
 from tests.kits.interpreters import interpreters
 from tests.launch.members import PORTS, uneven
@@ -30,14 +31,33 @@ from tests.launch.members import PORTS, uneven
 )
 def test_words(words: str, options: str, command: str) -> None:
     """As Determined's: options of torchrun before a lone ``--``, then the command; a Python file needs no python3."""
-    assert parse(words.split(), USAGE) == (options.split(), command.split())
+    assert parse(words.split()) == (options.split(), command.split())
 
 
-@pytest.mark.parametrize("words", ["", "--", "--nproc_per_node 2", "--nproc_per_node 2 --"])
-def test_no_command(words: str) -> None:
-    """What cannot be started is told with the usage, or what it needs."""
-    with pytest.raises(InvalidInput, match=r"no command to start\n\nusage|Determined's own package"):
-        parse(words.split(), USAGE)
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "name it behind the launcher"),
+        ("--", "name it behind the launcher"),
+        ("--nproc_per_node 2 --", "name it behind the launcher"),
+        ("--nproc_per_node 2", "put -- between --nproc_per_node"),
+        ("--nproc_per_node 2 train.py", "put -- between --nproc_per_node"),
+    ],
+)
+def test_no_command(words: str, says: str) -> None:
+    """What to write instead."""
+    with pytest.raises(InvalidInput, match=f"no command to start: {says}"):
+        parse(words.split())
+
+
+def test_the_reason_is_its_last_line() -> None:
+    """Below the usage: the last line is what a trial is said to have failed with."""
+    words = [sys.executable, "-m", "tenax.launch.torch_distributed", "--nproc_per_node", "2", "train.py"]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("DET_")}
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, env=plain)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("usage: python3 -m tenax.launch.torch_distributed ")
+    assert ended.stderr.splitlines()[-1].startswith("tenax: there is no command to start: put -- between")
 
 
 def test_uneven_machines() -> None:

@@ -79,7 +79,9 @@ def test_the_machine_of_the_rank_that_failed_first_is_named_by_all(culprit: int)
 
 #: What a rank prints that was left alone, and one with a reason of its own.
 LEFT = "Traceback (most recent call last):\ntenax.core.collectives.PeerLost: machine 1 is gone"
-ALSO_LEFT = "Traceback (most recent call last):\nRuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
+ALSO_LEFT = (
+    "Traceback (most recent call last):\nRuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
+)
 CAUSE = 'Traceback (most recent call last):\n  File "/code/train.py", line 3\nValueError: bad batch'
 
 
@@ -92,7 +94,9 @@ def test_a_rank_that_lost_another_one_is_not_to_blame(tmp_path: Path, machines: 
     peer = FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; touch {tmp_path}/said; exit 1")
     wait = f"while [ ! -e {tmp_path}/said ]; do sleep 0.05; done"
     culprit = FAILS.format(rank=1, then=f"{wait}; sleep 0.3; cat {tmp_path}/cause >&2; exit 1")
-    scripts = [f"{peer} & {culprit}; code=$?; wait; exit $code"] if machines == 1 else [f"{peer}; sleep 2; exit 1", culprit]
+    scripts = (
+        [f"{peer} & {culprit}; code=$?; wait; exit $code"] if machines == 1 else [f"{peer}; sleep 2; exit 1", culprit]
+    )
     for code, error in ended(launch(scripts)):
         assert code == 1
         assert "tenax: rank 1 failed first: ValueError: bad batch (in code/train.py, line 3)" in error.splitlines()[-1]

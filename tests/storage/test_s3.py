@@ -11,7 +11,7 @@ import pytest
 
 from tenax.errors import InvalidInput
 from tenax.storage import registry
-from tenax.storage.port import Storage, StorageFailed
+from tenax.storage.port import Storage, StorageFailed, StorageUnusable
 from tests.kits.object_kit import ObjectKit, broken, printed_without
 from tests.kits.object_places import PREFIX, S3_SECRET, ObjectPlace, s3_client, s3_place
 from tests.kits.object_server import REFUSED, Between, s3_server
@@ -62,6 +62,19 @@ class TestS3(ObjectKit):
         assert storage.delete(TWO) == {}
         assert place.objects.names() == []
 
+    @pytest.mark.parametrize("names", [("a", "a/b"), ("./c",), ("d//e",), ("f" * 256,)])
+    def test_names_that_no_file_has(
+        self, storage: Storage, place: ObjectPlace, tmp_path: Path, names: tuple[str, ...]
+    ) -> None:
+        """A store has them, a file system has not: nothing is fetched; the others can be."""
+        for name in (*names, "fine"):
+            place.objects.add(f"{PREFIX}/{TWO}/{name}", b"x")
+        with pytest.raises(StorageFailed, match="cannot be a file here: delete it there"):
+            storage.download(TWO, str(tmp_path / "back"))
+        assert not list(tmp_path.rglob("*"))
+        storage.download(TWO, str(tmp_path / "back"), lambda path: path == "fine")
+        assert [path.name for path in (tmp_path / "back").iterdir()] == ["fine"]
+
 
 @pytest.mark.parametrize(
     ("more", "says"),
@@ -96,7 +109,7 @@ def test_a_profile_that_is_not_there(place: ObjectPlace, monkeypatch: pytest.Mon
 def test_a_bucket_without_rights(broken: Between, place: ObjectPlace) -> None:
     """Which it lacks is what the advice says."""
     broken.fault = lambda method, _: REFUSED if method == "PUT" else None
-    with pytest.raises(StorageFailed, match=r"access is denied .*Give these credentials s3:ListBucket"):
+    with pytest.raises(StorageUnusable, match=r"access is denied .*Give these credentials s3:ListBucket"):
         place.opened(broken.url).validate()
 
 
@@ -108,7 +121,7 @@ def test_without_credentials(place: ObjectPlace, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     alone = place.plain()
-    with pytest.raises(StorageFailed, match=r"there are no credentials. Set AWS_ACCESS_KEY_ID"):
+    with pytest.raises(StorageUnusable, match=r"there are no credentials. Set AWS_ACCESS_KEY_ID"):
         registry.from_config(alone).validate()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")

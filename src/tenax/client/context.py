@@ -23,7 +23,7 @@ from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.storage.private_directory import MARK
-from tenax.wire.task_names import LAUNCHER, OWN_HOOK, WITH_HPARAMS
+from tenax.wire.task_names import LAUNCHER_NAMES, OWN_HOOK, WITH_HPARAMS
 
 IGNORE_FILE = ".detignore"
 #: Sum of the file sizes; the message that carries them is a third larger.
@@ -140,9 +140,11 @@ def script_of(entrypoint: Json) -> Optional[str]:
     if not parts:
         return None
     program, rest = parts[0], parts[1:]
-    while rest[:1] == ["-m"] and rest[1:2] in ([LAUNCHER], [WITH_HPARAMS]):
-        # They take a file of Python, or a command line.
+    while rest[:1] == ["-m"] and rest[1:2] and rest[1] in (*LAUNCHER_NAMES, WITH_HPARAMS):
+        # They take options of their own before a lone --, and a file of Python or a command line.
         rest = rest[2:]
+        if rest[:1] != ["-m"] and rest[:1] and rest[0].startswith("-") and "--" in rest:
+            rest = rest[rest.index("--") + 1 :]
         if rest and not rest[0].startswith("-") and not rest[0].endswith(".py"):
             program, rest = rest[0], rest[1:]
     if program.startswith("./"):

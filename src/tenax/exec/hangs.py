@@ -13,7 +13,7 @@ import sys
 
 from tenax.core.hangs.beats import DIRECTORY, start_ticks
 from tenax.core.hangs.settings import OFF, HangSettings
-from tenax.wire.task_names import LAUNCHER, OTHER_LAUNCHERS
+from tenax.wire.task_names import LAUNCHER_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +22,12 @@ if TYPE_CHECKING:
 
     from tenax.exec.prepare import TrialEnvironment
 
-#: Launchers that watch by themselves, under their names here and in configurations of Determined.
-_WATCHING = tuple(
-    name for launcher in (LAUNCHER, *OTHER_LAUNCHERS) for name in (launcher, launcher.replace("tenax", "determined", 1))
-)
-
 
 def watched(trial: TrialEnvironment, argv: list[str], env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a program that is to replace this process, and that a process watches from now on."""
     settings = HangSettings.of(trial.config)
-    if settings.policy == OFF or any(name in word for word in argv for name in _WATCHING):
+    # Launchers watch by themselves.
+    if settings.policy == OFF or any(name in word for word in argv for name in LAUNCHER_NAMES):
         return dict(env)
     directory = os.path.join(trial.run_dir, "beats")
     sys.stdout.flush()

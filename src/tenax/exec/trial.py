@@ -17,6 +17,7 @@ import sys
 
 from tenax.errors import InvalidInput, TenaxError
 from tenax.exec import hangs, launch, needs, prepare, private_view
+from tenax.storage.port import StorageUnusable
 from tenax.wire.task_names import ASK, CANNOT_START, FIRST_MEMBER, LOOK, YES
 
 
@@ -61,7 +62,7 @@ def main() -> int:
     except launch.CannotLaunch as error:
         print(f"tenax: {error}", file=sys.stderr)
         return 127 if isinstance(error.__cause__, FileNotFoundError) else 126
-    except InvalidInput as error:
+    except (InvalidInput, StorageUnusable) as error:
         print(f"{CANNOT_START}{error}", file=sys.stderr)
         return 1
     except (TenaxError, OSError) as error:

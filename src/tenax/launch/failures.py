@@ -2,8 +2,8 @@
 
 A rank that fails takes the others with it, within milliseconds: their connections to it break. What they say then
 explains nothing, so the first is looked for; one that failed for want of another rank is never taken for it while there
-is one with a reason of its own, however late its words are read. By clocks of machines that differ nothing can be compared: what is sent is
-how long ago it failed. Standard library only, Python 3.9.
+is one with a reason of its own, however late its words are read. By clocks of machines that differ nothing can be
+compared: what is sent is how long ago it failed. Standard library only, Python 3.9.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def spawned(job: RanksHere, options: Sequence[str], command: Sequence[str], port
         number = options[1] if len(options) == 2 and options[0] in ("--nproc_per_node", "--nproc-per-node") else ""
         if not number.isdigit() or int(number) < 1 or not job.alone:
             raise InvalidInput(
-                f"{' '.join(options)} is not understood: --nproc_per_node N, on one machine, is all that stands before "
-                f"--\n\n{USAGE}"
+                f"{' '.join(options)} is not understood: --nproc_per_node N, on one machine, is all that stands "
+                "before --"
             )
         count = int(number)
     before, size = (0, count) if job.alone else (sum(job.slots[: job.member]), sum(job.slots))

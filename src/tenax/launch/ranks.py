@@ -82,8 +82,8 @@ class RanksHere:
         return result
 
 
-def parse(words: Sequence[str], usage: str) -> tuple[list[str], list[str]]:
-    """Options before a lone ``--``, and the command. Raises InvalidInput, with the usage."""
+def parse(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options before a lone ``--``, and the command. Raises InvalidInput."""
     options: list[str] = []
     command = list(words)
     if words and words[0].startswith("-") and words[0] != "-m" and "--" in words:
@@ -92,7 +92,12 @@ def parse(words: Sequence[str], usage: str) -> tuple[list[str], list[str]]:
     if command[:1] == ["--trial"]:
         command = ["-m", CLASS_TRAINER, *command[1:]]
     if not command or (command[0].startswith("-") and command[0] != "-m"):
-        raise InvalidInput(f"there is no command to start\n\n{usage}")
+        if command:
+            raise InvalidInput(
+                f"there is no command to start: put -- between {command[0]} with what else is the launcher's, and the "
+                "command"
+            )
+        raise InvalidInput("there is no command to start: name it behind the launcher")
     if command[0] == "-m" or command[0].endswith(".py"):
         command.insert(0, sys.executable)
     return options, command
@@ -108,7 +113,7 @@ def launch(usage: str, program: Callable[[RanksHere, Sequence[str], Sequence[str
         sys.stdout.write(usage)
         return 0
     try:
-        options, command = parse(words, usage)
+        options, command = parse(words)
         info = get_cluster_info()
         job = RanksHere.of(info, os.environ)
         launchers = None if job.alone else connect(job.member, job.addresses, job.launchers_port)
@@ -119,6 +124,9 @@ def launch(usage: str, program: Callable[[RanksHere, Sequence[str], Sequence[str
             env = {**job.environment(os.environ), **watch.environment}
             return watch.over(lambda: subprocess.Popen(program(job, options, command, port), env=env))
     except (TenaxError, OSError) as error:
+        if isinstance(error, InvalidInput):
+            sys.stderr.write(usage)
+        # Last: it is the reason that the trial failed for.
         say(str(error))
         return 1
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from tenax.errors import InvalidInput
 from tenax.storage.kind import StorageKind, text
 from tenax.storage.objects import PARALLEL, BucketFailed, ObjectGone, ObjectStorage, PerProcess, at_once, checked_prefix
-from tenax.storage.port import StorageFailed
+from tenax.storage.port import StorageUnusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class AzureContainer:
         try:
             from azure.storage.blob import ContainerClient, ExponentialRetry
         except ImportError as error:
-            raise StorageFailed(
+            raise StorageUnusable(
                 "checkpoint storage of type azure needs azure-storage-blob in the environment that runs this: "
                 f"pip install 'tenax[azure]', or azure-storage-blob ({error})"
             ) from None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from tenax.errors import InvalidInput
 from tenax.storage.kind import StorageKind, text
 from tenax.storage.objects import PARALLEL, BucketFailed, ObjectGone, ObjectStorage, PerProcess, at_once, checked_prefix
-from tenax.storage.port import StorageFailed
+from tenax.storage.port import StorageUnusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class GcsBucket:
             from google.cloud import storage
             from google.cloud.storage.retry import DEFAULT_RETRY
         except ImportError as error:
-            raise StorageFailed(
+            raise StorageUnusable(
                 "checkpoint storage of type gcs needs google-cloud-storage in the environment that runs this: "
                 f"pip install 'tenax[gcs]', or google-cloud-storage ({error})"
             ) from None

@@ -20,7 +20,15 @@ from tenax.errors import InvalidInput
 from tenax.storage.directory import trimmed
 from tenax.storage.files import select
 from tenax.storage.globs import parents
-from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id, inside
+from tenax.storage.port import (
+    EVERYTHING,
+    CheckpointMissing,
+    Storage,
+    StorageFailed,
+    StorageUnusable,
+    checked_id,
+    inside,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,6 +210,7 @@ class ObjectStorage(Storage):
         files = self.list_files(storage_id)
         place = self._place(storage_id)
         chosen = list(select(files, selector) if selector is not None else files)
+        self._refuse_no_files(storage_id, chosen)
         os.makedirs(target, exist_ok=True)
         for path in chosen:
             for folder in (*parents(path), *((path,) if path.endswith("/") else ())):
@@ -209,6 +218,17 @@ class ObjectStorage(Storage):
         fetched = [path for path in chosen if not path.endswith("/")]
         with self._explained("be read"):
             self._at_once(lambda path: self._bucket.download(place + path, os.path.join(target, path)), fetched)
+
+    def _refuse_no_files(self, storage_id: str, paths: Sequence[str]) -> None:
+        """Raises StorageFailed for names of objects that no file system can hold: a store allows nearly all."""
+        folders = {folder for path in paths for folder in parents(path)}
+        for path in paths:
+            parts = path.removesuffix("/").split("/")
+            if f"{path}/" in folders or any(part in ("", ".") or len(os.fsencode(part)) > 255 for part in parts):
+                raise StorageFailed(
+                    f"{path[:100]!r} of checkpoint {storage_id} in {self.label} cannot be a file here: delete it "
+                    "there, or fetch the others alone, with a selector"
+                )
 
     def pieces(self, storage_id: str, path: str, size: int) -> Iterator[bytes]:
         """One file of a checkpoint, as `list_files` names and measures it; a piece at a time is held."""
@@ -298,7 +318,8 @@ class ObjectStorage(Storage):
         try:
             yield
         except BucketFailed as error:
-            raise StorageFailed(
+            failed = StorageFailed if error.passing else StorageUnusable
+            raise failed(
                 f"checkpoint storage {self.label} cannot {verb} from {os.uname().nodename}: {error.reason}. "
                 f"{error.advice}"
             ) from error

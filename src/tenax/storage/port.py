@@ -45,6 +45,10 @@ class StorageFailed(UserError):
     """The checkpoint storage does not work."""
 
 
+class StorageUnusable(StorageFailed):
+    """The checkpoint storage does not work, and will not before a setting is changed."""
+
+
 class CheckpointMissing(NotFound):
     """There is no such checkpoint in the storage."""
 
@@ -154,5 +158,8 @@ def inside(path: str) -> str:
 def checked_id(storage_id: str) -> str:
     """The id itself, or StorageFailed for what is no UUID: it could lead out of the storage or elsewhere in it."""
     if not _UUID.fullmatch(storage_id):
-        raise StorageFailed(f"{storage_id!r} is not the id of a checkpoint (a UUID is expected)")
+        raise StorageFailed(
+            f"{storage_id!r} is not the id of a checkpoint (a whole UUID is expected; of the beginning of one, "
+            "tenax checkpoint describe says the rest)"
+        )
     return storage_id

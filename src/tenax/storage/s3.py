@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from tenax.errors import InvalidInput
 from tenax.storage.kind import StorageKind, text
 from tenax.storage.objects import PARALLEL, BucketFailed, ObjectGone, ObjectStorage, PerProcess, checked_prefix
-from tenax.storage.port import StorageFailed
+from tenax.storage.port import StorageUnusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class S3Bucket:
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError
         except ImportError as error:
-            raise StorageFailed(
+            raise StorageUnusable(
                 "checkpoint storage of type s3 needs boto3 in the environment that runs this: pip install 'tenax[s3]', "
                 f"or boto3 ({error})"
             ) from None
@@ -222,8 +222,8 @@ def _failed(code: str, message: str) -> BucketFailed:
     if code in ("NoCredentialsError", "PartialCredentialsError"):
         return BucketFailed(
             "there are no credentials",
-            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY under environment.environment_variables, or access_key "
-            "and secret_key in checkpoint_storage, or give the machine a role.",
+            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (of a task: under environment.environment_variables, or "
+            "access_key and secret_key in checkpoint_storage), or give the machine a role.",
         )
     if code in _AWAY:
         return BucketFailed(f"it cannot be reached ({message})", "Check endpoint_url and the network.", passing=True)

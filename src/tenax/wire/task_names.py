@@ -34,10 +34,12 @@ HOST_PATHS = "DET_HOST_PATHS"
 READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
 #: How much shared memory a plain process is to have of its own, in bytes.
 SHM_BYTES = "DET_SHM_BYTES"
-#: What starts one rank per slot, on all machines of a trial.
+#: What starts one rank per slot, on all machines of a trial, where nothing else is said.
 LAUNCHER = "tenax.launch.torch_distributed"
-#: The others that do.
-OTHER_LAUNCHERS = ("tenax.launch.deepspeed", "tenax.launch.processes")
+#: All that do: for a new one, its line here and its name in `tenax.config.schema.entrypoint`.
+LAUNCHERS = (LAUNCHER, "tenax.launch.processes", "tenax.launch.deepspeed")
+#: With the names that they have in configurations of Determined.
+LAUNCHER_NAMES = (*LAUNCHERS, *(name.replace("tenax", "determined", 1) for name in LAUNCHERS))
 #: What trains the class that an entrypoint names.
 CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.

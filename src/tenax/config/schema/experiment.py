@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.schema.entrypoint import ENTRYPOINT
 from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.hang import HANG, HangConfig
 from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, MAX_TOLD_POINTS, check_grid, grid_points
@@ -17,7 +18,7 @@ from tenax.config.schema.logs import LOG_POLICIES, LogPolicy
 from tenax.config.schema.resources import BIND_MOUNTS, PBS, RESOURCES, SLURM, BindMount, Pbs, Resources, Slurm
 from tenax.config.schema.searcher import END_OF_LIFE, SEARCHER, CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE, CheckpointStorage
-from tenax.config.shapes import AnyOf, Flag, FreeMap, IntShape, ListOf, OneOf, Respelled, TextShape
+from tenax.config.shapes import Flag, FreeMap, IntShape, ListOf, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.config import Map
@@ -70,13 +71,7 @@ def _few(value: Json, at: Path, report: ProblemReport) -> None:
         report.add(at, f"there are {len(value)} labels, and at most {MAX_LABELS} are taken")
 
 
-def _command(value: Json, at: Path, report: ProblemReport) -> None:
-    if value == []:
-        report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
-
-
 _LABELS = Respelled(ListOf(TextShape(filled=True, name=True, rule=_short), rule=_few), _each_once)
-_ENTRYPOINT = AnyOf(string=TextShape(filled=True), list=ListOf(TextShape(), rule=_command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +85,7 @@ class ExperimentConfig:
     workspace: Annotated[str, TextShape(name=True)] = ""
     project: Annotated[str, TextShape(name=True)] = ""
     #: A line for the shell, or a program and its arguments.
-    entrypoint: Annotated[str | tuple[str, ...] | None, _ENTRYPOINT] = None
+    entrypoint: Annotated[str | tuple[str, ...] | None, ENTRYPOINT] = None
     hyperparameters: Annotated[Map, HYPERPARAMETERS] = field(default_factory=Map)
     searcher: Annotated[CommonConfig, SEARCHER]
     resources: Annotated[Resources, RESOURCES] = field(default_factory=Resources)

@@ -89,7 +89,7 @@ def _place(storage: JsonObject) -> CheckpointPlace:
     if place is None:
         raise NotNow(
             f"the files are in a storage of type {identity.get('type')}, of which the master touches none but its own "
-            "checkpoint_storage: fetch them with credentials of yours (tenax checkpoint download)"
+            "checkpoint_storage: fetch them with credentials of yours (tenax checkpoint download --mode direct)"
         )
     root, below = place
     return CheckpointPlace(os.path.normpath(root), below)

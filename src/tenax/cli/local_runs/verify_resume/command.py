@@ -43,7 +43,7 @@ def verify_resume(argv: Tuple[str, ...], steps: int, kill: bool, as_json: bool) 
     It is run four times on this machine, without a cluster: twice straight, once until half of the steps, where it is
     asked to stop (context.preempt.should_preempt()), and once more from the checkpoint that it stored. Then parameters,
     optimizers, learning rates, samples, random states and metrics are compared, bit for bit; what is not the same is
-    said, and what to do. All runs begin with the same seed. The exit code is 0 if nothing differs, else 1.
+    said, and what to do. All runs have the same seed from core.init on. The exit code is 0 if nothing differs, else 1.
     """
     from tenax.cli.local_runs.track import program_of
     from tenax.cli.local_runs.verify_resume.findings import judge
