@@ -270,6 +270,14 @@ def test_launchers_that_are_there() -> None:
     assert {*LAUNCHERS, WITH_HPARAMS} <= {f"tenax.launch.{name}" for name in LAUNCH_MODULES}
 
 
+def test_a_misspelled_kind_hides_nothing() -> None:
+    """The other keys are looked at as those of the kind that was probably meant."""
+    text = "entrypoint: x\nsearcher: {name: adaptive_ahsa, metric: 3, max_trails: 7}\n"
+    reported = problems(text)
+    assert sorted(reported) == ["searcher.max_trails:2", "searcher.metric:2", "searcher.name:2"]
+    assert reported["searcher.name:2"].endswith("did you mean 'adaptive_asha'?")
+
+
 def test_problem_in_words() -> None:
     """The whole message counts the problems and gives each a line of its own."""
     with pytest.raises(ConfigError) as caught:

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Generic, TypeVar, get_type_hints
 
 from tenax.config.comments import comments_of
-from tenax.config.problems import Path, ProblemReport
+from tenax.config.problems import Path, ProblemReport, nearest
 from tenax.config.shapes import Shape, ShapeRule, or_null, without_nulls
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
@@ -185,6 +185,10 @@ class Tagged(Shape):
             return self._check_untagged(rest, at, report)
         if not isinstance(tag, str) or tag not in self.variants:
             self._report_tag(tag, (*at, self.tag), report)
+            meant = nearest(tag, self.variants) if isinstance(tag, str) and tag not in self._gone else None
+            if meant is not None:
+                # What is wrong besides is told along with it.
+                self.variants[meant].check(rest, at, report)
             return None
         checked = self.variants[tag].check(rest, at, report)
         return {self.tag: tag, **checked} if isinstance(checked, dict) else None

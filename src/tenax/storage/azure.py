@@ -205,8 +205,8 @@ def _found_here() -> Any:
     except ImportError:
         raise BucketFailed(
             "there are no credentials",
-            "Set credential in checkpoint_storage, or AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN under "
-            "environment.environment_variables, or install azure-identity for the identity of the machine.",
+            "Set credential in checkpoint_storage, or AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN (of a task: under "
+            "environment.environment_variables), or install azure-identity for the identity of the machine.",
         ) from None
     return DefaultAzureCredential()
 

@@ -127,8 +127,8 @@ def judge(straight: RunTrace, again: RunTrace, resumed: RunTrace, checkpoint_ste
         finding = Difference(
             f"{what} of two runs from the start",
             f"differ from step {first_difference(straight, again, what)} on, without any pause",
-            "fix what they come from: all runs have the same seed from core.init on, so draw nothing before it (a "
-            "model that is built above it), or set a seed there; or algorithms (torch.use_deterministic_algorithms(True))",
+            "fix what they come from: all runs have one seed from core.init on, so draw nothing before it (a model "
+            "that is built above it), or set a seed there; or algorithms (torch.use_deterministic_algorithms(True))",
         )
         return Verdict(None, [finding], [], [], own)
     if resumed.unread:
