@@ -162,8 +162,8 @@ def _refused(error: Exception) -> BucketFailed:
     if isinstance(error, DefaultCredentialsError):
         return BucketFailed(
             "there are no credentials that can be used",
-            "Name a key file with GOOGLE_APPLICATION_CREDENTIALS (of a task: under environment.environment_variables), or give "
-            "the machine an account that may use the bucket.",
+            "Name a key file with GOOGLE_APPLICATION_CREDENTIALS (of a task: under environment.environment_variables), "
+            "or give the machine an account that may use the bucket.",
         )
     return BucketFailed(
         f"the credentials are refused ({type(error).__name__})",

@@ -159,7 +159,7 @@ def checked_id(storage_id: str) -> str:
     """The id itself, or StorageFailed for what is no UUID: it could lead out of the storage or elsewhere in it."""
     if not _UUID.fullmatch(storage_id):
         raise StorageFailed(
-            f"{storage_id!r} is not the id of a checkpoint (a whole UUID is expected; of the beginning of one, "
+            f"{storage_id!r} is not the id of a checkpoint (a UUID is expected, whole: of its beginning "
             "tenax checkpoint describe says the rest)"
         )
     return storage_id
