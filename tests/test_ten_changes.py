@@ -136,7 +136,7 @@ class Newest:
     """Whoever asked last goes first."""
 
     name: ClassVar[str] = "newest"
-    has_priorities: ClassVar[bool] = False
+    in_turns: ClassVar[bool] = False
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         return POLICIES["priority"].plan(snapshot)

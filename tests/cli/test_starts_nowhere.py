@@ -10,6 +10,7 @@ import pytest
 from tenax.cli.console import exits
 from tenax.cli.local import up
 from tenax.local.state_dir import StateDir
+from tenax.scheduler.reasons import class_of
 from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.pretend_master import PretendMaster
@@ -41,6 +42,7 @@ def test_when_the_cluster_comes_up(master: PretendMaster, tmp_path: Path) -> Non
             "type": "TYPE_EXPERIMENT",
             "summary": {"state": "STATE_QUEUED"},
             "reason": reason,
+            "waitClass": class_of(reason),
         }
 
     pools = {"resourcePools": [{"name": "default"}], "pagination": {}}

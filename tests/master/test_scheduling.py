@@ -19,6 +19,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
+from tenax.scheduler.reasons import NOT_PLANNED, WaitClass, class_of
 from tenax.scheduler.registry import USUAL, plan
 from tenax.scheduler.snapshot import Fitting, PoolPlan, PoolRules, PoolSnapshot
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
@@ -200,4 +201,5 @@ async def test_a_pool_that_cannot_be_planned_holds_up_no_other(
     await Scheduling(pools, b"s" * 32, 60.0).make_pass(await context_of(database), EVERYTHING)
     async with database.connection() as conn:
         assert await conn.fetchval("select state from allocations where allocation_id = $1", fine) == "ASSIGNED"
-    assert "cannot be planned" in (await reasons(database))[stuck]
+    assert (await reasons(database))[stuck] == NOT_PLANNED
+    assert class_of(NOT_PLANNED) is WaitClass.ASK

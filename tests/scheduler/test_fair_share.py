@@ -228,7 +228,7 @@ def test_the_queue_of_a_pool_that_shares() -> None:
     asks(made, "a", 1, 4)
     asks(made, "b", 1, 4)
     made.apply(made.plan())
-    shown = with_held(lines(made.snapshot), {JobId("c"): 1}, shared=True)
+    shown = with_held(lines(made.snapshot), {JobId("c"): 1}, in_turns=False)
     assert [(line.job_id, line.ahead, line.standing) for line in shown] == [
         ("a", SHARED, JobStanding.SCHEDULED),
         ("b", SHARED, JobStanding.SCHEDULED),

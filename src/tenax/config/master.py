@@ -67,9 +67,9 @@ class SchedulerSettings(Settings):
         return name
 
     @property
-    def shares(self) -> bool:
-        """Whether jobs share the slots by their weight, and priorities and turns do not count."""
-        return not in_turns(self.type)
+    def in_turns(self) -> bool:
+        """Whether jobs come one after the other, by priority; else they share the slots by weight."""
+        return in_turns(self.type)
 
 
 class PoolSettings(Settings):

@@ -25,7 +25,7 @@ from typing import ClassVar
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import in_turn
+from tenax.scheduler.policy import arrival_key
 from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 #: So many claims that keep more than their share are looked at alone; each costs a division of all.
@@ -36,7 +36,7 @@ class FairShare:
     """To each job its share."""
 
     name: ClassVar[str] = "fair_share"
-    has_priorities: ClassVar[bool] = False
+    in_turns: ClassVar[bool] = False
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
@@ -44,7 +44,7 @@ class FairShare:
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By queue position and time of asking."""
-        return tuple(sorted(snapshot.requests, key=lambda request: in_turn(snapshot, request)))
+        return tuple(sorted(snapshot.requests, key=lambda request: arrival_key(snapshot, request)))
 
 
 @dataclass(frozen=True, slots=True)

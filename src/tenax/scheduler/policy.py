@@ -20,9 +20,9 @@ class SchedulingPolicy(Protocol):
 
     #: As the settings of a pool spell it.
     name: ClassVar[str]
-    #: Whether the priority of a job counts: its pools have a usual one, and may take slots from less urgent jobs. Else
-    #: the weight does, and nobody is ahead of anybody.
-    has_priorities: ClassVar[bool]
+    #: Whether jobs come one after the other, by priority: its pools have a usual one, and may take slots from less
+    #: urgent jobs. Else they share the slots by weight, and nobody is ahead of anybody.
+    in_turns: ClassVar[bool]
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What to place, whom to ask to leave, and why the rest waits."""
@@ -31,14 +31,14 @@ class SchedulingPolicy(Protocol):
         """All requests in the order in which they come to their turn; for the queue that people see."""
 
 
-def in_turn(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[float, float, str]:
+def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[float, float, str]:
     """The place of a request where priorities do not count: position of its job, time of asking, its name."""
     return (snapshot.jobs[request.job_id].queue_position, request.requested_at, request.allocation_id)
 
 
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
     """The place of a request: priority, position of its job, time of asking, and its name to settle ties."""
-    return (snapshot.jobs[request.job_id].priority, *in_turn(snapshot, request))
+    return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
 
 
 def jobs_ahead(order: tuple[SlotRequest, ...]) -> dict[JobId, int]:

@@ -32,7 +32,7 @@ class Priority:
     """More urgent requests first."""
 
     name: ClassVar[str] = "priority"
-    has_priorities: ClassVar[bool] = True
+    in_turns: ClassVar[bool] = True
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""

@@ -74,13 +74,13 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
 
 
 def with_held(
-    queue: tuple[QueueLine, ...], held: Mapping[JobId, int], *, shared: bool = False
+    queue: tuple[QueueLine, ...], held: Mapping[JobId, int], *, in_turns: bool = True
 ) -> tuple[QueueLine, ...]:
     """The queue and, behind it, the jobs that wait without a request; ``held``: by the slots that they will ask for."""
     there = {line.job_id for line in queue}
     absent = [(job, slots) for job, slots in held.items() if job not in there]
     behind = (
-        QueueLine(job, JobStanding.QUEUED, SHARED if shared else len(queue) + place, slots, 0, preemptible=True)
+        QueueLine(job, JobStanding.QUEUED, len(queue) + place if in_turns else SHARED, slots, 0, preemptible=True)
         for place, (job, slots) in enumerate(absent)
     )
     return (*queue, *behind)

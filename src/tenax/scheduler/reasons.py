@@ -32,13 +32,15 @@ class WaitClass(str, Enum):
 
 
 #: How a reason of each class begins: the three that are written here, and that of SQL (`cannot_start` of the trials).
+_WAITS, _NEVER, _SOMEBODY = "waits ", "can never start as it is: ", "cannot start before somebody acts: "
 OPENINGS: Mapping[str, WaitClass] = {
-    "waits ": WaitClass.WAIT,
-    "can never start as it is: ": WaitClass.CHANGE,
-    "cannot start before somebody acts: ": WaitClass.ASK,
+    _WAITS: WaitClass.WAIT,
+    _NEVER: WaitClass.CHANGE,
+    _SOMEBODY: WaitClass.ASK,
     "it cannot start: ": WaitClass.ASK,
 }
-_OPENING = {kind: opening for opening, kind in list(OPENINGS.items())[:3]}
+#: Of every request of a pool whose plan has failed.
+NOT_PLANNED = f"{_SOMEBODY}the master has a fault and cannot plan this pool; its log says which"
 
 
 def class_of(reason: str) -> WaitClass | None:
@@ -185,13 +187,13 @@ class ReasonWriter:
             return None
         beyond = can_never_fit(slots, self._opened, single_node=single_node, max_slots=cap)
         if beyond is not None and (self._snapshot.agents or (cap is not None and slots > cap)):
-            return f"{_OPENING[WaitClass.CHANGE]}{beyond}"
+            return f"{_NEVER}{beyond}"
         never = can_never_fit(slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap)
         if never is not None:
-            return f"{_OPENING[WaitClass.ASK]}{never}"
+            return f"{_SOMEBODY}{never}"
         need = _count(slots, "slot") if slots else "a place for a task without slots"
         return (
-            f"{_OPENING[WaitClass.ASK]}pool {self._snapshot.pool} has {need} for it only with agents that take no work"
+            f"{_SOMEBODY}pool {self._snapshot.pool} has {need} for it only with agents that take no work"
             f"{self._closed()}: enable them (tenax agent enable AGENT), or start them again"
         )
 

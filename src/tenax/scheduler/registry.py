@@ -39,7 +39,7 @@ def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
 
 def in_turns(policy: str) -> bool:
     """Whether jobs come one after the other under the policy of that name; else they share. Empty: the usual one."""
-    return POLICIES[policy or USUAL].has_priorities
+    return POLICIES[policy or USUAL].in_turns
 
 
 def _policy(snapshot: PoolSnapshot) -> SchedulingPolicy:

@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { changeJob, type JobChange } from "../services/actions";
 import type { Pool } from "../services/cluster";
-import type { Job } from "../services/queue";
+import { isInTurns, type Job } from "../services/queue";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
@@ -39,8 +39,7 @@ export default function JobDialog(props: { job: Job; jobs: Job[]; pools: Pool[];
   const [texts, setTexts] = useState<Texts>(former);
   const set = (name: keyof Texts) => (event: { target: { value: string } }) =>
     setTexts({ ...texts, [name]: event.target.value });
-  const scheduler = pools.find((pool) => pool.name === job.resourcePool)?.schedulerType;
-  const shares = scheduler === "SCHEDULER_TYPE_FAIR_SHARE";
+  const shares = !isInTurns(job);
   const submit = async () => {
     const change = changeOf(job, texts);
     if (change) {

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 import { calledSo } from "../actions/jobs";
 import { count } from "../format";
-import { type Holder, isShared, type Job, type WaitClass } from "../services/queue";
+import { type Holder, isInTurns, type Job, type WaitClass } from "../services/queue";
 
 /** Shape, word and colour of each class. */
 const CLASSES: Record<WaitClass, { shape: string; word: string; tone: string }> = {
@@ -72,7 +72,7 @@ function Help({ job, holders, holding }: { job: Job; holders: Holder[]; holding:
 }
 
 function sooner(job: Job): string {
-  if (isShared(job)) return "a greater weight";
+  if (!isInTurns(job)) return "a greater weight";
   return job.priority > 1 ? `a priority below ${job.priority}` : "ask for fewer slots";
 }
 

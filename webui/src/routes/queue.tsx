@@ -10,7 +10,7 @@ import { Why } from "../queue/Why";
 import { type Pool, poolsQuery } from "../services/cluster";
 import { submitCommand } from "../services/experiments";
 import { useLive } from "../services/live";
-import { type Holder, isShared, JOBS, type Job, queueQuery } from "../services/queue";
+import { type Holder, isInTurns, JOBS, type Job, queueQuery } from "../services/queue";
 import { meQuery } from "../services/session";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
@@ -188,7 +188,7 @@ const COLUMNS = [
     id: "priority",
     title: "Priority",
     align: "right" as const,
-    cell: ({ job }: Row) => (isShared(job) ? `weight ${number(job.weight)}` : job.priority),
+    cell: ({ job }: Row) => (isInTurns(job) ? job.priority : `weight ${number(job.weight)}`),
   },
   { id: "owner", title: "Owner", cell: ({ job, mine }: Row) => <Owner job={job} mine={mine} /> },
   {

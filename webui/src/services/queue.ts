@@ -12,9 +12,10 @@ export type WaitClass = NonNullable<Job["waitClass"]>;
 /** Jobs that are asked for at once. */
 export const JOBS = 500;
 
-/** Whether it is in a pool whose jobs share its slots by weight: nobody is ahead of anybody. */
-export function isShared(job: Job): boolean {
-  return job.summary.jobsAhead < 0;
+/** Whether the jobs of its pool come one after the other, by priority; else they share the slots by weight, and nobody
+ * is ahead of anybody. */
+export function isInTurns(job: Job): boolean {
+  return job.summary.jobsAhead >= 0;
 }
 
 export function queueQuery(pool: string) {

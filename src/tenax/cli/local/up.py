@@ -32,9 +32,8 @@ _AGENT_S = 20.0
 #: How long a master beside us may take for an answer; one that hangs is stopped all the same.
 _ANSWER_S = 15.0
 _POLL_S = 0.1
-#: How long it waits for the scheduler to say why jobs wait, and by which words it says that they will wait for good.
+#: How long it waits for the scheduler to say why jobs wait.
 _EXPLAINED_S = 3.0
-_CANNOT = ("cannot start", "can never start")
 #: Of users, in one sentence.
 _NAMES = 5
 
@@ -234,7 +233,7 @@ def _what_cannot_start(cluster: LocalCluster) -> List[str]:
     from tenax.errors import TenaxError
 
     with contextlib.suppress(TenaxError), session_of(cluster.state, cluster.url) as session:
-        waiting = [job for job in _explained_jobs(session) if any(sign in job.reason for sign in _CANNOT)]
+        waiting = [job for job in _explained_jobs(session) if job.wait_class in ("change", "ask")]
         more = [f"and {len(waiting) - _NAMES} more: tenax queue list"] if len(waiting) > _NAMES else []
         return [f"{job.kind} {job.entity_id} ({job.name}): {job.reason}" for job in waiting[:_NAMES]] + more
     return []

@@ -19,6 +19,7 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
+from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
 
@@ -67,9 +68,8 @@ class Scheduling:
             return plan(snapshot)
         except Exception:
             log.exception("pool_not_planned", pool=snapshot.pool)
-            reason = "waits for somebody who mends the master: its pool cannot be planned, and the log says why"
             pending = (each.allocation_id for each in snapshot.requests if each.phase is Phase.PENDING)
-            return PoolPlan(waiting=dict.fromkeys(pending, reason))
+            return PoolPlan(waiting=dict.fromkeys(pending, NOT_PLANNED))
 
     async def _write_reasons(
         self, context: PassContext, waiting: dict[AllocationId, str], written: Mapping[AllocationId, str]

@@ -59,7 +59,7 @@ async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[Qu
 def _takes_turns(settings: MasterSettings, name: str) -> None:
     """Raises InvalidInput where priorities count for nothing."""
     pool = settings.pool(name)
-    if pool is not None and pool.scheduler.shares:
+    if pool is not None and not pool.scheduler.in_turns:
         raise InvalidInput(
             f"jobs share the slots of the pool {name!r} by their weight, and their priority changes nothing there: "
             "give a weight"

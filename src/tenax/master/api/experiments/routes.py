@@ -141,7 +141,7 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
             settings = master.settings.pool(pool)
             summary = messages.JobSummary(
                 state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED,
-                jobs_ahead=SHARED if settings is not None and settings.scheduler.shares else ahead,
+                jobs_ahead=ahead if settings is None or settings.scheduler.in_turns else SHARED,
             )
     message = await master.readers.run(experiment_message, view, caller, trials)
     return messages.GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)

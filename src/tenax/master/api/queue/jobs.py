@@ -220,7 +220,7 @@ async def _queues(master: Master) -> dict[str, _Queue]:
                         )
                     ),
                     {job.job_id: job.slots for job in held if job.pool == pool},
-                    shared=not in_turns(snapshot.rules.policy),
+                    in_turns=in_turns(snapshot.rules.policy),
                 ),
                 rooms,
             )

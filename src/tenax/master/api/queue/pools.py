@@ -155,7 +155,7 @@ def _message(
             priority_scheduler=messages.PrioritySchedulerDetail(
                 preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
             )
-            if policy.has_priorities
+            if policy.in_turns
             else None
         ),
         stats=stats,
