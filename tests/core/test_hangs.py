@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.config.schema.hang import HangConfig, HangPolicy
 from tenax.core.hangs import beats
 from tenax.core.hangs.beats import EVALUATE, JOIN, LEFT, SAVE, START, TRAIN
 from tenax.core.hangs.places import Frame, place_of, worker_place
-from tenax.core.hangs.settings import HangSettings
+from tenax.core.hangs.settings import OFF, RESTART, WARN, HangSettings
 from tenax.core.hangs.stacks import from_faulthandler, from_py_spy
 from tenax.core.hangs.verdict import Hang, RankClock, RankState, judge
 from tenax.core.hangs.watcher import HangWatcher
@@ -28,6 +29,13 @@ from tests.kits.interpreters import interpreters
 DISTRIBUTED = "/env/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"
 LOADER = "/env/lib/python3.12/site-packages/torch/utils/data/dataloader.py"
 WORKER = "/env/lib/python3.12/site-packages/torch/utils/data/_utils/worker.py"
+
+
+def test_policies_are_those_of_the_configuration() -> None:
+    """Tasks know no schema: what they read is the same, defaults too."""
+    assert {WARN, RESTART, OFF} == {policy.value for policy in HangPolicy}
+    plain, configured = HangSettings.of({}), HangConfig()
+    assert (plain.after, plain.policy) == (configured.after, configured.policy.value)
 
 
 def clock(*steps: float, after: float = 60.0, tick: float = 1.0) -> tuple[RankClock, float]:

@@ -116,7 +116,7 @@ class PoolRules:
     #: Whether a gang may have members of unequal size, and share agents with others.
     uneven_gangs: bool = True
     #: Whether places are kept for the first request that does not fit, so that those behind it cannot put it off for
-    #: ever; in a pool with preemption nobody's are: it takes them back.
+    #: ever; by priority with preemption nobody's are: it takes them back.
     reservation: bool = False
 
 

@@ -222,7 +222,7 @@ WRONG = [
     ({"config": {"entrypoint": ["x"], "resources": {"resource_pool": "no"}}}, "there is no pool 'no'"),
     ({"config": {"entrypoint": ["x"]}, "data": "%%"}, "data is not the base64"),
     ({"config": {"entrypoint": ["x"]}, "files": [{"path": "/etc/x"}]}, "does not lie inside"),
-    ({"config": {"entrypoint": ["x"], "resources": {"weight": 0}}}, "weight is 0"),
+    ({"config": {"entrypoint": ["x"], "resources": {"weight": 0}}}, "0 is too small: more than 0"),
     ({"config": [1]}, "config"),
 ]
 

@@ -12,11 +12,11 @@ from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.resources import (
     BIND_MOUNTS,
     DEVICES,
-    MAX_WEIGHT,
     PBS,
     PRIORITY,
     SIZE,
     SLURM,
+    WEIGHT,
     BindMount,
     DeviceConfig,
     Pbs,
@@ -74,7 +74,7 @@ class CommandResources:
     #: Bytes.
     shm_size: Annotated[int | None, SIZE] = None
     devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
-    weight: Annotated[float, Number(minimum=0, maximum=MAX_WEIGHT)] = 1
+    weight: Annotated[float, WEIGHT] = 1
     is_single_node: Annotated[bool | None, Flag()] = None
 
 

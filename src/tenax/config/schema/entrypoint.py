@@ -19,7 +19,7 @@ def _line(value: Json, at: Path, report: ProblemReport) -> None:
         _check_modules(value, at, report)
 
 
-def _words(value: Json, at: Path, report: ProblemReport) -> None:
+def _argv(value: Json, at: Path, report: ProblemReport) -> None:
     if value == []:
         report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
     elif isinstance(value, list):
@@ -33,4 +33,4 @@ def _check_modules(command: str, at: Path, report: ProblemReport) -> None:
             report.add(at, f"there is no such module: {unknown_choice(_PACKAGE + name, legal)}")
 
 
-ENTRYPOINT = AnyOf(string=TextShape(filled=True, rule=_line), list=ListOf(TextShape(), rule=_words))
+ENTRYPOINT = AnyOf(string=TextShape(filled=True, rule=_line), list=ListOf(TextShape(), rule=_argv))

@@ -93,8 +93,9 @@ BIND_MOUNT = Struct(BindMount, atomic=True, rule=_mountable)
 BIND_MOUNTS = ListOf(BIND_MOUNT, merge=united_by(key("container_path")))
 
 
-#: Only what weights are to each other counts.
+#: Only what weights are to each other counts; of 0 nobody would ever get a slot.
 MAX_WEIGHT = 1000.0
+WEIGHT = Number(above=0, maximum=MAX_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ class Resources:
     #: Most slots that all running trials together may hold.
     max_slots: Annotated[int | None, IntShape(minimum=0)] = None
     #: Share under fair share scheduling.
-    weight: Annotated[float, Number(minimum=0, maximum=MAX_WEIGHT)] = 1
+    weight: Annotated[float, WEIGHT] = 1
     #: 1 (most urgent) to 99.
     priority: Annotated[int | None, PRIORITY] = None
     #: Empty: the default pool of the workspace or the cluster.

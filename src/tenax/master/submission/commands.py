@@ -143,8 +143,6 @@ async def _examine(
         defaults = await workspaces.defaults_of(conn, workspace_id)
     pool = pool_of(settings, wished.resource_pool, wished.slots, defaults)
     resolved = await threads.run(_resolve, config, template, settings, pool, generic)
-    if resolved.weight <= 0:
-        raise InvalidInput("resources.weight is 0: such a task would never get a slot; give a positive weight")
     async with db.transaction() as conn:
         await pools.check_usable(conn, pool.name, workspace_id)
         await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)

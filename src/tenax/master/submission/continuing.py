@@ -73,8 +73,6 @@ def _check_same_search(before: ResolvedExperiment, after: ResolvedExperiment) ->
             "overrideConfig: hyperparameters from which trials are drawn cannot change when a search goes on: create "
             "a new experiment from it instead"
         )
-    if after.experiment.resources.weight <= 0:
-        raise InvalidInput("overrideConfig: resources.weight is 0: the experiment would never get a slot")
 
 
 def _chosen(experiment_id: int, before: ResolvedExperiment, trials: list[EndedTrial]) -> list[EndedTrial]:

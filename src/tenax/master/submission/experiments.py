@@ -102,8 +102,6 @@ async def examine(
     pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
     resolved = await threads.run(_resolve, request, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
-    if resources.weight <= 0:
-        raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
     unfit = None
     if not request.unmanaged:
         async with db.transaction() as conn:
