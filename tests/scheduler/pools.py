@@ -28,10 +28,26 @@ def pools(draw: st.DrawFn) -> Pool:
         for n in range(draw(st.integers(1, 4)))
     ]
     pool = Pool(agents, draw(pool_rules))
+    limits = draw(st.sampled_from([(), (), ("one",), ("one", "two")]))
+    for name in limits:
+        pool.limit(
+            name,
+            draw(st.one_of(st.none(), st.integers(0, 8))),
+            elsewhere=draw(st.integers(0, 2)),
+            spent=draw(st.sampled_from(["", "", "", "all is used"])),
+        )
     for number in range(draw(st.integers(1, 4))):
         cap = draw(st.one_of(st.none(), st.integers(1, 6)))
         priority, place = draw(st.sampled_from([10, 42, 42, 90])), float(draw(st.integers(0, 3)))
-        pool.job(f"j{number}", priority, place, max_slots=cap, weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0])))
+        pool.job(
+            f"j{number}",
+            priority,
+            place,
+            max_slots=cap,
+            weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0])),
+            rank=draw(st.sampled_from([0, 0, 1])) if limits else 0,
+            limits=tuple(name for name in limits if draw(st.booleans())),
+        )
     for number in range(draw(st.integers(1, 8))):
         job = f"j{draw(st.integers(0, len(pool.jobs) - 1))}"
         pool.ask(
@@ -43,7 +59,7 @@ def pools(draw: st.DrawFn) -> Pool:
             blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
         )
         if draw(st.booleans()):
-            uncapped = {name: replace(job, max_slots=None) for name, job in pool.jobs.items()}
+            uncapped = {name: replace(job, max_slots=None, limits=()) for name, job in pool.jobs.items()}
             capped, pool.jobs = pool.jobs, uncapped
             pool.apply(replace(pool.plan(), preempt={}))
             pool.jobs = capped

@@ -64,6 +64,15 @@ def test_a_weight_where_slots_are_shared() -> None:
     assert explained.remedies == (Remedy(RemedyKind.WEIGHT, "4", 1),)
 
 
+def test_a_quota_goes_along_to_another_pool() -> None:
+    """Free slots there help nobody whose quota is used up."""
+    pool = Pool([agent("a", 1)]).limit("ana", 1).job("mine", limits=("ana",)).run("runs", 1, "a", "mine")
+    explained = of(pool.ask("waits", 1, "mine"), "mine", spare=Pool([agent("b", 4)]))
+    assert explained is not None
+    assert explained.reason.startswith("waits for the quota of ana: 1 slot, of which 1 in use")
+    assert explained.remedies == ()
+
+
 @given(pools(), st.integers(0, 3))
 @settings(deadline=None)
 def test_what_is_said_to_help_does(pool: Pool, number: int) -> None:
@@ -77,7 +86,7 @@ def test_what_is_said_to_help_does(pool: Pool, number: int) -> None:
     assert explained.reason == pool.plan().waiting[name]
     for remedy in explained.remedies:
         changed = Pool(pool.agents.values(), pool.rules)
-        changed.jobs, changed.requests = dict(pool.jobs), dict(pool.requests)
+        changed.jobs, changed.requests, changed.limits = dict(pool.jobs), dict(pool.requests), dict(pool.limits)
         before = changed.jobs[job]
         match remedy.kind:
             case RemedyKind.SLOTS:

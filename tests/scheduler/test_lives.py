@@ -29,10 +29,17 @@ def begun(chance: random.Random) -> Pool:
         reservation=chance.random() < 0.5,
     )
     pool = Pool(agents, rules)
+    limits = chance.choice([(), ("one",), ("one", "two")])
+    for name in limits:
+        pool.limit(name, chance.choice([None, 1, 2, 4, 6, 8]), elsewhere=chance.choice([0, 0, 1]))
     for number in range(chance.randint(1, 5)):
         priority, place = chance.choice([10, 42, 42, 90]), float(chance.randint(0, 3))
         cap, weight = chance.choice([None, None, 1, 2, 3, 4, 6]), chance.choice([0.5, 1, 1, 3])
         pool.job(f"j{number}", priority, place, max_slots=cap, weight=weight)
+        bound = tuple(limit for limit in limits if chance.random() < 0.5)
+        pool.jobs[JobId(f"j{number}")] = replace(
+            pool.jobs[JobId(f"j{number}")], rank=chance.choice([0, 0, 1]) if limits else 0, limits=bound
+        )
     return pool
 
 
@@ -64,6 +71,9 @@ def go_on(pool: Pool, chance: random.Random) -> None:
         job = JobId(chance.choice(list(pool.jobs)))
         priority, cap = chance.choice([10, 42, 90]), chance.choice([None, 1, 2, 3, 4])
         pool.jobs[job] = replace(pool.jobs[job], priority=priority, max_slots=cap)
+    if pool.limits and chance.random() < 0.3:
+        ranked = JobId(chance.choice(list(pool.jobs)))
+        pool.jobs[ranked] = replace(pool.jobs[ranked], rank=chance.choice([0, 1]))
 
 
 def lives(seed: int) -> None:

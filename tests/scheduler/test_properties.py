@@ -97,6 +97,19 @@ def test_max_slots_binds(pool: Pool) -> None:
 
 @given(pools())
 @settings(deadline=None)
+def test_limits_bind(pool: Pool) -> None:
+    """Nothing is started that would bring those who share a limit over it, or that has used up its month."""
+    decided = pool.plan()
+    for name, limit in pool.limits.items():
+        sharing = [one for one in pool.requests.values() if name in pool.jobs[one.job_id].limits]
+        held = sum(one.slots for one in sharing if one.members) + limit.elsewhere
+        new = sum(one.slots for one in sharing if one.allocation_id in decided.placements)
+        assert new == 0 or not limit.spent
+        assert new == 0 or limit.max_slots is None or held + new <= limit.max_slots
+
+
+@given(pools())
+@settings(deadline=None)
 def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
     """A less urgent request starts before one that waits for room only where it can be preempted for it."""
     pool.rules = replace(pool.rules, policy="priority")
@@ -106,7 +119,7 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
         for other, reason in decided.waiting.items():
             waits = pool.requests[other]
             more_urgent = pool.jobs[waits.job_id].priority < pool.jobs[started.job_id].priority
-            holds_up = class_of(reason) is WaitClass.WAIT and "max_slots" not in reason
+            holds_up = class_of(reason) is WaitClass.WAIT and "max_slots" not in reason and "quota" not in reason
             if more_urgent and (waits.slots > 0) == (started.slots > 0) and holds_up:
                 assert pool.rules.preemption
                 assert started.preemptible
@@ -136,7 +149,10 @@ def test_nobody_starves_where_places_are_reserved(pool: Pool) -> None:
     """However many small requests come behind them: if what runs ends, one by one, all start that fit the pool."""
     pool.rules = replace(pool.rules, policy="priority", preemption=False, reservation=True)
     pool.agents = {name: replace(one, state=AgentState.ENABLED) for name, one in pool.agents.items()}
-    pool.jobs = {name: replace(job, priority=42, queue_position=0.0, max_slots=None) for name, job in pool.jobs.items()}
+    pool.jobs = {
+        name: replace(job, priority=42, queue_position=0.0, max_slots=None, rank=0, limits=())
+        for name, job in pool.jobs.items()
+    }
     pool.job("stream", 42, 1.0)
     empty = FreeSlots(replace(one, in_use=frozenset()) for one in pool.agents.values())
     waiting = {

@@ -16,6 +16,7 @@ from tenax.config.resolve import (
     parse_experiment,
     stored_experiment,
     wishes_of,
+    with_priority,
     written_secrets,
 )
 from tenax.display.secrets import without_secrets
@@ -33,6 +34,7 @@ __all__ = [
     "parse_experiment",
     "stored_experiment",
     "wishes_of",
+    "with_priority",
     "without_secrets",
     "written_secrets",
 ]

@@ -122,6 +122,14 @@ def parse_experiment(
     return replace(_built(document, tuple(notices)), own=secret_parts(own), max_restarts_given=given)
 
 
+def with_priority(document: JsonObject, priority: int) -> JsonObject:
+    """A complete configuration with the priority that its job has, where it names one."""
+    resources = as_object(document.get("resources"))
+    if resources.get("priority") in (None, priority):
+        return document
+    return {**document, "resources": {**resources, "priority": priority}}
+
+
 @lru_cache(maxsize=1)
 def experiment_schema() -> JsonObject:
     """What a configuration may hold, as JSON Schema, for editors; it takes all that `parse_experiment` takes."""

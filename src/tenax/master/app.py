@@ -42,6 +42,7 @@ from tenax.master.api.metrics import routes as metrics
 from tenax.master.api.models import routes as models
 from tenax.master.api.models import versions as model_versions
 from tenax.master.api.queue import jobs, pools, usage
+from tenax.master.api.quotas import routes as quotas
 from tenax.master.api.runs import actions as run_actions
 from tenax.master.api.runs import columns as run_columns
 from tenax.master.api.runs import routes as runs
@@ -99,6 +100,7 @@ ROUTES: tuple[Routes, ...] = (
     profiler.routes,
     projects.routes,
     prometheus.routes,
+    quotas.routes,
     run_actions.routes,
     run_columns.routes,
     runs.routes,

@@ -8,6 +8,7 @@ Rules:
 - What is left of a share when its requests are taken from it, in their order, goes to others that can use it: a request
   for each that could start none, then one for each in turn, in the order of the queue. A job that can start nothing
   even so changes nothing between the others.
+- What limits of quotas leave goes to the jobs that share them in the order of the queue.
 - A job never gets less than what it holds and cannot be asked to give back.
 - What holds more than its share is asked to leave, the earliest of its requests first, until it does not. What waits
   starts in the order of asking, as far as it is within the share of its job.
@@ -24,6 +25,7 @@ from typing import ClassVar
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
+from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import arrival_key
 from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
@@ -163,6 +165,7 @@ class _Pass:
         self.preempt: dict[AllocationId, str] = {}
         self.causes: dict[AllocationId, reasons.Cause] = {}
         self.reserved: reasons.Reserved | None = None
+        self.holdings = Holdings(snapshot)
         self.capacity = _capacity(snapshot)
         #: What waits for slots and could start if nothing ran.
         self.possible = {
@@ -176,7 +179,8 @@ class _Pass:
                 self.of_job.setdefault(request.job_id, []).append(request)
 
     def plan(self) -> PoolPlan:
-        claims = [self._claim(job, requests) for job, requests in self.of_job.items()]
+        caps = self._caps()
+        claims = [self._claim(job, requests, caps[job]) for job, requests in self.of_job.items()]
         shares = divide(claims, self.capacity)
         # Who leaves makes room for whoever starts: all of them first.
         for job, requests in self.of_job.items():
@@ -197,11 +201,32 @@ class _Pass:
         cap = self.snapshot.jobs[request.job_id].max_slots
         return (cap is None or request.slots <= cap) and self.places.could_start(request)
 
-    def _claim(self, job: JobId, requests: list[SlotRequest]) -> Claim:
+    def _caps(self) -> dict[JobId, int | None]:
+        """The most that each job may have: by its own cap, and what limits leave, in the order of the queue."""
+        held = {job: self.holdings.of_job[job] for job in self.of_job}
+        left: dict[str, int] = {}
+        for name, limit in self.snapshot.limits.items():
+            if limit.spent:
+                left[name] = 0
+            elif limit.max_slots is not None:
+                left[name] = limit.max_slots - self.holdings.of_limit[name]
+        caps: dict[JobId, int | None] = {}
+        for job, requests in self.of_job.items():
+            cap = self.snapshot.jobs[job].max_slots
+            binding = [name for name in self.snapshot.jobs[job].limits if name in left]
+            if binding:
+                more = max(0, min(left[name] for name in binding))
+                wanted = sum(each.slots for each in requests if each.allocation_id in self.possible)
+                for name in binding:
+                    left[name] -= min(more, wanted)
+                cap = held[job] + more if cap is None else min(cap, held[job] + more)
+            caps[job] = cap
+        return caps
+
+    def _claim(self, job: JobId, requests: list[SlotRequest], cap: int | None) -> Claim:
         counted = (each for each in requests if each.phase is not Phase.PENDING or each.allocation_id in self.possible)
         kept = sum(each.slots for each in requests if each.phase is Phase.PLACED and not each.preemptible)
-        of_job = self.snapshot.jobs[job]
-        return Claim(job, of_job.weight, tuple(each.slots for each in counted), of_job.max_slots, kept)
+        return Claim(job, self.snapshot.jobs[job].weight, tuple(each.slots for each in counted), cap, kept)
 
     def _take_back(self, requests: list[SlotRequest], share: int) -> None:
         running = [request for request in requests if request.phase is Phase.PLACED]
@@ -217,26 +242,23 @@ class _Pass:
 
     def _start(self, shares: Mapping[JobId, int]) -> None:
         """Those that wait, as far as the share of their job goes; what is being released still counts for it."""
-        held = {
-            job: sum(request.slots for request in requests if request.phase is not Phase.PENDING)
-            for job, requests in self.of_job.items()
-        }
         pending = (each for each in self.order if each.slots > 0 and each.phase is Phase.PENDING)
         for request in sorted(pending, key=lambda each: each.requested_at):
-            cause = self._started(request, held[request.job_id], shares[request.job_id])
+            cause = self._started(request, shares[request.job_id])
             if cause is not None:
                 self.causes[request.allocation_id] = cause
             reserved = self.reserved is not None and self.reserved.request is request
             if cause is None or isinstance(cause, reasons.Releasing) or reserved:
-                held[request.job_id] += request.slots
+                self.holdings.count(request)
 
-    def _started(self, request: SlotRequest, held: int, share: int) -> reasons.Cause | None:
-        """Start a request whose job holds so much of its share; else why it waits."""
-        cap = self.snapshot.jobs[request.job_id].max_slots
+    def _started(self, request: SlotRequest, share: int) -> reasons.Cause | None:
+        """Start a request as far as the share of its job goes; else why it waits."""
+        held = self.holdings.of_job[request.job_id]
         if request.allocation_id not in self.possible:
             return reasons.DoesNotFit()
-        if cap is not None and held + request.slots > cap:
-            return reasons.Capped(held, cap)
+        obstacle = self.holdings.obstacle(request)
+        if obstacle is not None:
+            return obstacle
         if held + request.slots > share:
             return reasons.BeyondShare(share, held, self.capacity)
         if self._place(request):

@@ -31,13 +31,15 @@ class SchedulingPolicy(Protocol):
         """All requests in the order in which they come to their turn; for the queue that people see."""
 
 
-def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[float, float, str]:
-    """The place of a request where priorities do not count: position of its job, time of asking, its name."""
-    return (snapshot.jobs[request.job_id].queue_position, request.requested_at, request.allocation_id)
+def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
+    """The place of a request where priorities do not count: its owner's rank, position of its job, time of asking, its
+    name."""
+    job = snapshot.jobs[request.job_id]
+    return (job.rank, job.queue_position, request.requested_at, request.allocation_id)
 
 
-def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
-    """The place of a request: priority, position of its job, time of asking, and its name to settle ties."""
+def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
+    """The place of a request: priority, its owner's rank, position of its job, time of asking, its name."""
     return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
 
 

@@ -2,17 +2,19 @@
 
 Rules:
 - Requests with slots and those without compete apart: neither blocks the other.
-- The order is priority (1 first), then the queue position of the job, then the time of asking.
+- The order is priority (1 first), then the rank that quotas give its owner, then the queue position of the job, then
+  the time of asking.
 - A request that does not fit leaves those of its own priority their chance. Less urgent ones start behind it only
   where it can take their place back: in a pool with preemption, and if they can be preempted.
-- With preemption, running requests that are less urgent, or equally urgent with a job behind in the queue, are asked to
-  leave: the smallest set that helps, and none when what is being released suffices.
+- With preemption, running requests that are less urgent, or equally urgent and of the same rank with a job behind in
+  the queue, are asked to leave: the smallest set that helps, and none when what is being released suffices.
 - In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
   reserved where it is to start, and smaller ones behind it start beside these: if everything that runs ends, everything
   starts that fits the pool. Elsewhere a stream of small requests may put off a large one for ever.
 - What would not fit with nothing running, on the agents that take work now, waits and blocks nobody.
 - ``max_slots`` of a job binds: what would exceed it, as soon as the job has what it gets, waits and blocks nobody;
-  where it was lowered below what the job holds, the newest of its requests that can be are asked to leave.
+  where it was lowered below what the job holds, the newest of its requests that can be are asked to leave. So do the
+  limits of quotas, for which nobody is asked to leave.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import ClassVar
 
-from tenax.ids import AllocationId, JobId
+from tenax.ids import AllocationId
 from tenax.scheduler import reasons, victims
+from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import queue_key
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
@@ -57,12 +60,7 @@ class _Pass:
         self.placements: dict[AllocationId, tuple[PlacedMember, ...]] = {}
         self.preempt: dict[AllocationId, str] = {}
         self.causes: dict[AllocationId, reasons.Cause] = {}
-        self.slots_of_job: dict[JobId, int] = {}
-        #: Requests that are in these sums: they hold their slots, or were promised them.
-        self._counted: set[AllocationId] = set()
-        for request in snapshot.requests:
-            if request.phase is not Phase.PENDING:
-                self._count(request)
+        self.holdings = Holdings(snapshot)
         #: Running requests that may be asked to leave, least important first, newest first.
         self.candidates = sorted(
             (r for r in snapshot.requests if r.phase is Phase.PLACED and r.preemptible),
@@ -71,7 +69,7 @@ class _Pass:
         )
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
-        self._helpless: set[tuple[int, bool]] = set()
+        self._helpless: set[tuple[int, bool, int]] = set()
         #: For whom places are reserved.
         self.reserved: reasons.Reserved | None = None
 
@@ -79,7 +77,7 @@ class _Pass:
         """Ask the newest requests of a job to leave while it holds more slots than its cap allows."""
         excess = {
             job: held - cap
-            for job, held in self.slots_of_job.items()
+            for job, held in self.holdings.of_job.items()
             if (cap := self.snapshot.jobs[job].max_slots) is not None and held > cap
         }
         if not excess:
@@ -99,9 +97,11 @@ class _Pass:
         for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
             # A job has one priority: what its cap leaves is known by now.
-            open_still = [request for request in unplaced if not self._is_capped(request)]
-            if open_still and blocker is None:
-                blocker = open_still[0]
+            for request in unplaced:
+                if not self._is_capped(request):
+                    # What it may have of a quota is not for less urgent ones.
+                    self.holdings.claim(request)
+                    blocker = blocker or request
 
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
@@ -127,11 +127,11 @@ class _Pass:
         members = self.places.take_now(request)
         if members is not None:
             self.placements[name] = members
-            self._count(request)
+            self.holdings.count(request)
             return True
         if self.places.keep_later(request):
             self.causes[name] = reasons.Releasing()
-            self._count(request)
+            self.holdings.count(request)
             return False
         self.causes[name] = self._make_room(request) or reasons.DoesNotFit()
         self._reserve(request)
@@ -139,12 +139,10 @@ class _Pass:
 
     def _is_capped(self, request: SlotRequest) -> bool:
         """Whether its job may have no more beside what it holds and was promised; that is why it waits, then."""
-        cap = self.snapshot.jobs[request.job_id].max_slots
-        held = self.slots_of_job.get(request.job_id, 0)
-        if request.allocation_id in self._counted or cap is None or held + request.slots <= cap:
-            return False
-        self.causes[request.allocation_id] = reasons.Capped(held, cap)
-        return True
+        cause = self.holdings.obstacle(request)
+        if cause is not None:
+            self.causes[request.allocation_id] = cause
+        return cause is not None
 
     def _reserve(self, request: SlotRequest) -> None:
         """For the first that does not fit, unless this pool takes places back."""
@@ -154,15 +152,15 @@ class _Pass:
         kept = self.places.reserve(request)
         if kept is not None:
             self.reserved = reasons.Reserved(request, kept)
-            self._count(request)
+            self.holdings.count(request)
 
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""
-        need = (request.slots, request.single_node)
+        job = self.snapshot.jobs[request.job_id]
+        need = (request.slots, request.single_node, job.rank)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
-        job = self.snapshot.jobs[request.job_id]
-        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position)
+        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position, job.rank)
         if not chosen:
             if not request.blocked_agents:
                 self._helpless.add(need)
@@ -170,7 +168,7 @@ class _Pass:
         for victim in chosen:
             self._ask_to_leave(victim, reasons.why_preempted(self.snapshot, victim, request))
         self.places.keep_later(request)
-        self._count(request)
+        self.holdings.count(request)
         return reasons.MakingRoom(len(chosen))
 
     def _who_may_leave(self, slotted: bool) -> victims.Leavers:
@@ -180,7 +178,7 @@ class _Pass:
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    candidates.append(victims.Candidate(request, job.priority, job.queue_position))
+                    candidates.append(victims.Candidate(request, job.priority, job.queue_position, job.rank))
             self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]
 
@@ -189,7 +187,3 @@ class _Pass:
         for leavers in self._leavers.values():
             leavers.remove(request)
         self.places.give_later(request)
-
-    def _count(self, request: SlotRequest) -> None:
-        self._counted.add(request.allocation_id)
-        self.slots_of_job[request.job_id] = self.slots_of_job.get(request.job_id, 0) + request.slots

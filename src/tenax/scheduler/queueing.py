@@ -18,7 +18,9 @@ from enum import Enum
 from tenax.ids import JobId, PoolName
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.policy import jobs_ahead
+from tenax.scheduler.reasons import BeyondLimit
 from tenax.scheduler.registry import in_turns, queue
 from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
 
@@ -97,6 +99,7 @@ class Rooms:
     def __init__(self, snapshots: Mapping[str, PoolSnapshot]) -> None:
         self._snapshots = snapshots
         self._free: dict[str, FreeSlots] = {}
+        self._holdings: dict[str, Holdings] = {}
         self._fits_in: dict[tuple[int, bool], tuple[str, ...]] = {}
         #: Pools and kinds of which something waits.
         self._waits = {
@@ -108,6 +111,11 @@ class Rooms:
 
     def elsewhere(self, pool: str, request: SlotRequest) -> tuple[str, ...]:
         """The names of the other pools with room for it."""
+        if pool not in self._holdings:
+            self._holdings[pool] = Holdings(self._snapshots[pool])
+        # A limit of quotas goes with it.
+        if isinstance(self._holdings[pool].obstacle(request), BeyondLimit):
+            return ()
         kind = (request.slots, request.single_node)
         if kind not in self._fits_in:
             self._fits_in[kind] = tuple(name for name in sorted(self._snapshots) if self._fits(name, request))

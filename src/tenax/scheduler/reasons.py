@@ -17,7 +17,7 @@ from typing import Union
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import AgentState, PoolSnapshot, SlotLimit, SlotRequest
 
 
 class WaitClass(str, Enum):
@@ -62,6 +62,14 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True)
+class BeyondLimit:
+    """Those who share a quota hold so much together that there is too little left of it."""
+
+    limit: SlotLimit
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
 class BeyondShare:
     """Its job has its share of the pool's slots, or too little of it is left."""
 
@@ -97,7 +105,7 @@ class Reserved:
     slots: int
 
 
-Cause = Union[DoesNotFit, Capped, BeyondShare, Behind, Releasing, MakingRoom]
+Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, MakingRoom]
 
 
 class ReasonWriter:
@@ -145,6 +153,8 @@ class ReasonWriter:
         if obstacle is not None:
             return obstacle
         match cause:
+            case BeyondLimit(limit, held):
+                return _beyond_limit(request, limit, held)
             case Behind(blocker):
                 return self._behind(request, blocker)
             case BeyondShare(share, held, capacity):
@@ -255,6 +265,16 @@ def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int)
     """The reason for a request that is asked to leave because its job holds more than its share."""
     slots = _count(capacity, "slot")
     return f"its job holds {held} of {slots} in pool {snapshot.pool}, and its share of them is {share} now"
+
+
+def _beyond_limit(request: SlotRequest, limit: SlotLimit, held: int) -> str:
+    if limit.spent:
+        return f"waits for the next month: by the quota of {limit.name}, {limit.spent}"
+    needs = f"this needs {request.slots}"
+    if limit.max_slots is not None and request.slots > limit.max_slots:
+        return f"{_NEVER}the quota of {limit.name} is {_count(limit.max_slots, 'slot')}, and {needs}"
+    slots = f"{_count(limit.max_slots or 0, 'slot')}, of which {held} in use or promised"
+    return f"waits for the quota of {limit.name}: {slots}, and {needs}"
 
 
 def _count(number: int, noun: str) -> str:

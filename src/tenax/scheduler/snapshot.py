@@ -58,6 +58,23 @@ class PoolJob:
     max_slots: int | None = None
     #: Share under policies that share.
     weight: float = 1.0
+    #: Its owner's place by quotas, between the priority and the queue position; all alike without quotas.
+    rank: int = 0
+    #: Names of the limits that it shares with other jobs.
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLimit:
+    """What the jobs that name it may hold together, in all pools."""
+
+    #: For people: whose it is.
+    name: str
+    max_slots: int | None = None
+    #: Held in other pools.
+    elsewhere: int = 0
+    #: Why nothing of it may start now; empty: it may.
+    spent: str = ""
 
 
 class Phase(str, Enum):
@@ -129,6 +146,8 @@ class PoolSnapshot:
     jobs: Mapping[JobId, PoolJob]
     requests: tuple[SlotRequest, ...]
     rules: PoolRules = field(default_factory=PoolRules)
+    #: Each that a job names is there.
+    limits: Mapping[str, SlotLimit] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

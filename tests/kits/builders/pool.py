@@ -17,6 +17,7 @@ from tenax.scheduler.snapshot import (
     PoolPlan,
     PoolRules,
     PoolSnapshot,
+    SlotLimit,
     SlotRequest,
 )
 
@@ -46,12 +47,18 @@ class Pool:
         self.jobs: dict[JobId, PoolJob] = {}
         self.requests: dict[AllocationId, SlotRequest] = {}
         self.rules = rules or PoolRules()
+        self.limits: dict[str, SlotLimit] = {}
         self.clock = 0.0
 
     def job(self, name: str, priority: int = 42, position: float | None = None, **changes: Any) -> Pool:
         """Add a job; its position is the order of adding unless told otherwise."""
         place = float(len(self.jobs)) if position is None else position
         self.jobs[JobId(name)] = PoolJob(JobId(name), priority, place, **changes)
+        return self
+
+    def limit(self, name: str, max_slots: int | None = None, **changes: Any) -> Pool:
+        """Add a limit, which jobs name."""
+        self.limits[name] = SlotLimit(name, max_slots, **changes)
         return self
 
     def ask(self, name: str, slots: int, job: str | None = None, **changes: Any) -> Pool:
@@ -75,7 +82,7 @@ class Pool:
     def snapshot(self) -> PoolSnapshot:
         """The pool as it stands."""
         agents, requests = tuple(self.agents.values()), tuple(self.requests.values())
-        return PoolSnapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules)
+        return PoolSnapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules, dict(self.limits))
 
     def plan(self) -> PoolPlan:
         """A plan on the pool as it stands; nothing is applied."""

@@ -279,6 +279,10 @@ POLICIES: dict[str, Allow] = {
     "BindRPToWorkspace": Allow.USER,
     "OverwriteRPWorkspaceBindings": Allow.USER,
     "UnbindRPFromWorkspace": Allow.ADMIN,
+    # Quotas.
+    "GetQuotas": Allow.USER,
+    "PutQuotas": Allow.ADMIN,
+    "DeleteQuotas": Allow.ADMIN,
     # Jobs.
     "GetJobsV2": Allow.USER,
     "GetJobs": Allow.USER,

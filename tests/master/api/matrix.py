@@ -473,6 +473,9 @@ CLUSTER: dict[str, Row] = {
         _ADMINS, {"workspaceIds": ["$workspace"]}, at={"resource_pool_name": "other_pool"}
     ),
     "UnbindRPFromWorkspace": Row(_ADMINS, {"workspaceIds": ["$workspace"]}, at={"resource_pool_name": "other_pool"}),
+    "GetQuotas": Row(_ALL),
+    "PutQuotas": Row(_ADMINS, {"source": "everyone: {max_slots: 100}"}),
+    "DeleteQuotas": Row(_ADMINS, status=404),
     "GetJobsV2": Row(_ALL, query="resourcePool=default"),
     "GetJobs": Row(_ALL, query="resourcePool=default"),
     "GetJobQueueStats": Row(_ALL),

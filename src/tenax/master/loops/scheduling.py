@@ -19,6 +19,8 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
+from tenax.master.store.quotas import rows as quotas
+from tenax.scheduler.quotas import LimitBook
 from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
@@ -27,6 +29,8 @@ log = structlog.get_logger("tenax.scheduling")
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
 _WRITE_REASONS_EVERY_S = 1.0
+#: What was used is added up so often, where there are quotas: all that was held in seven half-lives is read for it.
+_ADD_UP_EVERY_S = 15.0
 
 
 class Scheduling:
@@ -41,6 +45,7 @@ class Scheduling:
         self._secret = secret
         self._timeout_s = preemption_timeout_s
         self._reasons_written_at = -_WRITE_REASONS_EVERY_S
+        self._added_up_at = -_ADD_UP_EVERY_S
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -49,18 +54,33 @@ class Scheduling:
             async with context.reading() as conn:
                 if not await placements.any_waits(conn):
                     return None
+        any_quotas = await self._add_up_use(context)
         async with context.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
-        for snapshot in snapshots:
+        book = LimitBook(snapshots)
+        for snapshot in map(book.with_elsewhere, snapshots):
             decided = self._planned(snapshot)
+            book.note(snapshot, decided)
             await self._place(context, decided.placements)
             await self._preempt(context, decided.preempt)
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 written.pop(placed, None)
-        return None if waiting == written else await self._write_reasons(context, waiting, written)
+        again_s = None if waiting == written else await self._write_reasons(context, waiting, written)
+        # Months begin and ranks change without anybody's doing.
+        return _ADD_UP_EVERY_S if again_s is None and any_quotas and waiting else again_s
+
+    async def _add_up_use(self, context: PassContext) -> bool:
+        """What everybody has used, as often as it is worth; whether there are quotas."""
+        async with context.reading() as conn:
+            applied = await quotas.current(conn)
+        if applied is not None and time.monotonic() >= self._added_up_at + _ADD_UP_EVERY_S:
+            async with context.transaction() as conn:
+                await quotas.add_up_use(conn, applied.quotas)
+            self._added_up_at = time.monotonic()
+        return applied is not None
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import anyio.to_thread
 
+from tenax.config import with_priority
 from tenax.config.command import CommandWishes, ResolvedCommand, command_wishes, parse_command
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.config.text import read_object
@@ -23,6 +24,7 @@ from tenax.lifecycle.task import TaskKind
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
 from tenax.master.store.queue import pools
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks.rows import NewTask, PlacedFile
 from tenax.master.store.workspaces import projects
@@ -146,15 +148,18 @@ async def _examine(
     async with db.transaction() as conn:
         await pools.check_usable(conn, pool.name, workspace_id)
         await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)
+        priority = await quotas.priority_for(
+            conn, owner_id, workspace_id, resolved.priority, pool.scheduler.default_priority
+        )
         unfit = await unfit_in(
             conn, settings, pool, resolved.slots, single_node=True, max_slots=None, setting="resources.slots"
         )
     new = NewTask(
         kind=TaskKind.GENERIC if generic else TaskKind.COMMAND,
         owner_id=owner_id,
-        config=resolved.document,
+        config=with_priority(resolved.document, priority),
         pool=pool.name,
-        priority=resolved.priority or pool.scheduler.default_priority,
+        priority=priority,
         weight=resolved.weight,
         workspace_id=workspace_id,
         description=resolved.description,

@@ -15,7 +15,16 @@ import anyio.to_thread
 import msgspec
 from asyncpg import Connection
 
-from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
+from tenax.config import (
+    ConfigError,
+    Layers,
+    PoolLayer,
+    ResolvedExperiment,
+    Wishes,
+    parse_experiment,
+    wishes_of,
+    with_priority,
+)
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
@@ -25,6 +34,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments.creation import NewExperiment
 from tenax.master.store.queue import placements, pools
 from tenax.master.store.queue.pools import rules
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import contexts, templates
 from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
@@ -102,9 +112,12 @@ async def examine(
     pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
     resolved = await threads.run(_resolve, request, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
-    unfit = None
+    unfit, priority = None, resources.priority or pool.scheduler.default_priority
     if not request.unmanaged:
         async with db.transaction() as conn:
+            priority = await quotas.priority_for(
+                conn, owner_id, ground.project.workspace_id, resources.priority, pool.scheduler.default_priority
+            )
             unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, owner_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
@@ -114,11 +127,11 @@ async def examine(
         description=resolved.experiment.description or "",
         labels=tuple(resolved.experiment.labels),
         original_config=request.config,
-        config=resolved.document,
+        config=with_priority(resolved.document, priority),
         seed=resolved.seed,
         notices=resolved.notices,
         pool=pool.name,
-        priority=resources.priority or pool.scheduler.default_priority,
+        priority=priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
         expected_trials=sum(bracket.max_trials for bracket in resolved.search.brackets()),

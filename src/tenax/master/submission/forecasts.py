@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+
+from asyncpg import Connection
 
 from tenax.config.master import MasterSettings
 from tenax.ids import AllocationId, JobId
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments.creation import NewExperiment
+from tenax.master.store.quotas import rows as quotas
+from tenax.master.store.workspaces import projects
 from tenax.master.submission.experiments import Submission
-from tenax.master.submission.queue_control import snapshot_of
+from tenax.master.submission.queue_control import snapshots_of
 from tenax.scheduler.forecast import Forecast, forecast
-from tenax.scheduler.snapshot import PoolJob, SlotRequest
+from tenax.scheduler.quotas import LimitBook, with_standing
+from tenax.scheduler.snapshot import PoolJob, PoolSnapshot, SlotRequest
 
 #: In a longer queue nobody looks ahead: whoever asks waits, and the master does little else.
 MAX_QUEUE = 20_000
@@ -24,13 +31,13 @@ async def forecast_of(
     db: Database, settings: MasterSettings, threads: Threads, submission: Submission
 ) -> Forecast | None:
     """Of an experiment that was examined; None in too long a queue. ``threads``: where it is worked out."""
+    resolved, new, now = submission.resolved, submission.new, time.time()
+    job = PoolJob(_ITS_JOB, new.priority, now * 1e6, new.max_slots, new.weight)
     async with db.snapshot() as conn:
-        snapshot = await snapshot_of(conn, settings, submission.new.pool)
+        snapshot = await _with_job(conn, settings, new, job)
     if len(snapshot.requests) > MAX_QUEUE:
         return None
-    resolved, new, now = submission.resolved, submission.new, time.time()
     trials = sum(bracket.initial_trials for bracket in resolved.search.brackets())
-    job = PoolJob(_ITS_JOB, new.priority, now * 1e6, new.max_slots, new.weight)
     requests = [
         SlotRequest(
             AllocationId(f"trial {number} of this"),
@@ -41,4 +48,16 @@ async def forecast_of(
         )
         for number in range(1, min(trials, MAX_TRIALS) + 1)
     ]
-    return await threads.run(forecast, snapshot, job, requests)
+    return await threads.run(forecast, snapshot, snapshot.jobs[_ITS_JOB], requests)
+
+
+async def _with_job(conn: Connection, settings: MasterSettings, new: NewExperiment, job: PoolJob) -> PoolSnapshot:
+    """Its pool as it is, the job among its jobs, with what quotas say of it."""
+    snapshots = await snapshots_of(conn, settings)
+    snapshots[new.pool] = replace(snapshots[new.pool], jobs={**snapshots[new.pool].jobs, job.id: job})
+    member = new.owner_id, (await projects.get(conn, new.project_id)).workspace_id
+    its = await quotas.standing_of_jobs(conn, {job.id: member})
+    if its is None:
+        return snapshots[new.pool]
+    bound = {name: with_standing(snapshot, its) for name, snapshot in snapshots.items()}
+    return LimitBook(bound.values()).with_elsewhere(bound[new.pool])

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import cast
 
 import anyio.to_thread
 from fastapi import Response
 
-from tenax.config import ResolvedExperiment, experiment_schema, parse_experiment, wishes_of, without_secrets
+from tenax.config import (
+    ResolvedExperiment,
+    experiment_schema,
+    parse_experiment,
+    wishes_of,
+    with_priority,
+    without_secrets,
+)
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
@@ -26,6 +34,7 @@ from tenax.master.store.experiments import continuing, creation, unmanaged
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.lists import ExperimentView
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.workspaces import projects
 from tenax.master.submission import search_steps
 from tenax.master.submission.continuing import check_offered, continued, overlaid
@@ -178,6 +187,9 @@ async def continue_experiment(
             raise TryAgain("the experiment was changed meanwhile: continue it again")
         unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, view.owner_id, resolved)
         new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
+        wished, usual = resolved.experiment.resources.priority, pool.scheduler.default_priority
+        priority = await quotas.priority_for(conn, view.owner_id, view.workspace_id, wished, usual)
+        new = replace(new, priority=priority, config=with_priority(new.config, priority))
         await continuing.go_on(conn, held, new)
         made = await experiment_lists.get(conn, body.id)
     notices = [*resolved.notices, f"it will wait: {unfit}"] if unfit else list(resolved.notices)

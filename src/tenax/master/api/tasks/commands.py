@@ -24,6 +24,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks import messages
 from tenax.master.api.tasks.routes import TASK_STATES, container_message
 from tenax.master.context import Master
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.lists import LaunchedFilter, LaunchedView
@@ -130,15 +131,17 @@ async def set_priority(
     if not 1 <= body.priority <= 99:
         raise InvalidInput(f"priority is {body.priority}: give a number from 1 (most urgent) to 99")
     async with master.db.transaction() as conn:
-        await _check_owner(conn, caller, command_id)
+        view = await _check_owner(conn, caller, command_id)
+        await quotas.check_priority(conn, view.owner_id, view.workspace_id, body.priority)
         await tasks.set_priority(conn, command_id, body.priority)
         view = await task_lists.get_launched(conn, command_id, _KIND)
     return messages.SetCommandPriorityResponse(command=command_message(view))
 
 
-async def _check_owner(conn: Connection, caller: Caller, command_id: str) -> None:
+async def _check_owner(conn: Connection, caller: Caller, command_id: str) -> LaunchedView:
     view = await task_lists.get_launched(conn, command_id, _KIND)
     caller.may_change(view.owner_id, f"command {command_id}")
+    return view
 
 
 def command_message(view: LaunchedView) -> messages.Command:

@@ -17,6 +17,7 @@ from tenax.jsonvalue import Json
 from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import rows as tasks
 
 Q = load("queue")
@@ -123,7 +124,8 @@ async def set_positions(conn: Connection, positions: Mapping[JobId, float]) -> N
 
 
 async def set_priority(conn: Connection, job: JobRow, priority: int) -> None:
-    """1 (most urgent) to 99."""
+    """1 (most urgent) to 99. Raises InvalidInput where quotas do not allow it to its owner."""
+    await quotas.check_priority(conn, job.owner_id, job.workspace_id, priority)
     await conn.execute(Q.set_priority, job.job_id, priority)
     await _note(conn, job, "priority", priority)
 

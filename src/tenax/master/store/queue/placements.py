@@ -21,7 +21,9 @@ from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.containers import NewMember
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
+from tenax.master.store.quotas import rows as quotas
 from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.quotas import LimitBook, with_standing
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,
@@ -48,7 +50,7 @@ class TaskCredentials:
 async def snapshots(
     conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]
 ) -> list[PoolSnapshot]:
-    """Every pool with an agent or a request, as the scheduler sees it."""
+    """Every pool with an agent or a request, as the scheduler sees it, by what quotas say now."""
     held = await conn.fetch(Q.placements)
     agents = _agents(await conn.fetch(_AGENTS.for_scheduling), held, aux_places)
     members: dict[str, list[PlacedMember]] = defaultdict(list)
@@ -63,7 +65,7 @@ async def snapshots(
             JobId(row["job_id"]), row["priority"], float(row["queue_position"]), row["max_slots"], row["weight"]
         )
         requests[pool].append(_request(row, tuple(members.get(row["allocation_id"], ()))))
-    return [
+    made = [
         PoolSnapshot(
             PoolName(pool),
             tuple(agents.get(pool, ())),
@@ -73,6 +75,12 @@ async def snapshots(
         )
         for pool in sorted({*agents, *requests})
     ]
+    its = await quotas.standing_of_jobs(conn)
+    if its is None:
+        return made
+    bound = [with_standing(snapshot, its) for snapshot in made]
+    book = LimitBook(bound)
+    return [book.with_elsewhere(snapshot) for snapshot in bound]
 
 
 async def place(

@@ -1,0 +1,1 @@
+"""Quotas: who may have how much."""

@@ -1,0 +1,1 @@
+"""Rows of quotas, and of what was used."""

@@ -1,0 +1,210 @@
+"""Quotas: whose turn it is by what each has used, and how much people may hold together.
+
+Rules:
+- A member is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
+  first; in a workspace its members likewise. Who has used as much as another for its weight is ranked like it.
+- Use is what was held, in slot seconds, each second counting half after a half-life. What runs counts until now.
+- A limit is of a workspace, a user, a group, or a member: what its jobs hold together, in all pools, and what they may
+  use in a calendar month. It binds what would start; nobody is asked to leave for it.
+- Of several limits each binds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tenax.ids import JobId
+from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot, SlotLimit
+
+#: A user in a workspace, by their numbers.
+Member = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one of them may have; None: it is not limited."""
+
+    #: Against others of its kind; None: of a member, that of the user; else 1.
+    weight: float | None = None
+    max_slots: int | None = None
+    #: The most urgent priority that its jobs may have.
+    priority: int | None = None
+    #: In a calendar month.
+    slot_hours: float | None = None
+
+
+_PLAIN = Quota()
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """All that were applied. By number; what is not named has a weight of 1 and no limits."""
+
+    half_life_s: float = 7 * 86400.0
+    workspaces: Mapping[int, Quota] = field(default_factory=dict)
+    users: Mapping[int, Quota] = field(default_factory=dict)
+    groups: Mapping[int, Quota] = field(default_factory=dict)
+    members: Mapping[Member, Quota] = field(default_factory=dict)
+    #: Of each user that is not named.
+    everyone: Quota = _PLAIN
+
+    def workspace(self, workspace_id: int) -> Quota:
+        return self.workspaces.get(workspace_id, _PLAIN)
+
+    def user(self, user_id: int) -> Quota:
+        return self.users.get(user_id, self.everyone)
+
+    def weight_of(self, member: Member) -> float:
+        """Within its workspace: its own there, else the user's."""
+        own = self.members.get(member)
+        return (own.weight if own is not None else None) or self.user(member[0]).weight or 1.0
+
+    def of(self, member: Member, groups: Iterable[int]) -> dict[LimitKey, Quota]:
+        """All that bind the jobs of a member, who is in these groups."""
+        user_id, workspace_id = member
+        bound: dict[LimitKey, Quota | None] = {
+            ("user", user_id, 0): self.user(user_id),
+            ("workspace", workspace_id, 0): self.workspaces.get(workspace_id),
+            ("member", user_id, workspace_id): self.members.get(member),
+            **{("group", group, 0): self.groups.get(group) for group in sorted(groups)},
+        }
+        return {key: quota for key, quota in bound.items() if quota is not None}
+
+
+#: user, workspace, group or member; its number; of a member its workspace's.
+LimitKey = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a member has used, in slot seconds."""
+
+    #: Halved every half-life.
+    recent: float = 0.0
+    this_month: float = 0.0
+
+
+def ranks(quotas: Quotas, use: Mapping[Member, Use], members: Collection[Member]) -> dict[Member, int]:
+    """The place of each of ``members``, 0 for those who come first; ``use`` is of all there are."""
+    of_workspace: dict[int, float] = {}
+    for (_, workspace_id), used in use.items():
+        of_workspace[workspace_id] = of_workspace.get(workspace_id, 0.0) + used.recent
+
+    def key(member: Member) -> tuple[float, float]:
+        weight = quotas.workspace(member[1]).weight or 1.0
+        used = use.get(member, Use())
+        return of_workspace.get(member[1], 0.0) / weight, used.recent / quotas.weight_of(member)
+
+    keys = {member: key(member) for member in members}
+    places = {each: place for place, each in enumerate(sorted(set(keys.values())))}
+    return {member: places[keys[member]] for member in members}
+
+
+def used_of(key: LimitKey, use: Mapping[Member, Use], groups: Mapping[int, Collection[int]]) -> Use:
+    """What those whom a limit is of have used together; ``groups``: of each user."""
+    kind, number, workspace_id = key
+    matching = (
+        used
+        for (user, workspace), used in use.items()
+        if (kind == "user" and user == number)
+        or (kind == "workspace" and workspace == number)
+        or (kind == "member" and (user, workspace) == (number, workspace_id))
+        or (kind == "group" and number in groups.get(user, ()))
+    )
+    recent = month = 0.0
+    for used in matching:
+        recent += used.recent
+        month += used.this_month
+    return Use(recent, month)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What quotas say of the jobs that are open, at one instant."""
+
+    members: Mapping[JobId, Member]
+    ranks: Mapping[Member, int]
+    #: What binds each member, and what that is.
+    limits_of: Mapping[Member, tuple[str, ...]]
+    limits: Mapping[str, SlotLimit]
+
+
+def standing(
+    quotas: Quotas,
+    use: Mapping[Member, Use],
+    members: Mapping[JobId, Member],
+    groups: Mapping[int, Collection[int]],
+    names: Mapping[LimitKey, str],
+) -> Standing:
+    """``members``: of each open job; ``groups``: of each user; ``names``: for people."""
+    there = set(members.values())
+    limits: dict[str, SlotLimit] = {}
+    limits_of: dict[Member, tuple[str, ...]] = {}
+    for member in there:
+        bound = []
+        for key, quota in quotas.of(member, groups.get(member[0], ())).items():
+            if quota.max_slots is None and quota.slot_hours is None:
+                continue
+            limit = ":".join(map(str, key))
+            bound.append(limit)
+            if limit not in limits:
+                limits[limit] = _limit(names.get(key, limit), quota, used_of(key, use, groups))
+        limits_of[member] = tuple(bound)
+    return Standing(members, ranks(quotas, use, there), limits_of, limits)
+
+
+def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
+    hours = used.this_month / 3600
+    spent = ""
+    if quota.slot_hours is not None and hours >= quota.slot_hours:
+        spent = f"{hours:.0f} of {quota.slot_hours:g} slot hours of this month are used"
+    return SlotLimit(name, quota.max_slots, spent=spent)
+
+
+def with_standing(snapshot: PoolSnapshot, its: Standing) -> PoolSnapshot:
+    """A pool with what quotas say of its jobs; a job that is not known there is as it was."""
+    jobs = {
+        job_id: replace(job, rank=its.ranks[its.members[job_id]], limits=its.limits_of[its.members[job_id]])
+        if job_id in its.members
+        else job
+        for job_id, job in snapshot.jobs.items()
+    }
+    return replace(snapshot, jobs=jobs, limits=its.limits)
+
+
+class LimitBook:
+    """What the jobs of each limit hold in all pools, while one pool after the other is planned. Mutable; one pass owns
+    one."""
+
+    def __init__(self, snapshots: Iterable[PoolSnapshot]) -> None:
+        self._held: Counter[str] = Counter()
+        for snapshot in snapshots:
+            self._held.update(_held(snapshot))
+
+    def with_elsewhere(self, snapshot: PoolSnapshot) -> PoolSnapshot:
+        """A pool that knows what its limits' jobs hold in the others."""
+        if not snapshot.limits:
+            return snapshot
+        here = _held(snapshot)
+        limits = {
+            name: replace(limit, elsewhere=self._held[name] - here[name]) for name, limit in snapshot.limits.items()
+        }
+        return replace(snapshot, limits=limits)
+
+    def note(self, snapshot: PoolSnapshot, decided: PoolPlan) -> None:
+        """What was placed in a pool is held from now on."""
+        for request in snapshot.requests if snapshot.limits else ():
+            if request.allocation_id in decided.placements:
+                for name in snapshot.jobs[request.job_id].limits:
+                    self._held[name] += request.slots
+
+
+def _held(snapshot: PoolSnapshot) -> Counter[str]:
+    held: Counter[str] = Counter()
+    for request in snapshot.requests if snapshot.limits else ():
+        if request.phase is not Phase.PENDING:
+            for name in snapshot.jobs[request.job_id].limits:
+                held[name] += request.slots
+    return held

@@ -1,0 +1,213 @@
+"""Quotas, asked of the real application and of the loop that schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asyncpg import Connection
+
+from tenax.config.master import PoolSettings
+from tenax.jsonvalue import JsonObject
+from tenax.master.loops.loop import PassContext, Woken
+from tenax.master.loops.scheduling import Scheduling
+from tenax.master.store.database import leases
+from tests.kits.api import Api
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.refusals import refusal
+from tests.kits.rows import add_agent, add_trial, request_attempt
+
+PATH = "/api/v1/quotas"
+
+
+async def apply(api: Api, source: str, **more: object) -> JsonObject:
+    reply = await api.admin.put(PATH, {"source": source, **more})
+    assert reply.status_code == 200, reply.text
+    answer: JsonObject = reply.json()
+    return answer
+
+
+async def lines(api: Api) -> dict[str, Any]:
+    return {line["name"]: line for line in (await api.user.get(PATH)).json()["lines"]}
+
+
+async def schedule(api: Api) -> None:
+    """One pass, of a loop of its own."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "scheduling", "test", 3600.0)
+    assert lease is not None
+    loop = Scheduling((PoolSettings(name="default"),), b"s" * 32, 60.0)
+    await loop.make_pass(PassContext(api.master.db, lease), Woken(frozenset(), full=True))
+
+
+async def used(conn: Connection, hours_ago: float, hours: float, slots: int = 1, user: int = 2) -> None:
+    """Slots that were held for a while, in the first workspace."""
+    await conn.execute(
+        "insert into usage (container_id, allocation_id, rank, task_id, kind, user_id, username, workspace_id, pool,"
+        " agent_id, slots, requested_at, started_at, ended_at)"
+        " select gen_random_uuid()::text, 'a', 0, 't', 'TRIAL', $4, 'x', 1, 'default', 'a1', $3, s.at, s.at,"
+        " s.at + make_interval(secs => $2::float8 * 3600)"
+        " from (select now() - make_interval(secs => $1::float8 * 3600) as at) s",
+        hours_ago,
+        hours,
+        slots,
+        user,
+    )
+
+
+async def test_there_are_none_at_first(api: Api) -> None:
+    """Said so, and there is nothing to remove."""
+    assert (await api.user.get(PATH)).json() == {
+        "applied": False, "source": "", "appliedBy": "", "appliedAt": None, "halfLifeHours": None, "lines": [],
+    }  # fmt: skip
+    assert (await api.admin.delete(PATH)).status_code == 404
+
+
+async def test_a_file_is_applied_shown_and_removed(api: Api) -> None:
+    """As it was written; a dry run says the same and changes nothing."""
+    source = "half_life: 2d\nusers: {DETERMINED: {max_slots: 3}}\nworkspaces: {uncategorized: {weight: 2}}\n"
+    told = (await apply(api, source, dryRun=True))["changes"]
+    assert "determined: at most 3 slots (was: any number of slots)" in told
+    assert "the workspace Uncategorized: weight 2 (was: 1)" in told
+    assert not (await api.user.get(PATH)).json()["applied"]
+    assert (await apply(api, source))["changes"] == told
+    shown = (await api.user.get(PATH)).json()
+    assert (shown["applied"], shown["source"], shown["appliedBy"], shown["halfLifeHours"]) == (
+        True,
+        source,
+        "admin",
+        48,
+    )
+    assert (await lines(api))["determined"]["maxSlots"] == 3
+    assert (await apply(api, source))["changes"] == []
+    assert (await api.admin.delete(PATH)).status_code == 200
+    assert not (await api.user.get(PATH)).json()["applied"]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (
+            "users:\n  determind: {}",
+            "users.determind (line 2): there is no user 'determind'; did you mean 'determined'",
+        ),
+        ("groups: {nobody: {}}", "there is no group 'nobody'"),
+        ("workspaces: {Uncategorised: {}}", "did you mean 'Uncategorized'?"),
+        ("workspaces: {Uncategorized: {users: {zoe: {}}}}", "workspaces.Uncategorized.users.zoe (line 1): there is no"),
+        ("users: {determined: {weight: 0}}", "0 is too small"),
+        ("users: {", "line 1"),
+    ],
+)
+async def test_what_is_wrong_changes_nothing(api: Api, source: str, says: str) -> None:
+    """Each with its line and what was probably meant."""
+    await apply(api, "users: {determined: {max_slots: 3}}")
+    reply = await api.admin.put(PATH, {"source": source})
+    assert reply.status_code == 400
+    assert says in refusal(reply)
+    assert (await lines(api))["determined"]["maxSlots"] == 3
+
+
+async def test_only_administrators_apply_and_remove_them(api: Api) -> None:
+    """Everybody sees what everybody may have."""
+    assert (await api.user.put(PATH, {"source": ""})).status_code == 403
+    assert (await api.user.delete(PATH)).status_code == 403
+    assert (await api.user.get(PATH)).status_code == 200
+
+
+async def test_a_priority_beyond_the_quota_is_refused_everywhere(api: Api) -> None:
+    """When a job is made, changed, moved beside another, or made by a command; the usual one is brought down to it."""
+    before = (await create(api))["experiment"]["jobId"]  # type: ignore[index]
+    await apply(api, "users: {determined: {priority: 60}}\nworkspaces: {Uncategorized: {priority: 50}}")
+    says = "priority 10 is more urgent than the quota of determined allows: give 60 to 99"
+    urgent = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, priority: 10")
+    reply = await api.user.post("/api/v1/experiments", {"config": urgent})
+    assert (reply.status_code, says in refusal(reply)) == (400, True)
+    command = {"config": {"entrypoint": ["true"], "resources": {"priority": 10}}}
+    reply = await api.user.post("/api/v1/commands", command)
+    assert (reply.status_code, says in refusal(reply)) == (400, True)
+    made = (await create(api))["experiment"]
+    assert isinstance(made, dict)
+    jobs = {job["jobId"]: job for job in (await api.user.get("/api/v1/job-queues")).json()["jobs"]}
+    assert made["jobId"] not in jobs or jobs[made["jobId"]]["priority"] == 60
+    number = made["id"]
+    reply = await api.user.patch(f"/api/v1/experiments/{number}", {"resources": {"priority": 10}})
+    assert (reply.status_code, says in refusal(reply)) == (400, True)
+    for update in ({"priority": 10}, {"aheadOf": before}):
+        reply = await api.user.post("/api/v1/job-queues", {"updates": [{"jobId": made["jobId"], **update}]})
+        assert reply.status_code == 400
+        assert "more urgent than the quota of determined allows" in refusal(reply)
+    assert (await api.user.patch(f"/api/v1/experiments/{number}", {"resources": {"priority": 70}})).status_code == 200
+
+
+async def test_a_limit_holds_what_would_start(api: Api) -> None:
+    """Over two experiments of a person; the reason says whose quota it is; without quotas all starts."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=4)
+    names = []
+    for _ in range(2):
+        made = (await create(api))["experiment"]
+        assert isinstance(made, dict)
+        async with api.master.db.transaction() as conn:
+            names.append(await request_attempt(conn, await add_trial(conn, made["id"])))
+    await apply(api, "users: {determined: {max_slots: 1}}")
+    await schedule(api)
+    async with api.master.db.connection() as conn:
+        states = dict(
+            await conn.fetch("select allocation_id, state from allocations where allocation_id = any($1)", names)
+        )
+        reasons = [row["reason"] for row in await conn.fetch("select reason from allocation_waits")]
+    assert sorted(states.values()) == ["ASSIGNED", "PENDING"]
+    assert reasons == ["waits for the quota of determined: 1 slot, of which 1 in use or promised, and this needs 1"]
+    assert (await lines(api))["determined"]["heldSlots"] == 1
+    assert (await api.admin.delete(PATH)).status_code == 200
+    await schedule(api)
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from allocations where state = 'ASSIGNED'") == 2
+
+
+async def test_a_month_that_is_used_up_holds_what_would_start(api: Api) -> None:
+    """Use is added up from what was held; what lies before this month counts for the turn alone."""
+    async with api.master.db.transaction() as conn:
+        await used(conn, 24 * 70, 5)
+        await used(conn, 0.001, 0.001, slots=1000)
+        await add_agent(conn, "a1", slots=4)
+    made = (await create(api))["experiment"]
+    assert isinstance(made, dict)
+    async with api.master.db.transaction() as conn:
+        await request_attempt(conn, await add_trial(conn, made["id"]))
+    await apply(api, "users: {determined: {slot_hours: 1}}")
+    await schedule(api)
+    async with api.master.db.connection() as conn:
+        [row] = await conn.fetch("select reason from allocation_waits")
+    assert row["reason"] == (
+        "waits for the next month: by the quota of determined, 1 of 1 slot hours of this month are used"
+    )
+    line = (await lines(api))["determined"]
+    assert line["usedSlotHours"] == pytest.approx(1.0, rel=0.01)
+
+
+async def test_use_counts_half_after_a_half_life(api: Api) -> None:
+    """And decides whose turn it is; a share is beside what was used of it."""
+    async with api.master.db.transaction() as conn:
+        await used(conn, 48.001, 0.001, slots=4000)
+        await used(conn, 0.001, 0.001, slots=3000, user=1)
+    await apply(api, "half_life: 2d")
+    shown = await lines(api)
+    members = {name.partition(" in ")[0]: line for name, line in shown.items() if line["kind"] == "member"}
+    assert members["determined"]["recentSlotHours"] == pytest.approx(2.0, rel=0.01)
+    assert members["admin"]["recentSlotHours"] == pytest.approx(3.0, rel=0.01)
+    assert (members["determined"]["turn"], members["admin"]["turn"]) == (1, 2)
+    assert members["admin"]["share"] == 0.5
+    assert members["admin"]["usedShare"] == pytest.approx(0.6, rel=0.01)
+
+
+async def test_what_is_only_looked_at_knows_the_quota(api: Api) -> None:
+    """A dry run of an experiment says that it would wait for it, before it is submitted."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=4)
+    await apply(api, "everyone: {max_slots: 2}")
+    reply = await api.user.post("/api/v1/experiments", {"config": CONFIG, "validateOnly": True})
+    assert reply.status_code == 200, reply.text
+    forecast = reply.json()["forecast"]
+    assert forecast["starting"] == 2
+    assert forecast["reason"].startswith("waits for the quota of determined: 2 slots, of which 2 in use or promised")

@@ -1,0 +1,207 @@
+"""Quotas: whose turn it is, and what those who share a limit may hold together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.ids import AgentId, AllocationId, JobId, PoolName
+from tenax.scheduler.quotas import (
+    LimitBook,
+    Member,
+    Quota,
+    Quotas,
+    Use,
+    ranks,
+    standing,
+    used_of,
+    with_standing,
+)
+from tenax.scheduler.reasons import WaitClass, class_of
+from tenax.scheduler.registry import plan
+from tests.kits.builders.pool import Pool, agent, rules
+
+ANA, BEN, EVE = 1, 2, 3
+VISION, SPEECH = 10, 20
+
+
+def order(quotas: Quotas, use: dict[Member, float]) -> dict[Member, int]:
+    return ranks(quotas, {member: Use(recent) for member, recent in use.items()}, list(use))
+
+
+def test_who_has_used_least_comes_first() -> None:
+    """First the workspace, then the person in it; who has used nothing yet ranks with whoever has not either."""
+    used = {(ANA, VISION): 60.0, (BEN, VISION): 10.0, (EVE, SPEECH): 50.0}
+    assert order(Quotas(), used) == {(EVE, SPEECH): 0, (BEN, VISION): 1, (ANA, VISION): 2}
+    assert set(order(Quotas(), dict.fromkeys(used, 0.0)).values()) == {0}
+
+
+def test_weights_divide_what_was_used() -> None:
+    """Of a workspace, of a person everywhere, and of a person in one workspace, which goes before."""
+    used = {(ANA, VISION): 30.0, (BEN, VISION): 20.0, (EVE, SPEECH): 30.0}
+    heavy = Quotas(workspaces={VISION: Quota(4)})
+    assert order(heavy, used) == {(BEN, VISION): 0, (ANA, VISION): 1, (EVE, SPEECH): 2}
+    person = replace(heavy, users={ANA: Quota(2)})
+    assert order(person, used)[ANA, VISION] == 0
+    there = replace(person, members={(ANA, VISION): Quota(0.5), (BEN, VISION): Quota(max_slots=3)})
+    assert order(there, used)[ANA, VISION] == 1
+    assert there.weight_of((BEN, VISION)) == 1.0
+
+
+@given(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.floats(0, 1e9), min_size=1))
+def test_ranks_are_a_queue_of_workspaces_and_people_in_them(use: dict[Member, float]) -> None:
+    """Nobody stands between two of a workspace unless all three are alike; less use is never a later turn."""
+    found = order(Quotas(), use)
+    whole = {workspace: sum(used for member, used in use.items() if member[1] == workspace) for _, workspace in use}
+    for one, first in found.items():
+        for other, second in found.items():
+            if first < second:
+                assert (whole[one[1]], use[one]) < (whole[other[1]], use[other])
+
+
+def test_what_a_limit_is_of() -> None:
+    """Of a person in all workspaces, of a workspace, of a person in one, of all in a group."""
+    use = {(ANA, VISION): Use(1, 10), (ANA, SPEECH): Use(2, 20), (BEN, VISION): Use(4, 40)}
+    groups = {BEN: {7}, ANA: {7, 8}}
+    assert used_of(("user", ANA, 0), use, groups) == Use(3, 30)
+    assert used_of(("workspace", VISION, 0), use, groups) == Use(5, 50)
+    assert used_of(("member", ANA, SPEECH), use, groups) == Use(2, 20)
+    assert used_of(("group", 8, 0), use, groups) == Use(3, 30)
+    assert used_of(("group", 7, 0), use, groups) == Use(7, 70)
+
+
+def test_what_binds_a_job() -> None:
+    """All that it falls under, each with its name; a month that is used up binds as well."""
+    quotas = Quotas(
+        workspaces={VISION: Quota(2, max_slots=8)},
+        users={ANA: Quota(slot_hours=2)},
+        groups={7: Quota(max_slots=3)},
+        everyone=Quota(max_slots=4),
+    )
+    members = {JobId("a"): (ANA, VISION), JobId("b"): (BEN, SPEECH)}
+    names = {("user", ANA, 0): "ana", ("group", 7, 0): "the group g"}
+    its = standing(quotas, {(ANA, VISION): Use(0, 7200)}, members, {ANA: {7}}, names)
+    bound = {member: [its.limits[name] for name in limits] for member, limits in its.limits_of.items()}
+    assert [(limit.name, limit.max_slots) for limit in bound[ANA, VISION]] == [
+        ("ana", None), ("workspace:10:0", 8), ("the group g", 3),
+    ]  # fmt: skip
+    assert bound[ANA, VISION][0].spent == "2 of 2 slot hours of this month are used"
+    assert [limit.max_slots for limit in bound[BEN, SPEECH]] == [4]
+
+
+def limited(policy: str, most: int | None, **changes: Any) -> Pool:
+    """Eight slots; ana's two jobs share a limit, ben's job has none."""
+    pool = Pool([agent("a", 8)], rules(policy=policy)).limit("ana", most, **changes)
+    pool.job("first", limits=("ana",)).job("second", limits=("ana",)).job("ben")
+    for number in range(4):
+        pool.ask(f"f{number}", 1, "first").ask(f"s{number}", 1, "second")
+    return pool
+
+
+@pytest.mark.parametrize("policy", ["priority", "fair_share"])
+def test_a_limit_is_shared_by_jobs(policy: str) -> None:
+    """What one holds the others cannot; those without it go on, and what waits for it says so."""
+    pool = limited(policy, 3).ask("b", 4, "ben")
+    decided = pool.plan()
+    started = sum(pool.requests[name].slots for name in decided.placements if pool.requests[name].job_id != "ben")
+    assert started == 3
+    assert "b" in decided.placements
+    reason = "waits for the quota of ana: 3 slots, of which 3 in use or promised, and this needs 1"
+    if policy == "priority":
+        assert set(decided.waiting.values()) == {reason}
+    assert {class_of(reason) for reason in decided.waiting.values()} == {WaitClass.WAIT}
+    pool.apply(decided)
+    ended = next(name for name in pool.placed() if name != "b")
+    pool.end(ended)
+    assert len(pool.plan().placements) == 1
+
+
+@pytest.mark.parametrize("policy", ["priority", "fair_share"])
+def test_what_runs_is_not_ended_for_a_limit(policy: str) -> None:
+    """One that was lowered, and one whose month is used up: what runs goes on, and nothing starts."""
+    pool = limited(policy, None)
+    pool.apply(pool.plan())
+    for changes in ({"max_slots": 2}, {"spent": "5 of 5 slot hours of this month are used"}):
+        pool.limits = {"ana": replace(pool.limits["ana"], **changes)}  # type: ignore[arg-type]
+        pool.ask("late", 1, "first")
+        assert pool.plan().preempt == {}
+        assert "late" not in pool.plan().placements
+        del pool.requests[AllocationId("late")]
+    pool.agents = {AgentId("a"): agent("a", 16, used=8)}
+    pool.ask("late", 1, "first")
+    reason = pool.plan().waiting[AllocationId("late")]
+    assert reason == "waits for the next month: by the quota of ana, 5 of 5 slot hours of this month are used"
+
+
+def test_what_is_larger_than_a_limit_never_starts() -> None:
+    """It says so, and holds up nobody."""
+    pool = Pool([agent("a", 8)]).limit("ana", 2).job("big", limits=("ana",)).ask("big", 4, "big").ask("small", 8)
+    decided = pool.plan()
+    assert list(decided.placements) == ["small"]
+    [reason] = decided.waiting.values()
+    assert reason == "can never start as it is: the quota of ana is 2 slots, and this needs 4"
+    assert class_of(reason) is WaitClass.CHANGE
+
+
+def test_less_urgent_work_does_not_take_what_urgent_work_waits_for() -> None:
+    """Of a limit that both share: the urgent request waits for room, and its part of the limit is kept for it."""
+    pool = Pool([agent("a", 4)], rules(preemption=True)).limit("ana", 4)
+    pool.job("urgent", 10, limits=("ana",)).job("rest", 90, limits=("ana",)).run("held", 2, "a", preemptible=False)
+    pool.ask("wide", 4, "urgent").ask("narrow", 1, "rest")
+    decided = pool.plan()
+    assert decided.placements == {}
+    assert decided.waiting[AllocationId("narrow")].startswith("waits for the quota of ana: ")
+
+
+def test_turns_go_by_rank_within_a_priority() -> None:
+    """Before the place in the queue, after the priority."""
+    pool = Pool([agent("a", 1)]).job("used", 42, 0.0, rank=1).job("fresh", 42, 1.0).job("urgent", 10, 2.0, rank=5)
+    for name in ("used", "fresh", "urgent"):
+        pool.ask(name, 1, name)
+    order = []
+    for _ in range(3):
+        decided = pool.plan()
+        pool.apply(decided)
+        [name] = decided.placements
+        order.append(str(name))
+        pool.end(name)
+    assert order == ["urgent", "fresh", "used"]
+
+
+def test_nobody_is_asked_to_leave_for_a_rank() -> None:
+    """Ranks change with every second that somebody holds slots: at the same priority who runs goes on."""
+    pool = Pool([agent("a", 1)], rules(preemption=True)).job("used", 42, 5.0, rank=1).run("used", 1, "a", "used")
+    pool.job("fresh", 42, 1.0).ask("fresh", 1, "fresh")
+    assert pool.plan().preempt == {}
+    pool.jobs[JobId("used")] = replace(pool.jobs[JobId("used")], rank=0)
+    assert list(pool.plan().preempt) == ["used"]
+
+
+def test_a_limit_is_of_all_pools() -> None:
+    """What was placed in one is held in the next, within a pass and from the one before."""
+    quotas = Quotas(users={ANA: Quota(max_slots=3)})
+    pools = {}
+    for name in ("left", "right"):
+        made = Pool([agent(f"{name}-agent", 4)]).job(f"{name}-job")
+        for number in range(4):
+            made.ask(f"{name}{number}", 1, f"{name}-job")
+        pools[name] = made
+    members = {JobId(f"{name}-job"): (ANA, VISION) for name in pools}
+    its = standing(quotas, {}, members, {}, {("user", ANA, 0): "ana"})
+    started = []
+    for _ in range(2):
+        bound = [with_standing(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
+        book = LimitBook(bound)
+        for snapshot in bound:
+            decided = plan(book.with_elsewhere(snapshot))
+            book.note(snapshot, decided)
+            pools[snapshot.pool].apply(decided)
+            started.append(len(decided.placements))
+    assert started == [3, 0, 0, 0]
+    pools["left"].end("left0")
+    bound = [with_standing(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
+    assert [LimitBook(bound).with_elsewhere(snapshot).limits["user:1:0"].elsewhere for snapshot in bound] == [0, 2]
