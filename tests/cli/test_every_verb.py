@@ -21,6 +21,7 @@ ALSO_LISTS = {
     ("run", "columns"),
     ("model", "labels"),
     ("queue", "stats"),
+    ("quota", "show"),
     ("webhook", "deliveries"),
     ("trial", "metrics"),
     ("local", "metrics"),

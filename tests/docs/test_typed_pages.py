@@ -183,6 +183,18 @@ def test_machines(group: Desk) -> None:
     assert "box3" in group.said
 
 
+def test_quotas(group: Desk) -> None:
+    """A file is looked at, applied, shown, and removed."""
+
+    def people(made: Desk) -> None:
+        made.tenax("user", "create", "sam")
+        made.tenax("group", "create", "students")
+
+    walk(group, "quotas.md", {"tenax quota apply quotas.yaml --dry-run": Hint(before=people)})
+    assert "the workspace vision: at most 32 slots (was: any number of slots)" in group.said
+    assert "sam in vision" in group.said
+
+
 def test_checkpoints(group: Desk) -> None:
     """What a policy keeps, shown and applied."""
     walk(group, "checkpoints.md", {})

@@ -45,7 +45,7 @@ def pools(draw: st.DrawFn) -> Pool:
             place,
             max_slots=cap,
             weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0])),
-            rank=draw(st.sampled_from([0, 0, 1])) if limits else 0,
+            turn=draw(st.sampled_from([0, 0, 1])) if limits else 0,
             limits=tuple(name for name in limits if draw(st.booleans())),
         )
     for number in range(draw(st.integers(1, 8))):

@@ -38,7 +38,7 @@ def begun(chance: random.Random) -> Pool:
         pool.job(f"j{number}", priority, place, max_slots=cap, weight=weight)
         bound = tuple(limit for limit in limits if chance.random() < 0.5)
         pool.jobs[JobId(f"j{number}")] = replace(
-            pool.jobs[JobId(f"j{number}")], rank=chance.choice([0, 0, 1]) if limits else 0, limits=bound
+            pool.jobs[JobId(f"j{number}")], turn=chance.choice([0, 0, 1]) if limits else 0, limits=bound
         )
     return pool
 
@@ -73,7 +73,7 @@ def go_on(pool: Pool, chance: random.Random) -> None:
         pool.jobs[job] = replace(pool.jobs[job], priority=priority, max_slots=cap)
     if pool.limits and chance.random() < 0.3:
         ranked = JobId(chance.choice(list(pool.jobs)))
-        pool.jobs[ranked] = replace(pool.jobs[ranked], rank=chance.choice([0, 1]))
+        pool.jobs[ranked] = replace(pool.jobs[ranked], turn=chance.choice([0, 1]))
 
 
 def lives(seed: int) -> None:

@@ -150,7 +150,7 @@ def test_nobody_starves_where_places_are_reserved(pool: Pool) -> None:
     pool.rules = replace(pool.rules, policy="priority", preemption=False, reservation=True)
     pool.agents = {name: replace(one, state=AgentState.ENABLED) for name, one in pool.agents.items()}
     pool.jobs = {
-        name: replace(job, priority=42, queue_position=0.0, max_slots=None, rank=0, limits=())
+        name: replace(job, priority=42, queue_position=0.0, max_slots=None, turn=0, limits=())
         for name, job in pool.jobs.items()
     }
     pool.job("stream", 42, 1.0)

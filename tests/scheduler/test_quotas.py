@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName
 from tenax.scheduler.quotas import (
+    Association,
     LimitBook,
-    Member,
     Quota,
     Quotas,
     Use,
-    ranks,
     standing,
+    turns_of,
     used_of,
     with_standing,
 )
@@ -29,12 +29,12 @@ ANA, BEN, EVE = 1, 2, 3
 VISION, SPEECH = 10, 20
 
 
-def order(quotas: Quotas, use: dict[Member, float]) -> dict[Member, int]:
-    return ranks(quotas, {member: Use(recent) for member, recent in use.items()}, list(use))
+def order(quotas: Quotas, use: dict[Association, float]) -> dict[Association, int]:
+    return turns_of(quotas, {association: Use(recent) for association, recent in use.items()}, list(use))
 
 
 def test_who_has_used_least_comes_first() -> None:
-    """First the workspace, then the person in it; who has used nothing yet ranks with whoever has not either."""
+    """First the workspace, then the person in it; who has used nothing yet turns with whoever has not either."""
     used = {(ANA, VISION): 60.0, (BEN, VISION): 10.0, (EVE, SPEECH): 50.0}
     assert order(Quotas(), used) == {(EVE, SPEECH): 0, (BEN, VISION): 1, (ANA, VISION): 2}
     assert set(order(Quotas(), dict.fromkeys(used, 0.0)).values()) == {0}
@@ -47,16 +47,16 @@ def test_weights_divide_what_was_used() -> None:
     assert order(heavy, used) == {(BEN, VISION): 0, (ANA, VISION): 1, (EVE, SPEECH): 2}
     person = replace(heavy, users={ANA: Quota(2)})
     assert order(person, used)[ANA, VISION] == 0
-    there = replace(person, members={(ANA, VISION): Quota(0.5), (BEN, VISION): Quota(max_slots=3)})
+    there = replace(person, associations={(ANA, VISION): Quota(0.5), (BEN, VISION): Quota(max_slots=3)})
     assert order(there, used)[ANA, VISION] == 1
     assert there.weight_of((BEN, VISION)) == 1.0
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.floats(0, 1e9), min_size=1))
-def test_ranks_are_a_queue_of_workspaces_and_people_in_them(use: dict[Member, float]) -> None:
+def test_ranks_are_a_queue_of_workspaces_and_people_in_them(use: dict[Association, float]) -> None:
     """Nobody stands between two of a workspace unless all three are alike; less use is never a later turn."""
     found = order(Quotas(), use)
-    whole = {workspace: sum(used for member, used in use.items() if member[1] == workspace) for _, workspace in use}
+    whole = {workspace: sum(used for each, used in use.items() if each[1] == workspace) for _, workspace in use}
     for one, first in found.items():
         for other, second in found.items():
             if first < second:
@@ -69,7 +69,7 @@ def test_what_a_limit_is_of() -> None:
     groups = {BEN: {7}, ANA: {7, 8}}
     assert used_of(("user", ANA, 0), use, groups) == Use(3, 30)
     assert used_of(("workspace", VISION, 0), use, groups) == Use(5, 50)
-    assert used_of(("member", ANA, SPEECH), use, groups) == Use(2, 20)
+    assert used_of(("association", ANA, SPEECH), use, groups) == Use(2, 20)
     assert used_of(("group", 8, 0), use, groups) == Use(3, 30)
     assert used_of(("group", 7, 0), use, groups) == Use(7, 70)
 
@@ -82,10 +82,10 @@ def test_what_binds_a_job() -> None:
         groups={7: Quota(max_slots=3)},
         everyone=Quota(max_slots=4),
     )
-    members = {JobId("a"): (ANA, VISION), JobId("b"): (BEN, SPEECH)}
+    associations = {JobId("a"): (ANA, VISION), JobId("b"): (BEN, SPEECH)}
     names = {("user", ANA, 0): "ana", ("group", 7, 0): "the group g"}
-    its = standing(quotas, {(ANA, VISION): Use(0, 7200)}, members, {ANA: {7}}, names)
-    bound = {member: [its.limits[name] for name in limits] for member, limits in its.limits_of.items()}
+    its = standing(quotas, {(ANA, VISION): Use(0, 7200)}, associations, {ANA: {7}}, names)
+    bound = {association: [its.limits[name] for name in limits] for association, limits in its.limits_of.items()}
     assert [(limit.name, limit.max_slots) for limit in bound[ANA, VISION]] == [
         ("ana", None), ("workspace:10:0", 8), ("the group g", 3),
     ]  # fmt: skip
@@ -159,7 +159,7 @@ def test_less_urgent_work_does_not_take_what_urgent_work_waits_for() -> None:
 
 def test_turns_go_by_rank_within_a_priority() -> None:
     """Before the place in the queue, after the priority."""
-    pool = Pool([agent("a", 1)]).job("used", 42, 0.0, rank=1).job("fresh", 42, 1.0).job("urgent", 10, 2.0, rank=5)
+    pool = Pool([agent("a", 1)]).job("used", 42, 0.0, turn=1).job("fresh", 42, 1.0).job("urgent", 10, 2.0, turn=5)
     for name in ("used", "fresh", "urgent"):
         pool.ask(name, 1, name)
     order = []
@@ -174,10 +174,10 @@ def test_turns_go_by_rank_within_a_priority() -> None:
 
 def test_nobody_is_asked_to_leave_for_a_rank() -> None:
     """Ranks change with every second that somebody holds slots: at the same priority who runs goes on."""
-    pool = Pool([agent("a", 1)], rules(preemption=True)).job("used", 42, 5.0, rank=1).run("used", 1, "a", "used")
+    pool = Pool([agent("a", 1)], rules(preemption=True)).job("used", 42, 5.0, turn=1).run("used", 1, "a", "used")
     pool.job("fresh", 42, 1.0).ask("fresh", 1, "fresh")
     assert pool.plan().preempt == {}
-    pool.jobs[JobId("used")] = replace(pool.jobs[JobId("used")], rank=0)
+    pool.jobs[JobId("used")] = replace(pool.jobs[JobId("used")], turn=0)
     assert list(pool.plan().preempt) == ["used"]
 
 
@@ -190,8 +190,8 @@ def test_a_limit_is_of_all_pools() -> None:
         for number in range(4):
             made.ask(f"{name}{number}", 1, f"{name}-job")
         pools[name] = made
-    members = {JobId(f"{name}-job"): (ANA, VISION) for name in pools}
-    its = standing(quotas, {}, members, {}, {("user", ANA, 0): "ana"})
+    associations = {JobId(f"{name}-job"): (ANA, VISION) for name in pools}
+    its = standing(quotas, {}, associations, {}, {("user", ANA, 0): "ana"})
     started = []
     for _ in range(2):
         bound = [with_standing(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]

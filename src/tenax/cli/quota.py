@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Tuple
 
 import click
 
@@ -35,19 +35,27 @@ def group() -> None:
 
 @group.command()
 @click.option("--source", is_flag=True, help="Print the file as it was applied.")
+@click.option(
+    "--of",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["workspace", "user", "group", "association"]),
+    help="Only these; association: of a user in a workspace. May be given several times.",
+)
 @list_options
 @pass_access
-def show(access: Access, source: bool, as_json: bool, as_csv: bool) -> None:
+def show(access: Access, source: bool, kinds: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Show what everybody may have, has now and has used, and whose turn it is at the same priority."""
     from tenax.client.quotas import get_quotas
 
     quotas = get_quotas(access.session())
+    lines = [line for line in quotas.lines if not kinds or line.kind in kinds]
     if source:
         click.echo(quotas.source, nl=not quotas.source.endswith("\n"))
     elif as_json:
-        output.document(quotas.raw)
+        output.document({**quotas.raw, "lines": [line.raw for line in lines]})
     elif quotas.applied or as_csv:
-        output.records(_COLUMNS, quotas.lines, as_json, as_csv)
+        output.records(_COLUMNS, lines, as_json, as_csv)
         if not as_csv:
             days = (quotas.half_life_hours or 0) / 24
             output.say(f"What was used counts half after {days:g} days. Applied by {quotas.applied_by or 'nobody'}.")
@@ -66,7 +74,8 @@ def apply(access: Access, file: Path, dry_run: bool) -> None:
     """
     from tenax.client.quotas import apply_quotas
 
-    changes = apply_quotas(access.session(), _text(file), dry_run=dry_run)
+    source = _text(file)
+    changes = apply_quotas(access.session(), source, dry_run=dry_run)
     for change in changes:
         click.echo(change)
     if not changes:

@@ -15,9 +15,9 @@ _PATH = "/api/v1/quotas"
 
 @dataclass(frozen=True)
 class QuotaLine(Answer):
-    """Of one workspace, user, group, or of a user in a workspace (a member)."""
+    """Of one workspace, user, group, or of a user in a workspace (an association)."""
 
-    #: ``workspace``, ``user``, ``group``, ``member``.
+    #: ``workspace``, ``user``, ``group``, ``association``.
     kind: str = part(reading.text, "kind")
     name: str = part(reading.text, "name")
     weight: float = made(lambda value: reading.measure(value, "weight") or 0.0)
@@ -53,8 +53,8 @@ def get_quotas(session: Session) -> AppliedQuotas:
 def apply_quotas(session: Session, source: str, *, dry_run: bool = False) -> List[str]:
     """Apply a quota file (YAML); who gains and who loses, in sentences. Raises InvalidInput with every problem."""
     answer = session.call("PUT", _PATH, body={"source": source, "dryRun": dry_run})
-    told = answer.get("changes")
-    return [str(line) for line in told] if isinstance(told, list) else []
+    changes = answer.get("changes")
+    return [str(line) for line in changes] if isinstance(changes, list) else []
 
 
 def remove_quotas(session: Session) -> None:

@@ -216,9 +216,9 @@ class _Pass:
             binding = [name for name in self.snapshot.jobs[job].limits if name in left]
             if binding:
                 more = max(0, min(left[name] for name in binding))
-                wanted = sum(each.slots for each in requests if each.allocation_id in self.possible)
+                demand = sum(each.slots for each in requests if each.allocation_id in self.possible)
                 for name in binding:
-                    left[name] -= min(more, wanted)
+                    left[name] -= min(more, demand)
                 cap = held[job] + more if cap is None else min(cap, held[job] + more)
             caps[job] = cap
         return caps

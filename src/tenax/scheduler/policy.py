@@ -32,14 +32,14 @@ class SchedulingPolicy(Protocol):
 
 
 def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
-    """The place of a request where priorities do not count: its owner's rank, position of its job, time of asking, its
+    """The place of a request where priorities do not count: its owner's turn, position of its job, time of asking, its
     name."""
     job = snapshot.jobs[request.job_id]
-    return (job.rank, job.queue_position, request.requested_at, request.allocation_id)
+    return (job.turn, job.queue_position, request.requested_at, request.allocation_id)
 
 
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
-    """The place of a request: priority, its owner's rank, position of its job, time of asking, its name."""
+    """The place of a request: priority, its owner's turn, position of its job, time of asking, its name."""
     return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
 
 

@@ -2,11 +2,11 @@
 
 Rules:
 - Requests with slots and those without compete apart: neither blocks the other.
-- The order is priority (1 first), then the rank that quotas give its owner, then the queue position of the job, then
+- The order is priority (1 first), then the turn that quotas give its owner, then the queue position of the job, then
   the time of asking.
 - A request that does not fit leaves those of its own priority their chance. Less urgent ones start behind it only
   where it can take their place back: in a pool with preemption, and if they can be preempted.
-- With preemption, running requests that are less urgent, or equally urgent and of the same rank with a job behind in
+- With preemption, running requests that are less urgent, or equally urgent and of the same turn with a job behind in
   the queue, are asked to leave: the smallest set that helps, and none when what is being released suffices.
 - In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
   reserved where it is to start, and smaller ones behind it start beside these: if everything that runs ends, everything
@@ -157,10 +157,10 @@ class _Pass:
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""
         job = self.snapshot.jobs[request.job_id]
-        need = (request.slots, request.single_node, job.rank)
+        need = (request.slots, request.single_node, job.turn)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
-        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position, job.rank)
+        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position, job.turn)
         if not chosen:
             if not request.blocked_agents:
                 self._helpless.add(need)
@@ -178,7 +178,7 @@ class _Pass:
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    candidates.append(victims.Candidate(request, job.priority, job.queue_position, job.rank))
+                    candidates.append(victims.Candidate(request, job.priority, job.queue_position, job.turn))
             self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]
 

@@ -1,11 +1,11 @@
 """Quotas: whose turn it is by what each has used, and how much people may hold together.
 
 Rules:
-- A member is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
-  first; in a workspace its members likewise. Who has used as much as another for its weight is ranked like it.
+- A association is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
+  first; in a workspace its associations likewise. Who has used as much as another for its weight has the same turn.
 - Use is what was held, in slot seconds, each second counting half after a half-life. What runs counts until now.
-- A limit is of a workspace, a user, a group, or a member: what its jobs hold together, in all pools, and what they may
-  use in a calendar month. It binds what would start; nobody is asked to leave for it.
+- A limit is of a workspace, a user, a group, or an association: what its jobs hold together, in all pools, and what
+  they may use in a calendar month. It binds what would start; nobody is asked to leave for it.
 - Of several limits each binds.
 """
 
@@ -19,14 +19,14 @@ from tenax.ids import JobId
 from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot, SlotLimit
 
 #: A user in a workspace, by their numbers.
-Member = tuple[int, int]
+Association = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
     """What one of them may have; None: it is not limited."""
 
-    #: Against others of its kind; None: of a member, that of the user; else 1.
+    #: Against others of its kind; None: of an association, that of the user; else 1.
     weight: float | None = None
     max_slots: int | None = None
     #: The most urgent priority that its jobs may have.
@@ -46,7 +46,7 @@ class Quotas:
     workspaces: Mapping[int, Quota] = field(default_factory=dict)
     users: Mapping[int, Quota] = field(default_factory=dict)
     groups: Mapping[int, Quota] = field(default_factory=dict)
-    members: Mapping[Member, Quota] = field(default_factory=dict)
+    associations: Mapping[Association, Quota] = field(default_factory=dict)
     #: Of each user that is not named.
     everyone: Quota = _PLAIN
 
@@ -56,53 +56,53 @@ class Quotas:
     def user(self, user_id: int) -> Quota:
         return self.users.get(user_id, self.everyone)
 
-    def weight_of(self, member: Member) -> float:
+    def weight_of(self, association: Association) -> float:
         """Within its workspace: its own there, else the user's."""
-        own = self.members.get(member)
-        return (own.weight if own is not None else None) or self.user(member[0]).weight or 1.0
+        own = self.associations.get(association)
+        return (own.weight if own is not None else None) or self.user(association[0]).weight or 1.0
 
-    def of(self, member: Member, groups: Iterable[int]) -> dict[LimitKey, Quota]:
-        """All that bind the jobs of a member, who is in these groups."""
-        user_id, workspace_id = member
+    def of(self, association: Association, groups: Iterable[int]) -> dict[LimitKey, Quota]:
+        """All that bind the jobs of an association, who is in these groups."""
+        user_id, workspace_id = association
         bound: dict[LimitKey, Quota | None] = {
             ("user", user_id, 0): self.user(user_id),
             ("workspace", workspace_id, 0): self.workspaces.get(workspace_id),
-            ("member", user_id, workspace_id): self.members.get(member),
+            ("association", user_id, workspace_id): self.associations.get(association),
             **{("group", group, 0): self.groups.get(group) for group in sorted(groups)},
         }
         return {key: quota for key, quota in bound.items() if quota is not None}
 
 
-#: user, workspace, group or member; its number; of a member its workspace's.
+#: user, workspace, group or association; its number; of an association its workspace's.
 LimitKey = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a member has used, in slot seconds."""
+    """What an association has used, in slot seconds."""
 
     #: Halved every half-life.
     recent: float = 0.0
     this_month: float = 0.0
 
 
-def ranks(quotas: Quotas, use: Mapping[Member, Use], members: Collection[Member]) -> dict[Member, int]:
-    """The place of each of ``members``, 0 for those who come first; ``use`` is of all there are."""
+def turns_of(quotas: Quotas, use: Mapping[Association, Use], those: Collection[Association]) -> dict[Association, int]:
+    """The turn of each of ``those``, 0 for those who come first; ``use`` is of all there are."""
     of_workspace: dict[int, float] = {}
     for (_, workspace_id), used in use.items():
         of_workspace[workspace_id] = of_workspace.get(workspace_id, 0.0) + used.recent
 
-    def key(member: Member) -> tuple[float, float]:
-        weight = quotas.workspace(member[1]).weight or 1.0
-        used = use.get(member, Use())
-        return of_workspace.get(member[1], 0.0) / weight, used.recent / quotas.weight_of(member)
+    def key(association: Association) -> tuple[float, float]:
+        weight = quotas.workspace(association[1]).weight or 1.0
+        used = use.get(association, Use())
+        return of_workspace.get(association[1], 0.0) / weight, used.recent / quotas.weight_of(association)
 
-    keys = {member: key(member) for member in members}
+    keys = {each: key(each) for each in those}
     places = {each: place for place, each in enumerate(sorted(set(keys.values())))}
-    return {member: places[keys[member]] for member in members}
+    return {each: places[keys[each]] for each in those}
 
 
-def used_of(key: LimitKey, use: Mapping[Member, Use], groups: Mapping[int, Collection[int]]) -> Use:
+def used_of(key: LimitKey, use: Mapping[Association, Use], groups: Mapping[int, Collection[int]]) -> Use:
     """What those whom a limit is of have used together; ``groups``: of each user."""
     kind, number, workspace_id = key
     matching = (
@@ -110,7 +110,7 @@ def used_of(key: LimitKey, use: Mapping[Member, Use], groups: Mapping[int, Colle
         for (user, workspace), used in use.items()
         if (kind == "user" and user == number)
         or (kind == "workspace" and workspace == number)
-        or (kind == "member" and (user, workspace) == (number, workspace_id))
+        or (kind == "association" and (user, workspace) == (number, workspace_id))
         or (kind == "group" and number in groups.get(user, ()))
     )
     recent = month = 0.0
@@ -124,35 +124,35 @@ def used_of(key: LimitKey, use: Mapping[Member, Use], groups: Mapping[int, Colle
 class Standing:
     """What quotas say of the jobs that are open, at one instant."""
 
-    members: Mapping[JobId, Member]
-    ranks: Mapping[Member, int]
-    #: What binds each member, and what that is.
-    limits_of: Mapping[Member, tuple[str, ...]]
+    associations: Mapping[JobId, Association]
+    turns: Mapping[Association, int]
+    #: What binds each association, and what that is.
+    limits_of: Mapping[Association, tuple[str, ...]]
     limits: Mapping[str, SlotLimit]
 
 
 def standing(
     quotas: Quotas,
-    use: Mapping[Member, Use],
-    members: Mapping[JobId, Member],
+    use: Mapping[Association, Use],
+    associations: Mapping[JobId, Association],
     groups: Mapping[int, Collection[int]],
     names: Mapping[LimitKey, str],
 ) -> Standing:
-    """``members``: of each open job; ``groups``: of each user; ``names``: for people."""
-    there = set(members.values())
+    """``associations``: of each open job; ``groups``: of each user; ``names``: for people."""
+    there = set(associations.values())
     limits: dict[str, SlotLimit] = {}
-    limits_of: dict[Member, tuple[str, ...]] = {}
-    for member in there:
+    limits_of: dict[Association, tuple[str, ...]] = {}
+    for association in there:
         bound = []
-        for key, quota in quotas.of(member, groups.get(member[0], ())).items():
+        for key, quota in quotas.of(association, groups.get(association[0], ())).items():
             if quota.max_slots is None and quota.slot_hours is None:
                 continue
             limit = ":".join(map(str, key))
             bound.append(limit)
             if limit not in limits:
                 limits[limit] = _limit(names.get(key, limit), quota, used_of(key, use, groups))
-        limits_of[member] = tuple(bound)
-    return Standing(members, ranks(quotas, use, there), limits_of, limits)
+        limits_of[association] = tuple(bound)
+    return Standing(associations, turns_of(quotas, use, there), limits_of, limits)
 
 
 def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
@@ -166,8 +166,8 @@ def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
 def with_standing(snapshot: PoolSnapshot, its: Standing) -> PoolSnapshot:
     """A pool with what quotas say of its jobs; a job that is not known there is as it was."""
     jobs = {
-        job_id: replace(job, rank=its.ranks[its.members[job_id]], limits=its.limits_of[its.members[job_id]])
-        if job_id in its.members
+        job_id: replace(job, turn=its.turns[its.associations[job_id]], limits=its.limits_of[its.associations[job_id]])
+        if job_id in its.associations
         else job
         for job_id, job in snapshot.jobs.items()
     }

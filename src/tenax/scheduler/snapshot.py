@@ -59,7 +59,7 @@ class PoolJob:
     #: Share under policies that share.
     weight: float = 1.0
     #: Its owner's place by quotas, between the priority and the queue position; all alike without quotas.
-    rank: int = 0
+    turn: int = 0
     #: Names of the limits that it shares with other jobs.
     limits: tuple[str, ...] = ()
 

@@ -29,9 +29,9 @@ class Candidate:
     request: SlotRequest
     priority: int
     queue_position: float = 0.0
-    #: By quotas: at the same priority those of the same rank alone are asked. Ranks change as slots are used, and who
+    #: By quotas: at the same priority those of the same turn alone are asked. Turns change as slots are used, and who
     #: took places by them would soon have to give them back.
-    rank: int = 0
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class Leavers:
             self._levels[priority].remove(order)
 
     def choose(
-        self, request: SlotRequest, priority: int, queue_position: float, rank: int = 0
+        self, request: SlotRequest, priority: int, queue_position: float, turn: int = 0
     ) -> tuple[SlotRequest, ...]:
         """Whom to ask for a request of that place, in the order of leaving; empty where nobody's leaving would help.
 
-        Candidates of the same priority are only those of the same rank whose jobs stand behind in the queue.
+        Candidates of the same priority are only those of the same turn whose jobs stand behind in the queue.
         """
         considered: list[_Level] = []
         for their_priority, whole in self._levels.items():
@@ -105,7 +105,7 @@ class Leavers:
                 break
             level = whole
             if their_priority == priority or request.blocked_agents:
-                level = _Level(_allowed(whole, request, (rank, queue_position) if their_priority == priority else None))
+                level = _Level(_allowed(whole, request, (turn, queue_position) if their_priority == priority else None))
             considered.append(level)
             chosen = self._fewest(request, considered)
             if chosen is not None:
@@ -198,7 +198,7 @@ def _freed(candidate: SlotRequest, cluster: FreeSlots) -> dict[AgentId, int]:
 def _allowed(level: _Level, request: SlotRequest, behind: tuple[int, float] | None) -> Iterator[tuple[int, _Gain]]:
     """The candidates of a level behind a place in the queue, with what they free where the request may go."""
     for order, gain in level.gains.items():
-        if behind is not None and (gain.candidate.rank != behind[0] or gain.candidate.queue_position <= behind[1]):
+        if behind is not None and (gain.candidate.turn != behind[0] or gain.candidate.queue_position <= behind[1]):
             continue
         where = {agent: freed for agent, freed in gain.by_agent.items() if agent not in request.blocked_agents}
         if where:

@@ -193,7 +193,7 @@ async def test_use_counts_half_after_a_half_life(api: Api) -> None:
         await used(conn, 0.001, 0.001, slots=3000, user=1)
     await apply(api, "half_life: 2d")
     shown = await lines(api)
-    members = {name.partition(" in ")[0]: line for name, line in shown.items() if line["kind"] == "member"}
+    members = {name.partition(" in ")[0]: line for name, line in shown.items() if line["kind"] == "association"}
     assert members["determined"]["recentSlotHours"] == pytest.approx(2.0, rel=0.01)
     assert members["admin"]["recentSlotHours"] == pytest.approx(3.0, rel=0.01)
     assert (members["determined"]["turn"], members["admin"]["turn"]) == (1, 2)

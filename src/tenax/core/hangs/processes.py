@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ _GPU_DRIVERS = (b"libcuda.so", b"libamdhip64", b"libhsa-runtime64")
 class Activity:
     """Of a process and all below it, since they began."""
 
+    #: That it computed, or would have, had other processes left it a core: on a busy machine that is no hang.
     cpu_s: float = 0.0
     #: Bytes that were read and written.
     moved: int = 0
@@ -86,13 +88,14 @@ def send(pid: int, start: int, number: int, *, if_caught: bool = False) -> bool:
 
 def activity(pids: Iterable[int]) -> Activity:
     """Of these together."""
-    ticks, moved = 0, 0
+    ticks, moved, delayed_s = 0, 0, 0.0
     for pid in pids:
         fields = _stat(pid)
         if fields is not None:
             ticks += int(fields[11]) + int(fields[12])
             moved += _moved(pid)
-    return Activity(ticks / os.sysconf("SC_CLK_TCK"), moved)
+            delayed_s += _delayed_s(pid)
+    return Activity(ticks / os.sysconf("SC_CLK_TCK") + delayed_s, moved)
 
 
 def has_gpu(pid: int) -> bool:
@@ -128,6 +131,17 @@ def _moved(pid: int) -> int:
         return int(fields[b"rchar"]) + int(fields[b"wchar"])
     except (OSError, ValueError, KeyError):
         return 0
+
+
+def _delayed_s(pid: int) -> float:
+    """How long its threads that are there waited for a core."""
+    nanoseconds = 0
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            # A thread may end meanwhile, and a kernel may keep no such figures.
+            with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                nanoseconds += int(file.read().split()[1])
+    return nanoseconds / 1e9
 
 
 def _catches(pid: int, number: int) -> bool:

@@ -55,8 +55,8 @@ async def _with_job(conn: Connection, settings: MasterSettings, new: NewExperime
     """Its pool as it is, the job among its jobs, with what quotas say of it."""
     snapshots = await snapshots_of(conn, settings)
     snapshots[new.pool] = replace(snapshots[new.pool], jobs={**snapshots[new.pool].jobs, job.id: job})
-    member = new.owner_id, (await projects.get(conn, new.project_id)).workspace_id
-    its = await quotas.standing_of_jobs(conn, {job.id: member})
+    association = new.owner_id, (await projects.get(conn, new.project_id)).workspace_id
+    its = await quotas.standing_of_jobs(conn, {job.id: association})
     if its is None:
         return snapshots[new.pool]
     bound = {name: with_standing(snapshot, its) for name, snapshot in snapshots.items()}

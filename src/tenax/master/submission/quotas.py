@@ -10,7 +10,7 @@ from asyncpg import Connection
 from tenax.config.problems import Path, ProblemReport, nearest
 from tenax.config.quotas import LimitConfig, QuotaConfig, QuotaFile
 from tenax.master.store.quotas import rows
-from tenax.scheduler.quotas import LimitKey, Member, Quota, Quotas, Use, ranks, used_of
+from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, turns_of, used_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +38,46 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
     known: dict[str, list[str]] = {}
 
     async def id_of(kind: str, name: str, at: Path) -> int:
-        found = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
-        if found is None:
+        number = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
+        if number is None:
             if kind not in known:
                 known[kind] = await rows.all_names(conn, kind)
             near = nearest(name, known[kind])
             report.add(at, f"there is no {kind[:-1]} {name!r}" + (f"; did you mean {near!r}?" if near else ""))
-        return found or 0
+        return number or 0
 
     workspaces: dict[int, Quota] = {}
-    members: dict[Member, Quota] = {}
+    associations: dict[Association, Quota] = {}
     for name, workspace in file.workspaces.items():
         number = await id_of("workspaces", name, ("workspaces", name))
         workspaces[number] = _quota(workspace)
         for user, quota in workspace.users.items():
-            members[await id_of("users", user, ("workspaces", name, "users", user)), number] = _quota(quota)
+            associations[await id_of("users", user, ("workspaces", name, "users", user)), number] = _quota(quota)
     users = {await id_of("users", name, ("users", name)): _quota(quota) for name, quota in file.users.items()}
     groups = {await id_of("groups", name, ("groups", name)): _quota(quota) for name, quota in file.groups.items()}
     report.raise_if_any(what="quota file")
     everyone = _quota(file.everyone) if file.everyone is not None else Quota()
-    return Quotas(file.half_life, workspaces, users, groups, members, everyone)
+    return Quotas(file.half_life, workspaces, users, groups, associations, everyone)
 
 
 async def lines_of(conn: Connection, quotas: Quotas) -> list[QuotaLine]:
-    """All that are named, and all who hold or have used something lately: workspaces, users, groups, members."""
+    """All that are named, and all who hold or have used something lately: workspaces, users, groups, associations."""
     use, held = await rows.use(conn), await rows.held(conn)
     memberships = await rows.memberships(conn)
-    there = {*use, *held, *quotas.members}
-    turns = ranks(quotas, use, there)
+    there = {*use, *held, *quotas.associations}
+    turns = turns_of(quotas, use, there)
     keys: dict[LimitKey, Quota] = {
         **{("workspace", number, 0): quotas.workspace(number) for number in _of(there, 1, quotas.workspaces)},
         **{("user", number, 0): quotas.user(number) for number in _of(there, 0, quotas.users)},
         **{("group", number, 0): quota for number, quota in quotas.groups.items()},
-        **{("member", *member): quotas.members.get(member, Quota()) for member in there},
+        **{("association", *association): quotas.associations.get(association, Quota()) for association in there},
     }
     names = await rows.names_of(conn, keys)
     made = []
     for key, quota in keys.items():
         if key in names:
-            holding = sum(slots for member, slots in held.items() if _belongs(key, member, memberships))
-            turn = turns[key[1], key[2]] + 1 if key[0] == "member" else None
+            holding = sum(slots for association, slots in held.items() if _belongs(key, association, memberships))
+            turn = turns[key[1], key[2]] + 1 if key[0] == "association" else None
             used = used_of(key, use, memberships)
             share, used_share = _shares(quotas, key, there, use)
             made.append(QuotaLine(key, names[key], quota, holding, used, share, used_share, turn))
@@ -87,12 +87,12 @@ async def lines_of(conn: Connection, quotas: Quotas) -> list[QuotaLine]:
 def changes(before: Iterable[QuotaLine], after: Iterable[QuotaLine]) -> list[str]:
     """Who gains and who loses, in sentences."""
     old = {line.key: line for line in before}
-    told = []
+    sentences = []
     for line in after:
         was = old.pop(line.key, None)
-        told += [f"{line.name}: {what}" for what in _changes_of(was, line)]
-    told += [f"{line.name}: no quota any more" for line in old.values() if _limits(line.quota)]
-    return told
+        sentences += [f"{line.name}: {what}" for what in _changes_of(was, line)]
+    sentences += [f"{line.name}: no quota any more" for line in old.values() if _limits(line.quota)]
+    return sentences
 
 
 def _changes_of(was: QuotaLine | None, now: QuotaLine) -> Iterable[str]:
@@ -112,8 +112,8 @@ def _changes_of(was: QuotaLine | None, now: QuotaLine) -> Iterable[str]:
 
 
 def _most(noun: str, limit: float | None) -> str:
-    one = noun.replace("slots", "slot").replace("hours", "hour") if limit == 1 else noun
-    return f"any number of {noun}" if limit is None else f"at most {limit:g} {one}"
+    counted = noun.replace("slots", "slot").replace("hours", "hour") if limit == 1 else noun
+    return f"any number of {noun}" if limit is None else f"at most {limit:g} {counted}"
 
 
 def _limits(quota: Quota) -> bool:
@@ -125,31 +125,31 @@ def _quota(config: LimitConfig) -> Quota:
     return Quota(weight, config.max_slots, config.priority, config.slot_hours)
 
 
-def _of(members: Iterable[Member], place: int, named: Iterable[int]) -> list[int]:
-    return sorted({*(member[place] for member in members), *named} - {0})
+def _of(associations: Iterable[Association], place: int, named: Iterable[int]) -> list[int]:
+    return sorted({*(association[place] for association in associations), *named} - {0})
 
 
-def _belongs(key: LimitKey, member: Member, groups: Mapping[int, frozenset[int]]) -> bool:
+def _belongs(key: LimitKey, association: Association, groups: Mapping[int, frozenset[int]]) -> bool:
     kind, number, workspace = key
     return {
-        "user": member[0] == number,
-        "workspace": member[1] == number,
-        "member": member == (number, workspace),
-        "group": number in groups.get(member[0], ()),
+        "user": association[0] == number,
+        "workspace": association[1] == number,
+        "association": association == (number, workspace),
+        "group": number in groups.get(association[0], ()),
     }[kind]
 
 
 def _shares(
-    quotas: Quotas, key: LimitKey, there: Iterable[Member], use: Mapping[Member, Use]
+    quotas: Quotas, key: LimitKey, there: Iterable[Association], use: Mapping[Association, Use]
 ) -> tuple[float | None, float | None]:
-    """Of a workspace among all, and of a member in its workspace."""
+    """Of a workspace among all, and of a association in its workspace."""
     kind, number, workspace = key
     if kind == "workspace":
         weights = {each: quotas.workspace(each).weight or 1.0 for each in _of(there, 1, quotas.workspaces)}
-        used = {each: sum(u.recent for member, u in use.items() if member[1] == each) for each in weights}
+        used = {each: sum(u.recent for association, u in use.items() if association[1] == each) for each in weights}
         mine = number
-    elif kind == "member":
-        siblings = [member[0] for member in there if member[1] == workspace]
+    elif kind == "association":
+        siblings = [association[0] for association in there if association[1] == workspace]
         weights = {each: quotas.weight_of((each, workspace)) for each in siblings}
         used = {each: use.get((each, workspace), Use()).recent for each in siblings}
         mine = number

@@ -14,7 +14,7 @@ class QuotaKind(str, Enum):
     USER = "user"
     GROUP = "group"
     #: A user in a workspace.
-    MEMBER = "member"
+    ASSOCIATION = "association"
 
 
 class QuotaLine(Message):

@@ -50,7 +50,7 @@ group by 1, 2;
 -- name: use
 select user_id, workspace_id, recent, this_month from quota_use;
 
--- name: members_of_open_jobs
+-- name: associations_of_open_jobs
 select j.job_id, j.owner_id, coalesce(p.workspace_id, l.workspace_id, 0) as workspace_id
 from jobs j
 left join experiments e on e.job_id = j.job_id

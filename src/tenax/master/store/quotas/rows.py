@@ -16,7 +16,7 @@ from tenax.errors import InvalidInput
 from tenax.ids import JobId
 from tenax.jsonvalue import Json, JsonObject, as_list, as_object
 from tenax.master.store.database.queries import load
-from tenax.scheduler.quotas import LimitKey, Member, Quota, Quotas, Standing, Use, standing
+from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Standing, Use, standing
 
 Q = load("quotas")
 
@@ -80,14 +80,14 @@ async def add_up_use(conn: Connection, quotas: Quotas) -> None:
     await conn.execute(Q.add_up_use, quotas.half_life_s / math.log(2))
 
 
-async def use(conn: Connection) -> dict[Member, Use]:
+async def use(conn: Connection) -> dict[Association, Use]:
     """As of when it was last added up."""
     return {
         (row["user_id"], row["workspace_id"]): Use(row["recent"], row["this_month"]) for row in await conn.fetch(Q.use)
     }
 
 
-async def held(conn: Connection) -> dict[Member, int]:
+async def held(conn: Connection) -> dict[Association, int]:
     """Slots that each holds now."""
     return {(row["user_id"], row["workspace_id"]): row["slots"] for row in await conn.fetch(Q.held)}
 
@@ -100,34 +100,36 @@ async def memberships(conn: Connection) -> dict[int, frozenset[int]]:
 async def names_of(conn: Connection, keys: Iterable[LimitKey]) -> dict[LimitKey, str]:
     """Whose each limit is, for people; what is gone is not there."""
     listed = list(keys)
-    users = {number for kind, number, _ in listed if kind in ("user", "member")}
+    users = {number for kind, number, _ in listed if kind in ("user", "association")}
     workspaces = {number for kind, number, _ in listed if kind == "workspace"}
-    workspaces |= {workspace for kind, _, workspace in listed if kind == "member"}
+    workspaces |= {workspace for kind, _, workspace in listed if kind == "association"}
     groups = {number for kind, number, _ in listed if kind == "group"}
     rows = await conn.fetch(Q.names, list(users), list(workspaces), list(groups))
     named: dict[tuple[str, int], str] = {(row["kind"], row["id"]): row["name"] for row in rows}
     result: dict[LimitKey, str] = {}
     for kind, number, workspace in listed:
-        who = named.get(("user" if kind == "member" else kind, number))
+        who = named.get(("user" if kind == "association" else kind, number))
         where = named.get(("workspace", workspace))
-        if who is None or (kind == "member" and where is None):
+        if who is None or (kind == "association" and where is None):
             continue
-        told = {"user": who, "member": f"{who} in {where}"}
-        result[kind, number, workspace] = told.get(kind, f"the {kind} {who}")
+        special = {"user": who, "association": f"{who} in {where}"}
+        result[kind, number, workspace] = special.get(kind, f"the {kind} {who}")
     return result
 
 
-async def standing_of_jobs(conn: Connection, also: Mapping[JobId, Member] = {}) -> Standing | None:
+async def standing_of_jobs(conn: Connection, also: Mapping[JobId, Association] = {}) -> Standing | None:
     """What quotas say of the jobs that are open, and of those that would be; None: there are no quotas."""
     applied = await current(conn)
     if applied is None:
         return None
-    members = {
-        JobId(row["job_id"]): (row["owner_id"], row["workspace_id"]) for row in await conn.fetch(Q.members_of_open_jobs)
+    associations = {
+        JobId(row["job_id"]): (row["owner_id"], row["workspace_id"])
+        for row in await conn.fetch(Q.associations_of_open_jobs)
     } | dict(also)
     groups = await memberships(conn)
-    keys = {key for member in set(members.values()) for key in applied.quotas.of(member, groups.get(member[0], ()))}
-    return standing(applied.quotas, await use(conn), members, groups, await names_of(conn, keys))
+    those = set(associations.values())
+    keys = {key for who in those for key in applied.quotas.of(who, groups.get(who[0], ()))}
+    return standing(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys))
 
 
 async def priority_for(conn: Connection, user_id: int, workspace_id: int, wished: int | None, usual: int) -> int:
@@ -174,7 +176,7 @@ def _to_json(quotas: Quotas) -> JsonObject:
         "workspaces": {str(number): of(quota) for number, quota in quotas.workspaces.items()},
         "users": {str(number): of(quota) for number, quota in quotas.users.items()},
         "groups": {str(number): of(quota) for number, quota in quotas.groups.items()},
-        "members": [[user, workspace, of(quota)] for (user, workspace), quota in quotas.members.items()],
+        "associations": [[user, workspace, of(quota)] for (user, workspace), quota in quotas.associations.items()],
     }
 
 
@@ -187,11 +189,11 @@ def _from_json(document: JsonObject) -> Quotas:
 
     half_life_s = document["half_life_s"]
     assert isinstance(half_life_s, (int, float))
-    members: dict[Member, Quota] = {}
-    for item in as_list(document.get("members")):
+    associations: dict[Association, Quota] = {}
+    for item in as_list(document.get("associations")):
         user, workspace, quota = as_list(item)
         assert isinstance(user, int)
         assert isinstance(workspace, int)
-        members[user, workspace] = of(quota)
+        associations[user, workspace] = of(quota)
     workspaces, users, groups = (all_of(name) for name in ("workspaces", "users", "groups"))
-    return Quotas(float(half_life_s), workspaces, users, groups, members, of(document.get("everyone")))
+    return Quotas(float(half_life_s), workspaces, users, groups, associations, of(document.get("everyone")))
