@@ -151,3 +151,21 @@ def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Pag
     expect(refused).to_have_count(before + 1)
     page.goto(f"{site.url}/ui/master/logs")
     page.get_by_text("Only administrators see the log of the master").wait_for()
+
+
+def test_quotas(site: Site, june: str, page: Page) -> None:
+    """What everybody may have stands below what was used; without quotas nothing does."""
+    page.goto(june)
+    expect(page.get_by_role("region", name="Slot hours by user", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Quotas")).to_have_count(0)
+    source = "half_life: 36h\nusers: {determined: {max_slots: 3, priority: 40}}\ngroups: {}\n"
+    site.administer("PUT", "/api/v1/quotas", {"source": source})
+    try:
+        page.reload()
+        table = page.get_by_role("region", name="Quotas")
+        row = table.get_by_role("row").filter(has=page.get_by_role("cell", name="determined", exact=True))
+        expect(row.get_by_role("cell").nth(5)).to_have_text(re.compile(r"\d of 3"))
+        expect(row.get_by_role("cell").nth(7)).to_have_text("40")
+        expect(page.get_by_text("What was used counts half after 1.5 days.")).to_be_visible()
+    finally:
+        site.administer("DELETE", "/api/v1/quotas")

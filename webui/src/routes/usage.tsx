@@ -21,6 +21,7 @@ import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { isDay, PERIODS, type PeriodName, USAGE_BY } from "../usage/address";
 import { duringOf, filterOf } from "../usage/links";
+import { Quotas } from "../usage/Quotas";
 import {
   apart,
   labelOf,
@@ -107,6 +108,7 @@ export function UsagePage() {
       ) : (
         <Usage shares={shares} by={by} per={per} span={span} stale={found.isPlaceholderData} />
       )}
+      <Quotas />
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-dim">
         <span>
           Days are those of UTC. A slot counts from its placement until its container has ended; waited is from the
