@@ -201,6 +201,25 @@ async def test_use_counts_half_after_a_half_life(api: Api) -> None:
     assert members["admin"]["usedShare"] == pytest.approx(0.6, rel=0.01)
 
 
+async def test_a_place_beside_a_job_of_another_turn_means_nothing(api: Api) -> None:
+    """It is refused with what to do; among those of one turn it is granted."""
+    mine = (await create(api))["experiment"]
+    also_mine = (await create(api))["experiment"]
+    theirs = (await api.admin.post("/api/v1/experiments", {"config": CONFIG})).json()["experiment"]
+    assert isinstance(mine, dict)
+    assert isinstance(also_mine, dict)
+    async with api.master.db.transaction() as conn:
+        await used(conn, 0.001, 0.001, slots=1000)
+    await apply(api, "half_life: 7d")
+    update = {"jobId": mine["jobId"], "aheadOf": theirs["jobId"]}
+    reply = await api.admin.post("/api/v1/job-queues", {"updates": [update]})
+    assert reply.status_code == 400
+    assert "have not used alike: give a priority instead" in refusal(reply)
+    update = {"jobId": also_mine["jobId"], "aheadOf": mine["jobId"]}
+    reply = await api.user.post("/api/v1/job-queues", {"updates": [update]})
+    assert reply.status_code == 200, reply.text
+
+
 async def test_what_is_only_looked_at_knows_the_quota(api: Api) -> None:
     """A dry run of an experiment says that it would wait for it, before it is submitted."""
     async with api.master.db.transaction() as conn:

@@ -16,6 +16,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.queue import jobs, placements, pools
 from tenax.master.store.queue.jobs import JobRow
 from tenax.master.store.queue.pools import rules
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.queueing import moved
@@ -75,10 +76,24 @@ async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -
             f"job {anchor} waits in the pool {other.pool!r}, and job {job.job_id} in {job.pool!r}: move it to that "
             "pool first (resourcePool)"
         )
+    await _check_same_turn(conn, job, other)
     order = await jobs.order(conn, other.pool, other.priority)
     if other.priority != job.priority:
         await jobs.set_priority(conn, job, other.priority)
     await jobs.set_positions(conn, moved(order, JobId(job.job_id), JobId(anchor), behind=behind))
+
+
+async def _check_same_turn(conn: Connection, job: JobRow, other: JobRow) -> None:
+    """Raises InvalidInput where quotas put the owners of two jobs in an order: a place beside one means nothing then."""
+    its = await quotas.standing_of_jobs(conn)
+    if its is None:
+        return
+    turns = [its.turns[its.associations[JobId(each.job_id)]] for each in (job, other)]
+    if turns[0] != turns[1]:
+        raise InvalidInput(
+            f"by the quotas of this cluster those come first who have used less (tenax quota show), and the owners of "
+            f"job {job.job_id} and of job {other.job_id} have not used alike: give a priority instead"
+        )
 
 
 async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool: str) -> None:
