@@ -84,7 +84,7 @@ async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -
 
 
 async def _check_same_turn(conn: Connection, job: JobRow, other: JobRow) -> None:
-    """Raises InvalidInput where quotas put the owners of two jobs in an order: a place beside one means nothing then."""
+    """Raises InvalidInput where quotas put the owners of two jobs in an order: a place beside one means nothing."""
     its = await quotas.standing_of_jobs(conn)
     if its is None:
         return
