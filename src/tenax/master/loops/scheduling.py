@@ -31,6 +31,8 @@ log = structlog.get_logger("tenax.scheduling")
 _WRITE_REASONS_EVERY_S = 1.0
 #: What was used is added up so often, where there are quotas: all that was held in seven half-lives is read for it.
 _ADD_UP_EVERY_S = 15.0
+#: And so many times what it takes lie between, at least.
+_ADD_UP_PAUSE = 50.0
 
 
 class Scheduling:
@@ -45,7 +47,7 @@ class Scheduling:
         self._secret = secret
         self._timeout_s = preemption_timeout_s
         self._reasons_written_at = -_WRITE_REASONS_EVERY_S
-        self._added_up_at = -_ADD_UP_EVERY_S
+        self._add_up_at = 0.0
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -76,10 +78,12 @@ class Scheduling:
         """What everybody has used, as often as it is worth; whether there are quotas."""
         async with context.reading() as conn:
             applied = await quotas.current(conn)
-        if applied is not None and time.monotonic() >= self._added_up_at + _ADD_UP_EVERY_S:
+        began = time.monotonic()
+        if applied is not None and began >= self._add_up_at:
             async with context.transaction() as conn:
                 await quotas.add_up_use(conn, applied.quotas)
-            self._added_up_at = time.monotonic()
+            took_s = time.monotonic() - began
+            self._add_up_at = began + max(_ADD_UP_EVERY_S, _ADD_UP_PAUSE * took_s)
         return applied is not None
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
