@@ -18,7 +18,7 @@ from tenax.scheduler.quotas import (
     Use,
     standing,
     turns_of,
-    used_of,
+    used_by,
     with_standing,
 )
 from tenax.scheduler.reasons import WaitClass, class_of
@@ -67,11 +67,17 @@ def test_what_a_limit_is_of() -> None:
     """Of a person in all workspaces, of a workspace, of a person in one, of all in a group."""
     use = {(ANA, VISION): Use(1, 10), (ANA, SPEECH): Use(2, 20), (BEN, VISION): Use(4, 40)}
     groups = {BEN: {7}, ANA: {7, 8}}
-    assert used_of(("user", ANA, 0), use, groups) == Use(3, 30)
-    assert used_of(("workspace", VISION, 0), use, groups) == Use(5, 50)
-    assert used_of(("association", ANA, SPEECH), use, groups) == Use(2, 20)
-    assert used_of(("group", 8, 0), use, groups) == Use(3, 30)
-    assert used_of(("group", 7, 0), use, groups) == Use(7, 70)
+    assert used_by(use, groups) == {
+        ("user", ANA, 0): Use(3, 30),
+        ("user", BEN, 0): Use(4, 40),
+        ("workspace", VISION, 0): Use(5, 50),
+        ("workspace", SPEECH, 0): Use(2, 20),
+        ("association", ANA, VISION): Use(1, 10),
+        ("association", ANA, SPEECH): Use(2, 20),
+        ("association", BEN, VISION): Use(4, 40),
+        ("group", 7, 0): Use(7, 70),
+        ("group", 8, 0): Use(3, 30),
+    }
 
 
 def test_what_binds_a_job() -> None:

@@ -62,15 +62,18 @@ class Quotas:
         return (own.weight if own is not None else None) or self.user(association[0]).weight or 1.0
 
     def of(self, association: Association, groups: Iterable[int]) -> dict[LimitKey, Quota]:
-        """All that bind the jobs of an association, who is in these groups."""
-        user_id, workspace_id = association
-        bound: dict[LimitKey, Quota | None] = {
-            ("user", user_id, 0): self.user(user_id),
-            ("workspace", workspace_id, 0): self.workspaces.get(workspace_id),
-            ("association", user_id, workspace_id): self.associations.get(association),
-            **{("group", group, 0): self.groups.get(group) for group in sorted(groups)},
-        }
-        return {key: quota for key, quota in bound.items() if quota is not None}
+        """All that bind the jobs of an association, whose user is in these groups."""
+        named = ((key, self.quota_of(key)) for key in keys_of(association, sorted(groups)))
+        return {key: quota for key, quota in named if quota is not None}
+
+    def quota_of(self, key: LimitKey) -> Quota | None:
+        """None: it is not named, and neither is everyone."""
+        kind, number, workspace_id = key
+        if kind == "user":
+            return self.user(number)
+        if kind == "association":
+            return self.associations.get((number, workspace_id))
+        return (self.workspaces if kind == "workspace" else self.groups).get(number)
 
 
 #: user, workspace, group or association; its number; of an association its workspace's.
@@ -84,6 +87,9 @@ class Use:
     #: Halved every half-life.
     recent: float = 0.0
     this_month: float = 0.0
+
+
+_NOTHING = Use()
 
 
 def turns_of(quotas: Quotas, use: Mapping[Association, Use], those: Collection[Association]) -> dict[Association, int]:
@@ -102,22 +108,25 @@ def turns_of(quotas: Quotas, use: Mapping[Association, Use], those: Collection[A
     return {each: places[keys[each]] for each in those}
 
 
-def used_of(key: LimitKey, use: Mapping[Association, Use], groups: Mapping[int, Collection[int]]) -> Use:
-    """What those whom a limit is of have used together; ``groups``: of each user."""
-    kind, number, workspace_id = key
-    matching = (
-        used
-        for (user, workspace), used in use.items()
-        if (kind == "user" and user == number)
-        or (kind == "workspace" and workspace == number)
-        or (kind == "association" and (user, workspace) == (number, workspace_id))
-        or (kind == "group" and number in groups.get(user, ()))
+def keys_of(association: Association, groups: Iterable[int]) -> tuple[LimitKey, ...]:
+    """All that what an association has counts for; ``groups``: those of the user."""
+    user_id, workspace_id = association
+    own: tuple[LimitKey, ...] = (
+        ("user", user_id, 0),
+        ("workspace", workspace_id, 0),
+        ("association", user_id, workspace_id),
     )
-    recent = month = 0.0
-    for used in matching:
-        recent += used.recent
-        month += used.this_month
-    return Use(recent, month)
+    return (*own, *(("group", group, 0) for group in groups))
+
+
+def used_by(use: Mapping[Association, Use], groups: Mapping[int, Collection[int]]) -> dict[LimitKey, Use]:
+    """What those whom each limit is of have used together; ``groups``: of each user."""
+    result: dict[LimitKey, Use] = {}
+    for association, used in use.items():
+        for key in keys_of(association, groups.get(association[0], ())):
+            before = result.get(key, _NOTHING)
+            result[key] = Use(before.recent + used.recent, before.this_month + used.this_month)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +149,7 @@ def standing(
 ) -> Standing:
     """``associations``: of each open job; ``groups``: of each user; ``names``: for people."""
     there = set(associations.values())
+    used = used_by(use, groups)
     limits: dict[str, SlotLimit] = {}
     limits_of: dict[Association, tuple[str, ...]] = {}
     for association in there:
@@ -150,7 +160,7 @@ def standing(
             limit = ":".join(map(str, key))
             bound.append(limit)
             if limit not in limits:
-                limits[limit] = _limit(names.get(key, limit), quota, used_of(key, use, groups))
+                limits[limit] = _limit(names.get(key, limit), quota, used.get(key, _NOTHING))
         limits_of[association] = tuple(bound)
     return Standing(associations, turns_of(quotas, use, there), limits_of, limits)
 

@@ -48,6 +48,7 @@ class Scheduling:
         self._timeout_s = preemption_timeout_s
         self._reasons_written_at = -_WRITE_REASONS_EVERY_S
         self._add_up_at = 0.0
+        self._any_quotas = False
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -56,7 +57,7 @@ class Scheduling:
             async with context.reading() as conn:
                 if not await placements.any_waits(conn):
                     return None
-        any_quotas = await self._add_up_use(context)
+        await self._add_up_use(context)
         async with context.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             written = await placements.waits(conn)
@@ -72,19 +73,20 @@ class Scheduling:
                 written.pop(placed, None)
         again_s = None if waiting == written else await self._write_reasons(context, waiting, written)
         # Months begin and ranks change without anybody's doing.
-        return _ADD_UP_EVERY_S if again_s is None and any_quotas and waiting else again_s
+        return _ADD_UP_EVERY_S if again_s is None and self._any_quotas and waiting else again_s
 
-    async def _add_up_use(self, context: PassContext) -> bool:
-        """What everybody has used, as often as it is worth; whether there are quotas."""
+    async def _add_up_use(self, context: PassContext) -> None:
+        """What everybody has used, as often as it is worth."""
+        began = time.monotonic()
+        if began < self._add_up_at:
+            return
         async with context.reading() as conn:
             applied = await quotas.current(conn)
-        began = time.monotonic()
-        if applied is not None and began >= self._add_up_at:
+        self._any_quotas = applied is not None
+        if applied is not None:
             async with context.transaction() as conn:
                 await quotas.add_up_use(conn, applied.quotas)
-            took_s = time.monotonic() - began
-            self._add_up_at = began + max(_ADD_UP_EVERY_S, _ADD_UP_PAUSE * took_s)
-        return applied is not None
+        self._add_up_at = began + max(_ADD_UP_EVERY_S, _ADD_UP_PAUSE * (time.monotonic() - began))
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""

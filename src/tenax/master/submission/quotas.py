@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ from asyncpg import Connection
 
 from tenax.config.problems import Path, ProblemReport, nearest
 from tenax.config.quotas import LimitConfig, QuotaConfig, QuotaFile
+from tenax.master.concurrency.threads import Threads
 from tenax.master.store.quotas import rows
-from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, turns_of, used_of
+from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, keys_of, turns_of, used_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +62,69 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
     return Quotas(file.half_life, workspaces, users, groups, associations, everyone)
 
 
-async def lines_of(conn: Connection, quotas: Quotas) -> list[QuotaLine]:
+async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[QuotaLine]:
     """All that are named, and all who hold or have used something lately: workspaces, users, groups, associations."""
     use, held = await rows.use(conn), await rows.held(conn)
     memberships = await rows.memberships(conn)
-    there = {*use, *held, *quotas.associations}
-    turns = turns_of(quotas, use, there)
-    keys: dict[LimitKey, Quota] = {
-        **{("workspace", number, 0): quotas.workspace(number) for number in _of(there, 1, quotas.workspaces)},
-        **{("user", number, 0): quotas.user(number) for number in _of(there, 0, quotas.users)},
-        **{("group", number, 0): quota for number, quota in quotas.groups.items()},
-        **{("association", *association): quotas.associations.get(association, Quota()) for association in there},
-    }
+    there = frozenset({*use, *held, *quotas.associations})
+    named = [("workspace", number, 0) for number in _of(there, 1, quotas.workspaces)]
+    named += [("user", number, 0) for number in _of(there, 0, quotas.users)]
+    named += [("group", number, 0) for number in quotas.groups]
+    named += [("association", *association) for association in there]
+    keys = {key: quotas.quota_of(key) or Quota() for key in named}
     names = await rows.names_of(conn, keys)
+    return await threads.run(_lines, _Figures(quotas, use, held, memberships, there), keys, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What lines are made of."""
+
+    quotas: Quotas
+    use: Mapping[Association, Use]
+    held: Mapping[Association, int]
+    memberships: Mapping[int, frozenset[int]]
+    there: frozenset[Association]
+
+
+def _lines(figures: _Figures, keys: Mapping[LimitKey, Quota], names: Mapping[LimitKey, str]) -> list[QuotaLine]:
+    turns = turns_of(figures.quotas, figures.use, figures.there)
+    used = used_by(figures.use, figures.memberships)
+    holding: Counter[LimitKey] = Counter()
+    for association, slots in figures.held.items():
+        for key in keys_of(association, figures.memberships.get(association[0], ())):
+            holding[key] += slots
+    shares = _shares(figures, used)
     made = []
     for key, quota in keys.items():
         if key in names:
-            holding = sum(slots for association, slots in held.items() if _belongs(key, association, memberships))
             turn = turns[key[1], key[2]] + 1 if key[0] == "association" else None
-            used = used_of(key, use, memberships)
-            share, used_share = _shares(quotas, key, there, use)
-            made.append(QuotaLine(key, names[key], quota, holding, used, share, used_share, turn))
+            share, used_share = shares.get(key, (None, None))
+            line = QuotaLine(key, names[key], quota, holding[key], used.get(key, Use()), share, used_share, turn)
+            made.append(line)
     return made
+
+
+def _shares(figures: _Figures, used: Mapping[LimitKey, Use]) -> dict[LimitKey, tuple[float, float]]:
+    """Of each workspace among all, and of each association in its workspace: the part of weights, and of use."""
+    quotas = figures.quotas
+    siblings: dict[int, dict[LimitKey, float]] = {}
+    for user, workspace in figures.there:
+        weight = quotas.weight_of((user, workspace))
+        siblings.setdefault(workspace, {})["association", user, workspace] = weight
+    workspaces = {*siblings, *quotas.workspaces} - {0}
+    together: list[dict[LimitKey, float]] = [
+        {("workspace", number, 0): quotas.workspace(number).weight or 1.0 for number in workspaces},
+        *siblings.values(),
+    ]
+    result: dict[LimitKey, tuple[float, float]] = {}
+    for weights in together:
+        whole = sum(weights.values())
+        all_used = sum(used.get(key, Use()).recent for key in weights)
+        for key, weight in weights.items():
+            part = used.get(key, Use()).recent / all_used if all_used > 0 else 0.0
+            result[key] = weight / whole, part
+    return result
 
 
 def changes(before: Iterable[QuotaLine], after: Iterable[QuotaLine]) -> list[str]:
@@ -127,33 +170,3 @@ def _quota(config: LimitConfig) -> Quota:
 
 def _of(associations: Iterable[Association], place: int, named: Iterable[int]) -> list[int]:
     return sorted({*(association[place] for association in associations), *named} - {0})
-
-
-def _belongs(key: LimitKey, association: Association, groups: Mapping[int, frozenset[int]]) -> bool:
-    kind, number, workspace = key
-    return {
-        "user": association[0] == number,
-        "workspace": association[1] == number,
-        "association": association == (number, workspace),
-        "group": number in groups.get(association[0], ()),
-    }[kind]
-
-
-def _shares(
-    quotas: Quotas, key: LimitKey, there: Iterable[Association], use: Mapping[Association, Use]
-) -> tuple[float | None, float | None]:
-    """Of a workspace among all, and of a association in its workspace."""
-    kind, number, workspace = key
-    if kind == "workspace":
-        weights = {each: quotas.workspace(each).weight or 1.0 for each in _of(there, 1, quotas.workspaces)}
-        used = {each: sum(u.recent for association, u in use.items() if association[1] == each) for each in weights}
-        mine = number
-    elif kind == "association":
-        siblings = [association[0] for association in there if association[1] == workspace]
-        weights = {each: quotas.weight_of((each, workspace)) for each in siblings}
-        used = {each: use.get((each, workspace), Use()).recent for each in siblings}
-        mine = number
-    else:
-        return None, None
-    whole, all_used = sum(weights.values()), sum(used.values())
-    return weights[mine] / whole, used[mine] / all_used if all_used > 0 else 0.0

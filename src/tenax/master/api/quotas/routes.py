@@ -33,7 +33,7 @@ async def get_quotas(master: MasterDep) -> messages.GetQuotasResponse:
         applied = await rows.current(conn)
         if applied is None:
             return messages.GetQuotasResponse()
-        lines = await lines_of(conn, applied.quotas)
+        lines = await lines_of(conn, master.readers, applied.quotas)
     return messages.GetQuotasResponse(
         applied=True,
         source=applied.source,
@@ -58,9 +58,9 @@ async def put_quotas(
         async with master.db.transaction() as conn:
             quotas = await resolved(conn, file, places)
             held = await rows.current(conn)
-            before = await lines_of(conn, held.quotas if held is not None else Quotas())
+            before = await lines_of(conn, master.readers, held.quotas if held is not None else Quotas())
             await rows.apply(conn, quotas, body.source, caller.person.id)
-            after = await lines_of(conn, quotas)
+            after = await lines_of(conn, master.readers, quotas)
             if body.dry_run:
                 raise _OnlyLooked
             await notify(conn, "scheduling", "")
