@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import tenax.client
-from tenax.client import Client, reading
+from tenax.client import Client
 from tenax.client.checkpoints import Checkpoint, storage_directory
+from tenax.client.connection import reading
 from tenax.client.connection.session import BrokenStream, Session
 from tenax.client.experiments import Experiment, check_experiment
 from tenax.client.trials import Trial

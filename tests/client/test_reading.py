@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional, cast
 
+from tenax.client.connection.reading import Answer, LiveAnswer, integer, made, made_live, measure, part, text
 from tenax.client.connection.session import Session
-from tenax.client.reading import Answer, LiveAnswer, integer, made, made_live, measure, part, text
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.config.schema.hang import HangConfig, HangPolicy
-from tenax.core.hangs import beats, processes
+from tenax.core.hangs import beats
 from tenax.core.hangs.beats import EVALUATE, JOIN, LEFT, SAVE, START, TRAIN
 from tenax.core.hangs.places import Frame, place_of, worker_place
 from tenax.core.hangs.settings import OFF, RESTART, WARN, HangSettings
@@ -26,36 +25,10 @@ from tenax.core.hangs.verdict import Hang, RankClock, RankState, judge
 from tenax.core.hangs.watcher import HangWatcher
 from tests.exec.place import SOURCE
 from tests.kits.interpreters import interpreters
-from tests.kits.machine import wait_for
 
 DISTRIBUTED = "/env/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"
 LOADER = "/env/lib/python3.12/site-packages/torch/utils/data/dataloader.py"
 WORKER = "/env/lib/python3.12/site-packages/torch/utils/data/_utils/worker.py"
-
-
-def test_who_waits_for_a_core_is_at_work() -> None:
-    """On a machine with too much to do a step takes its time: that it wants to compute counts as well."""
-    spinning = "import os; os.sched_setaffinity(0, {0}); print(flush=True)\nwhile True: pass"
-    crowd = [subprocess.Popen([sys.executable, "-c", spinning], stdout=subprocess.PIPE) for _ in range(10)]
-    try:
-        for one in crowd:
-            assert one.stdout is not None
-            one.stdout.readline()
-        pid = crowd[0].pid
-        began, before, own = time.monotonic(), processes.activity([pid]), own_seconds(pid)
-        wait_for(lambda: own_seconds(pid) - own > 0.05 or None, "its part of the core")
-        passed, done = time.monotonic() - began, processes.activity([pid]).since(before)
-        assert done.cpu_s > max(0.5 * passed, 3 * (own_seconds(pid) - own))
-    finally:
-        for one in crowd:
-            one.kill()
-            one.communicate()
-
-
-def own_seconds(pid: int) -> float:
-    """What a process was given of a core."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_policies_are_those_of_the_configuration() -> None:

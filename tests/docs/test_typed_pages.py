@@ -187,8 +187,9 @@ def test_quotas(group: Desk) -> None:
     """A file is looked at, applied, shown, and removed."""
 
     def people(made: Desk) -> None:
-        made.tenax("user", "create", "sam")
-        made.tenax("group", "create", "students")
+        with made.client() as client:
+            client.create_user("sam", PASSWORD)
+            client.create_group("students")
 
     walk(group, "quotas.md", {"tenax quota apply quotas.yaml --dry-run": Hint(before=people)})
     assert "the workspace vision: at most 32 slots (was: any number of slots)" in group.said

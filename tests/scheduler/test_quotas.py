@@ -16,10 +16,10 @@ from tenax.scheduler.quotas import (
     Quota,
     Quotas,
     Use,
-    standing,
+    rules_for,
     turns_of,
     used_by,
-    with_standing,
+    with_quotas,
 )
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import plan
@@ -90,7 +90,7 @@ def test_what_binds_a_job() -> None:
     )
     associations = {JobId("a"): (ANA, VISION), JobId("b"): (BEN, SPEECH)}
     names = {("user", ANA, 0): "ana", ("group", 7, 0): "the group g"}
-    its = standing(quotas, {(ANA, VISION): Use(0, 7200)}, associations, {ANA: {7}}, names)
+    its = rules_for(quotas, {(ANA, VISION): Use(0, 7200)}, associations, {ANA: {7}}, names)
     bound = {association: [its.limits[name] for name in limits] for association, limits in its.limits_of.items()}
     assert [(limit.name, limit.max_slots) for limit in bound[ANA, VISION]] == [
         ("ana", None), ("workspace:10:0", 8), ("the group g", 3),
@@ -197,10 +197,10 @@ def test_a_limit_is_of_all_pools() -> None:
             made.ask(f"{name}{number}", 1, f"{name}-job")
         pools[name] = made
     associations = {JobId(f"{name}-job"): (ANA, VISION) for name in pools}
-    its = standing(quotas, {}, associations, {}, {("user", ANA, 0): "ana"})
+    its = rules_for(quotas, {}, associations, {}, {("user", ANA, 0): "ana"})
     started = []
     for _ in range(2):
-        bound = [with_standing(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
+        bound = [with_quotas(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
         book = LimitBook(bound)
         for snapshot in bound:
             decided = plan(book.with_elsewhere(snapshot))
@@ -209,5 +209,5 @@ def test_a_limit_is_of_all_pools() -> None:
             started.append(len(decided.placements))
     assert started == [3, 0, 0, 0]
     pools["left"].end("left0")
-    bound = [with_standing(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
+    bound = [with_quotas(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
     assert [LimitBook(bound).with_elsewhere(snapshot).limits["user:1:0"].elsewhere for snapshot in bound] == [0, 2]

@@ -64,9 +64,9 @@ ENTRIES = {
         "tenax.cli.pool:group", "List resource pools, and bind them to workspaces.", ("resource-pool", "rp")
     ),
     "quota": LazyCommand(
-        "tenax.cli.quota:group", "Show and apply quotas: who may have how much, and whose turn it is."
+        "tenax.cli.usage.quotas:group", "Show and apply quotas: who may have how much, and whose turn it is."
     ),
-    "usage": LazyCommand("tenax.cli.usage:group", "Show how slots were used.", ("resources", "res")),
+    "usage": LazyCommand("tenax.cli.usage.commands:group", "Show how slots were used.", ("resources", "res")),
     "user": LazyCommand("tenax.cli.user:group", "Log in and out; list, create and edit users.", ("u",)),
     "group": LazyCommand("tenax.cli.group:group", "Manage groups of users.", ("user-group",)),
     "token": LazyCommand("tenax.cli.token:group", "Manage access tokens, with which programs log in.", ("tkn",)),

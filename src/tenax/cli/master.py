@@ -32,7 +32,7 @@ def group() -> None:
 @pass_access
 def info(access: Access, as_json: bool) -> None:
     """Show which master answers, its version and its cluster."""
-    from tenax.client.reading import text
+    from tenax.client.connection.reading import text
 
     answer = access.session().get("/api/v1/master")
     rows = [
@@ -119,8 +119,8 @@ def message() -> None:
 @pass_access
 def get_message(access: Access, as_json: bool) -> None:
     """Show the message, including one that is not shown yet."""
-    from tenax.client import reading
     from tenax.client.cluster import cluster_message
+    from tenax.client.connection import reading
 
     message = cluster_message(access.session())
     if as_json:
@@ -177,8 +177,8 @@ group.alias("message", "cluster-message")
 def version(access: Access, as_json: bool) -> None:
     """Show the versions of this client and of the master."""
     from tenax.client.connection.address import Unreachable
+    from tenax.client.connection.reading import text
     from tenax.client.connection.session import Session
-    from tenax.client.reading import text
 
     session = Session(access.master, retry_for_s=0.0)
     try:

@@ -124,7 +124,7 @@ def _roles(pool: Pool) -> List[str]:
 
 
 def _workspace_names(session: Session) -> Dict[int, str]:
-    from tenax.client import reading
+    from tenax.client.connection import reading
 
     answer = session.get("/api/v1/workspaces")
     return {

@@ -178,7 +178,7 @@ def move_behind(access: Access, job: str, other: str) -> None:
 @pass_access
 def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> None:
     """Show how many jobs are waiting and running in each pool, and how long attempts waited recently."""
-    from tenax.client import reading
+    from tenax.client.connection import reading
     from tenax.client.jobs import queue_stats
 
     pools = [entry for entry in queue_stats(access.session()) if pool in (None, entry.get("resourcePool"))]

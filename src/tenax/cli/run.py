@@ -109,7 +109,7 @@ def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
 @pass_access
 def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: bool) -> None:
     """List the columns that runs of a project can be filtered and sorted by."""
-    from tenax.client import reading
+    from tenax.client.connection import reading
     from tenax.client.runs import columns as columns_of
 
     available = named(part, columns_of(access.session(), project_id), lambda column: reading.text(column, "column"))

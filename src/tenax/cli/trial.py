@@ -66,7 +66,7 @@ def describe(access: Access, number: int, as_json: bool) -> None:
 
 def _findings(health: JsonObject) -> List[tuple[str, str]]:
     """The sentence that the page shows first, and what else holds."""
-    from tenax.client import reading
+    from tenax.client.connection import reading
 
     sentences = [reading.text(finding, "sentence") for finding in reading.records(health, "findings")]
     return [("health", "\n".join(sentences))]

@@ -10,7 +10,7 @@ from tenax.cli.console import exits, output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.client.reading import number_or_name
+from tenax.client.connection.reading import number_or_name
 
 if TYPE_CHECKING:
     from tenax.client.webhooks import Delivery, Webhook

@@ -6,9 +6,9 @@ import datetime
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import LiveAnswer, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import LiveAnswer, part
 from tenax.client.users import get_user, whoami
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject

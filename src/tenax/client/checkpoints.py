@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union, cast
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, LiveAnswer, made, part
 from tenax.client.connection.session import BrokenStream, Query, Session, at
-from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
 

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.session import Session
 from tenax.jsonvalue import Json, JsonObject
 

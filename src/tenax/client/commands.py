@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.polling import wait_until
+from tenax.client.connection.reading import LiveAnswer, made, only, part
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
-from tenax.client.reading import LiveAnswer, made, only, part
 from tenax.client.trials import LogLine, pages, read_logs
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject

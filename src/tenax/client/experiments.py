@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
+from tenax.client.connection import reading
 from tenax.client.connection.polling import wait_until
+from tenax.client.connection.reading import Answer, LiveAnswer, made, part
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import check_script
 from tenax.client.listing import Listing
-from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
-from tenax.client import reading
 from tenax.client.commands import WHOLE_ID
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, LiveAnswer, made, only, part
 from tenax.client.connection.session import Session, at
 from tenax.client.context import read_context
-from tenax.client.reading import Answer, LiveAnswer, made, only, part
 from tenax.client.trials import LogLine, read_logs
 from tenax.jsonvalue import JsonObject
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Tuple, Union
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import LiveAnswer, made_live, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import LiveAnswer, made_live, part
 from tenax.client.users import User, get_user
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject

@@ -6,9 +6,9 @@ import datetime
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, made, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import Answer, made, part
 from tenax.errors import NotFound
 from tenax.jsonvalue import Json, JsonObject
 

@@ -6,10 +6,10 @@ import datetime
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple, Union
 
-from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
+from tenax.client.connection import reading
+from tenax.client.connection.reading import LiveAnswer, made, made_live, part, without_nulls
 from tenax.client.connection.session import Query, Session, at
-from tenax.client.reading import LiveAnswer, made, made_live, part, without_nulls
 from tenax.client.trials import pages
 from tenax.client.workspaces import get_workspace, ordered
 from tenax.errors import NotFound

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import List, Sequence
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, made, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import Answer, made, part
 from tenax.jsonvalue import JsonObject
 
 _BINDINGS = "/api/v1/resource-pools/{}/workspace-bindings"

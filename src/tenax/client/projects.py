@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.experiments import Experiment, list_experiments
-from tenax.client.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
 from tenax.errors import NotFound, NotNow

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import List, Optional
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, made, part
 from tenax.client.connection.session import Session
-from tenax.client.reading import Answer, made, part
 from tenax.jsonvalue import JsonObject
 
 _PATH = "/api/v1/quotas"
 
 
 @dataclass(frozen=True)
-class QuotaLine(Answer):
+class QuotaRow(Answer):
     """Of one workspace, user, group, or of a user in a workspace (an association)."""
 
     #: ``workspace``, ``user``, ``group``, ``association``.
@@ -35,19 +35,19 @@ class QuotaLine(Answer):
 
 
 @dataclass(frozen=True)
-class AppliedQuotas(Answer):
+class QuotasInForce(Answer):
     """Those that hold; without any ``applied`` is False."""
 
     applied: bool = part(reading.flag, "applied")
     source: str = part(reading.text, "source")
     applied_by: str = part(reading.text, "appliedBy")
     half_life_hours: Optional[float] = part(reading.measure, "halfLifeHours")
-    lines: List[QuotaLine] = made(lambda value: [QuotaLine.read(line) for line in reading.records(value, "lines")])
+    lines: List[QuotaRow] = made(lambda value: [QuotaRow.read(line) for line in reading.records(value, "lines")])
 
 
-def get_quotas(session: Session) -> AppliedQuotas:
+def get_quotas(session: Session) -> QuotasInForce:
     """What holds."""
-    return AppliedQuotas.read(session.get(_PATH))
+    return QuotasInForce.read(session.get(_PATH))
 
 
 def apply_quotas(session: Session, source: str, *, dry_run: bool = False) -> List[str]:

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import Answer, part
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass, field
 from typing import List, Optional
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.trials import pages
 from tenax.jsonvalue import JsonObject

@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.address import Unreachable
 from tenax.client.connection.polling import RETRY_S
+from tenax.client.connection.reading import LiveAnswer, part
 from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, at
 from tenax.client.listing import Listing, flat, frame
-from tenax.client.reading import LiveAnswer, part
 from tenax.errors import InvalidInput, NotFound, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 

@@ -6,10 +6,10 @@ import datetime
 from dataclasses import dataclass
 from typing import List, Optional, Union
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.login import hashed_password
+from tenax.client.connection.reading import LiveAnswer, made, part
 from tenax.client.connection.session import Session, at
-from tenax.client.reading import LiveAnswer, made, part
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from tenax.client import reading
+from tenax.client.connection import reading
+from tenax.client.connection.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.connection.session import Query, Session, at
-from tenax.client.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject

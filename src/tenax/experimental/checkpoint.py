@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
-from tenax.client import checkpoints, reading
+from tenax.client import checkpoints
+from tenax.client.connection import reading
 from tenax.client.connection.session import Session, at
 from tenax.client.trials import pages
 from tenax.errors import NotNow

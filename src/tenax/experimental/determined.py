@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from tenax.client import Client, experiments
-from tenax.client.reading import without_nulls
+from tenax.client.connection.reading import without_nulls
 from tenax.client.trials import pages
 from tenax.errors import Unsupported
 from tenax.experimental.checkpoint import Checkpoint

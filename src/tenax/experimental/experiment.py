@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Union
 
-from tenax.client import experiments, reading, trials
+from tenax.client import experiments, trials
+from tenax.client.connection import reading
 from tenax.client.connection.session import at
 from tenax.client.projects import get_project
 from tenax.client.trials import pages

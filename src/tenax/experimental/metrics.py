@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Type, TypeVar
 
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.client.connection.session import Session
 
 if TYPE_CHECKING:

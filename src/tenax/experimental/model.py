@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
-from tenax.client import models, reading
+from tenax.client import models
+from tenax.client.connection import reading
 from tenax.client.connection.session import Session, at
 from tenax.client.trials import pages
 from tenax.errors import NotFound

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
-from tenax.client import reading, trials
+from tenax.client import trials
 from tenax.client.checkpoints import get_checkpoint
+from tenax.client.connection import reading
 from tenax.client.connection.session import at
 from tenax.client.trials import LogFilter, read_logs
 from tenax.errors import NotFound

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Optional
 
 from tenax.client import users
+from tenax.client.connection.reading import without_nulls
 from tenax.client.connection.session import at
-from tenax.client.reading import without_nulls
 from tenax.experimental.resource import Resource
 
 

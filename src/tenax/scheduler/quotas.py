@@ -130,7 +130,7 @@ def used_by(use: Mapping[Association, Use], groups: Mapping[int, Collection[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuotaRules:
     """What quotas say of the jobs that are open, at one instant."""
 
     associations: Mapping[JobId, Association]
@@ -140,13 +140,13 @@ class Standing:
     limits: Mapping[str, SlotLimit]
 
 
-def standing(
+def rules_for(
     quotas: Quotas,
     use: Mapping[Association, Use],
     associations: Mapping[JobId, Association],
     groups: Mapping[int, Collection[int]],
     names: Mapping[LimitKey, str],
-) -> Standing:
+) -> QuotaRules:
     """``associations``: of each open job; ``groups``: of each user; ``names``: for people."""
     there = set(associations.values())
     used = used_by(use, groups)
@@ -162,7 +162,7 @@ def standing(
             if limit not in limits:
                 limits[limit] = _limit(names.get(key, limit), quota, used.get(key, _NOTHING))
         limits_of[association] = tuple(bound)
-    return Standing(associations, turns_of(quotas, use, there), limits_of, limits)
+    return QuotaRules(associations, turns_of(quotas, use, there), limits_of, limits)
 
 
 def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
@@ -173,7 +173,7 @@ def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
     return SlotLimit(name, quota.max_slots, spent=spent)
 
 
-def with_standing(snapshot: PoolSnapshot, its: Standing) -> PoolSnapshot:
+def with_quotas(snapshot: PoolSnapshot, its: QuotaRules) -> PoolSnapshot:
     """A pool with what quotas say of its jobs; a job that is not known there is as it was."""
     jobs = {
         job_id: replace(job, turn=its.turns[its.associations[job_id]], limits=its.limits_of[its.associations[job_id]])

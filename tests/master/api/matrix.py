@@ -94,6 +94,7 @@ _SAMPLES = {
     "timestamps": ["2026-01-02T03:04:05Z"],
 }
 _SMALL = "name: far\nsearcher: {name: single, metric: score}\n"
+_BOUND = {"workspaceIds": ["$workspace"]}
 _DAY = "timestamp_after=2026-01-01T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z"
 _RUNS = {"runIds": ["$trial"], "projectId": 1}
 _SOME = {"experimentIds": ["$experiment"], "projectId": 1}
@@ -468,11 +469,9 @@ CLUSTER: dict[str, Row] = {
     "GetResourcePools": Row(_ALL),
     "ListWorkspacesBoundToRP": Row(_ALL),
     "ListRPsBoundToWorkspace": Row(_ALL),
-    "BindRPToWorkspace": Row(_ADMINS, {"workspaceIds": ["$workspace"]}, at={"resource_pool_name": "other_pool"}),
-    "OverwriteRPWorkspaceBindings": Row(
-        _ADMINS, {"workspaceIds": ["$workspace"]}, at={"resource_pool_name": "other_pool"}
-    ),
-    "UnbindRPFromWorkspace": Row(_ADMINS, {"workspaceIds": ["$workspace"]}, at={"resource_pool_name": "other_pool"}),
+    "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
+    "OverwriteRPWorkspaceBindings": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
+    "UnbindRPFromWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "GetQuotas": Row(_ALL),
     "PutQuotas": Row(_ADMINS, {"source": "everyone: {max_slots: 100}"}),
     "DeleteQuotas": Row(_ADMINS, status=404),

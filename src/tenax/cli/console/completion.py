@@ -169,7 +169,7 @@ def _trials(session: Session, _: click.Context) -> Iterator[Named]:
 
 
 def _checkpoints(session: Session, _: click.Context) -> Iterator[Named]:
-    from tenax.client import reading
+    from tenax.client.connection import reading
     from tenax.client.experiments import get_experiment
 
     listed = reading.records(session.get("/api/v1/experiments", _NEWEST), "experiments")

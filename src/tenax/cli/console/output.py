@@ -14,7 +14,7 @@ import click
 
 from tenax.cli.console import exits, layout
 from tenax.cli.console.layout import TableColumn as TableColumn
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.display.terminal import visible_line
 from tenax.jsonvalue import Json, JsonObject
 

@@ -297,7 +297,7 @@ def preview_search(
     access: Access, config: Path, overrides: Tuple[str, ...], seed: Optional[int], as_json: bool
 ) -> None:
     """Show how many trials the search in the YAML file CONFIG would make, and how long each would train."""
-    from tenax.client.reading import integer, record, records, text
+    from tenax.client.connection.reading import integer, record, records, text
 
     document = parsed(configuration(config, overrides), config)
     answer = access.session().post("/api/v1/preview-hp-search", {"config": document, "seed": seed or 0})

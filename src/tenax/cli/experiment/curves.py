@@ -274,7 +274,7 @@ def _document(report: Report) -> JsonObject:
 
 
 def _row(report: Report, names: List[str]) -> List[str]:
-    from tenax.client.reading import real
+    from tenax.client.connection.reading import real
 
     cells = []
     for name in names:

@@ -106,6 +106,6 @@ def schema(access: Access) -> None:
     For the YAML extension of an editor: write it into a file, and begin a configuration with
     "# yaml-language-server: $schema=PATH".
     """
-    from tenax.client.reading import record
+    from tenax.client.connection.reading import record
 
     output.document(record(access.session().get("/api/v1/config-schemas/experiment"), "jsonSchema"))

@@ -24,7 +24,7 @@ class ExperimentNumber(click.ParamType):  # type: ignore[type-arg]
     name = "experiment"
 
     def convert(self, value: object, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> int:
-        from tenax.client.reading import is_number, only
+        from tenax.client.connection.reading import is_number, only
 
         text = str(value)
         if is_number(text):

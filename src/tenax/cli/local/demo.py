@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from tenax.cli.console import exits, output
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -371,7 +371,7 @@ def _table(stories: Dict[LocalRun, RunStory], metrics: Tuple[str, ...], kind: st
 
 
 def _real(value: Json) -> Optional[float]:
-    from tenax.client.reading import real
+    from tenax.client.connection.reading import real
 
     return real(value)
 

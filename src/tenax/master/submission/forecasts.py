@@ -17,7 +17,7 @@ from tenax.master.store.workspaces import projects
 from tenax.master.submission.experiments import Submission
 from tenax.master.submission.queue_control import snapshots_of
 from tenax.scheduler.forecast import Forecast, forecast
-from tenax.scheduler.quotas import LimitBook, with_standing
+from tenax.scheduler.quotas import LimitBook, with_quotas
 from tenax.scheduler.snapshot import PoolJob, PoolSnapshot, SlotRequest
 
 #: In a longer queue nobody looks ahead: whoever asks waits, and the master does little else.
@@ -56,8 +56,8 @@ async def _with_job(conn: Connection, settings: MasterSettings, new: NewExperime
     snapshots = await snapshots_of(conn, settings)
     snapshots[new.pool] = replace(snapshots[new.pool], jobs={**snapshots[new.pool].jobs, job.id: job})
     association = new.owner_id, (await projects.get(conn, new.project_id)).workspace_id
-    its = await quotas.standing_of_jobs(conn, {job.id: association})
+    its = await quotas.rules_of_jobs(conn, {job.id: association})
     if its is None:
         return snapshots[new.pool]
-    bound = {name: with_standing(snapshot, its) for name, snapshot in snapshots.items()}
+    bound = {name: with_quotas(snapshot, its) for name, snapshot in snapshots.items()}
     return LimitBook(bound.values()).with_elsewhere(bound[new.pool])

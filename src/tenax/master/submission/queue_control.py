@@ -85,7 +85,7 @@ async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -
 
 async def _check_same_turn(conn: Connection, job: JobRow, other: JobRow) -> None:
     """Raises InvalidInput where quotas put the owners of two jobs in an order: a place beside one means nothing."""
-    its = await quotas.standing_of_jobs(conn)
+    its = await quotas.rules_of_jobs(conn)
     if its is None:
         return
     turns = [its.turns[its.associations[JobId(each.job_id)]] for each in (job, other)]

@@ -16,7 +16,7 @@ from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, ke
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaLine:
+class QuotaStanding:
     """Of one user, workspace, group, or of a user in a workspace: what it may have, and what it has."""
 
     key: LimitKey
@@ -62,7 +62,7 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
     return Quotas(file.half_life, workspaces, users, groups, associations, everyone)
 
 
-async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[QuotaLine]:
+async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[QuotaStanding]:
     """All that are named, and all who hold or have used something lately: workspaces, users, groups, associations."""
     use, held = await rows.use(conn), await rows.held(conn)
     memberships = await rows.memberships(conn)
@@ -87,7 +87,7 @@ class _Figures:
     there: frozenset[Association]
 
 
-def _lines(figures: _Figures, keys: Mapping[LimitKey, Quota], names: Mapping[LimitKey, str]) -> list[QuotaLine]:
+def _lines(figures: _Figures, keys: Mapping[LimitKey, Quota], names: Mapping[LimitKey, str]) -> list[QuotaStanding]:
     turns = turns_of(figures.quotas, figures.use, figures.there)
     used = used_by(figures.use, figures.memberships)
     holding: Counter[LimitKey] = Counter()
@@ -100,7 +100,7 @@ def _lines(figures: _Figures, keys: Mapping[LimitKey, Quota], names: Mapping[Lim
         if key in names:
             turn = turns[key[1], key[2]] + 1 if key[0] == "association" else None
             share, used_share = shares.get(key, (None, None))
-            line = QuotaLine(key, names[key], quota, holding[key], used.get(key, Use()), share, used_share, turn)
+            line = QuotaStanding(key, names[key], quota, holding[key], used.get(key, Use()), share, used_share, turn)
             made.append(line)
     return made
 
@@ -127,7 +127,7 @@ def _shares(figures: _Figures, used: Mapping[LimitKey, Use]) -> dict[LimitKey, t
     return result
 
 
-def changes(before: Iterable[QuotaLine], after: Iterable[QuotaLine]) -> list[str]:
+def changes(before: Iterable[QuotaStanding], after: Iterable[QuotaStanding]) -> list[str]:
     """Who gains and who loses, in sentences."""
     old = {line.key: line for line in before}
     sentences = []
@@ -138,7 +138,7 @@ def changes(before: Iterable[QuotaLine], after: Iterable[QuotaLine]) -> list[str
     return sentences
 
 
-def _changes_of(was: QuotaLine | None, now: QuotaLine) -> Iterable[str]:
+def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
     before = was.quota if was is not None else Quota()
     if now.quota.max_slots != before.max_slots:
         holds = f"; it holds {now.held} now" if now.held else ""

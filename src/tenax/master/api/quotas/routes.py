@@ -11,7 +11,7 @@ from tenax.master.api.quotas import messages
 from tenax.master.api.quotas.messages import QuotaKind
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows
-from tenax.master.submission.quotas import QuotaLine, changes, lines_of, resolved
+from tenax.master.submission.quotas import QuotaStanding, changes, lines_of, resolved
 from tenax.scheduler.quotas import Quotas
 from tenax.wire.message import Empty
 
@@ -52,8 +52,8 @@ async def put_quotas(
     if len(body.source) > _MAX_SOURCE:
         raise TooLarge(f"the quota file has {len(body.source)} characters, and at most {_MAX_SOURCE} are taken")
     file, places = await master.examiners.run(parse_quotas, body.source)
-    before: list[QuotaLine] = []
-    after: list[QuotaLine] = []
+    before: list[QuotaStanding] = []
+    after: list[QuotaStanding] = []
     try:
         async with master.db.transaction() as conn:
             quotas = await resolved(conn, file, places)
@@ -80,7 +80,7 @@ async def delete_quotas(master: MasterDep, caller: CallerDep) -> Empty:
     return Empty()
 
 
-def _message(line: QuotaLine) -> messages.QuotaLine:
+def _message(line: QuotaStanding) -> messages.QuotaLine:
     return messages.QuotaLine(
         kind=QuotaKind(line.key[0]),
         name=line.name,

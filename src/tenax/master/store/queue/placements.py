@@ -23,7 +23,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows as quotas
 from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.quotas import LimitBook, with_standing
+from tenax.scheduler.quotas import LimitBook, with_quotas
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,
@@ -75,10 +75,10 @@ async def snapshots(
         )
         for pool in sorted({*agents, *requests})
     ]
-    its = await quotas.standing_of_jobs(conn)
+    its = await quotas.rules_of_jobs(conn)
     if its is None:
         return made
-    bound = [with_standing(snapshot, its) for snapshot in made]
+    bound = [with_quotas(snapshot, its) for snapshot in made]
     book = LimitBook(bound)
     return [book.with_elsewhere(snapshot) for snapshot in bound]
 

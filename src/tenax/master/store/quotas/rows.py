@@ -16,7 +16,7 @@ from tenax.errors import InvalidInput
 from tenax.ids import JobId
 from tenax.jsonvalue import Json, JsonObject, as_list, as_object
 from tenax.master.store.database.queries import load
-from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Standing, Use, standing
+from tenax.scheduler.quotas import Association, LimitKey, Quota, QuotaRules, Quotas, Use, rules_for
 
 Q = load("quotas")
 
@@ -117,7 +117,7 @@ async def names_of(conn: Connection, keys: Iterable[LimitKey]) -> dict[LimitKey,
     return result
 
 
-async def standing_of_jobs(conn: Connection, also: Mapping[JobId, Association] = {}) -> Standing | None:
+async def rules_of_jobs(conn: Connection, also: Mapping[JobId, Association] = {}) -> QuotaRules | None:
     """What quotas say of the jobs that are open, and of those that would be; None: there are no quotas."""
     applied = await current(conn)
     if applied is None:
@@ -129,7 +129,7 @@ async def standing_of_jobs(conn: Connection, also: Mapping[JobId, Association] =
     groups = await memberships(conn)
     those = set(associations.values())
     keys = {key for who in those for key in applied.quotas.of(who, groups.get(who[0], ()))}
-    return standing(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys))
+    return rules_for(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys))
 
 
 async def priority_for(conn: Connection, user_id: int, workspace_id: int, wished: int | None, usual: int) -> int:

@@ -13,7 +13,7 @@ from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
-from tenax.client import reading
+from tenax.client.connection import reading
 from tenax.jsonvalue import JsonObject
 
 #: What usage can be grouped by: the option's value, and the field of the answer.

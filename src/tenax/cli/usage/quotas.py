@@ -14,9 +14,9 @@ from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tenax.client.quotas import QuotaLine
+    from tenax.client.quotas import QuotaRow
 
-_COLUMNS: output.Columns[QuotaLine] = (
+_COLUMNS: output.Columns[QuotaRow] = (
     (TableColumn("OF"), lambda line: line.name),
     (TableColumn("TURN", right=True), lambda line: "" if line.turn is None else str(line.turn)),
     (TableColumn("WEIGHT", right=True), lambda line: "" if line.kind == "group" else f"{line.weight:g}"),

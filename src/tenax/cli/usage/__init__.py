@@ -1,0 +1,1 @@
+"""What slots were used for, and quotas: what everybody may use."""
