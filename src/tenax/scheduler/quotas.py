@@ -1,7 +1,7 @@
 """Quotas: whose turn it is by what each has used, and how much people may hold together.
 
 Rules:
-- A association is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
+- An association is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
   first; in a workspace its associations likewise. Who has used as much as another for its weight has the same turn.
 - Use is what was held, in slot seconds, each second counting half after a half-life. What runs counts until now.
 - A limit is of a workspace, a user, a group, or an association: what its jobs hold together, in all pools, and what
