@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.kits.cli.command_line import Tenax
+from tests.kits.machine import wait_for
 
 #: A loop without PyTorch: a number that random ones are added to. What ``KEEPS`` has is stored and loaded again.
 SCRIPT = """
@@ -119,6 +124,24 @@ def test_a_script_that_reports_nothing(home: Path, tenax: Tenax, text: str, says
     done = tenax("verify-resume", str(home / "train.py"))
     assert done.code != 0
     assert says in done.err, done.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_of_one_that_is_asked_to_end(home: Path, number: int) -> None:
+    """Neither the script, which may hold a GPU, nor the directory with what it stored."""
+    (home / "wait.py").write_text(
+        "import os, pathlib, time\nplace = pathlib.Path('pid')\n"
+        "place.with_suffix('.new').write_text(str(os.getpid()))\nplace.with_suffix('.new').rename(place)\n"
+        "while True: time.sleep(1)\n"
+    )
+    (home / "t").mkdir()
+    program = [str(Path(sys.executable).with_name("tenax")), "verify-resume", sys.executable, "wait.py"]
+    process = subprocess.Popen(program, cwd=home, env={**os.environ, "TMPDIR": str(home / "t")})
+    wait_for(lambda: (home / "pid").exists() or None, "the script")
+    process.send_signal(number)
+    process.wait(60)
+    wait_for(lambda: not Path(f"/proc/{(home / 'pid').read_text()}").exists() or None, "its end")
+    assert not list((home / "t").glob("tenax-verify-*"))
 
 
 def test_a_script_that_goes_on_is_ended(home: Path, tenax: Tenax) -> None:

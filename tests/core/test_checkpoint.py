@@ -16,6 +16,7 @@ from tenax.core.distributed import DummyDistributedContext
 from tenax.core.modes import DownloadMode
 from tenax.core.spool import Spool
 from tenax.core.spool_file import SpoolFile
+from tenax.core.staging import temporary_place
 from tenax.errors import InvalidInput, NotFound
 from tenax.storage.directory import DirectoryStorage
 from tenax.storage.local_directory import from_directory
@@ -317,3 +318,13 @@ def test_a_name_that_no_report_can_say(task: Task, source: Path, way: str) -> No
         save()
     assert task.stored() == []
     assert "checkpoint" not in [record["kind"] for record in task.reported()]
+
+
+def test_a_temporary_directory_without_room(tmp_path: Path) -> None:
+    """Files of a bucket pass through one that nobody has chosen: it is named, with what to do."""
+    with pytest.raises(StorageFailed, match=f"no room for .* directory {tmp_path} on .* set TMPDIR") as failed:
+        with temporary_place(str(tmp_path / "some")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+    assert isinstance(failed.value.__cause__, OSError)
+    with pytest.raises(KeyError), temporary_place(str(tmp_path)):
+        raise KeyError("a mistake of the script's own")

@@ -165,9 +165,17 @@ class ObjectKit(StorageKit):
         storage.validate()
         broken.requests.clear()
         broken.fault = lambda *_: GONE if len(broken.requests) < 30 else None
+        heard: list[None] = []
+        storage.tell_waiting(lambda: heard.append(None))
         put(storage, source)
         assert storage.list_files(STORAGE_ID) == SIZES
-        assert "it is tried again for up to 300 s" in capsys.readouterr().err
+        assert capsys.readouterr().err.count("it is tried again for up to 300 s") == 1
+        # Whoever watches for hangs hears of each try.
+        assert len(heard) > 3
+        # Before a trial begins, too: one that starts while the store is away for a moment is no failure of its own.
+        broken.requests.clear()
+        broken.fault = lambda *_: GONE if len(broken.requests) < 30 else None
+        storage.validate()
         broken.fault = lambda *_: GONE
         storage.waits_for_s = 0.0
         with pytest.raises(StorageFailed, match="cannot be reached"):

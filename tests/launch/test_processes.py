@@ -80,6 +80,43 @@ def test_one_that_fails_ends_the_others(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("ended-*")) == ["ended-0", "ended-2"]
 
 
+def wrappers(place: Path) -> dict[str, int]:
+    """The process above each rank, once all ranks run."""
+    wait_for(lambda: len(list(place.glob("ready-*"))) == 3 or None, "all ranks")
+    above = {}
+    for path in place.glob("ready-*"):
+        status = Path(f"/proc/{path.read_text()}/stat").read_text()
+        above[path.name.partition("-")[2]] = int(status.rpartition(")")[2].split()[1])
+    return above
+
+
+WAITS = (
+    "import os, pathlib, time\n"
+    "place = pathlib.Path({place!r}) / ('ready-' + os.environ['RANK'])\n"
+    "place.with_suffix('.new').write_text(str(os.getpid()))\n"
+    "place.with_suffix('.new').rename(place)\n"
+    "while True: time.sleep(1)\n"
+)
+
+
+def test_who_is_killed_with_its_wrapper_is_named(tmp_path: Path) -> None:
+    """A wrapper that is killed says nothing of its rank: the others, which are asked to end, are not to blame."""
+    process = launched(sys.executable, sys.executable, "-c", WAITS.format(place=str(tmp_path)))
+    os.kill(wrappers(tmp_path)["1"], signal.SIGKILL)
+    out, _ = process.communicate(timeout=60)
+    assert "rank 1 failed first, killed by SIGKILL" in out
+    assert process.returncode == 128 + signal.SIGKILL
+
+
+def test_nothing_is_left_of_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    """Ranks hold GPUs: they end with what started them."""
+    process = launched(sys.executable, sys.executable, "-c", WAITS.format(place=str(tmp_path)))
+    pids = wrappers(tmp_path).values()
+    process.kill()
+    process.communicate(timeout=60)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids) or None, "their end")
+
+
 def test_a_signal_ends_all(tmp_path: Path) -> None:
     """It reaches each of them."""
     program = (

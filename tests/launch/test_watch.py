@@ -107,7 +107,10 @@ def test_ranks_that_all_lost_another_one(tmp_path: Path) -> None:
     (tmp_path / "left").write_text(LEFT)
     [(code, error)] = ended(launch([FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; exit 1")]))
     assert code == 1
-    assert error.splitlines()[-1].startswith("tenax: rank 0 failed first: tenax.core.collectives.PeerLost")
+    assert error.splitlines()[-1] == (
+        "tenax: a rank ended without a word: it was killed, or its machine is gone "
+        "(rank 0: tenax.core.collectives.PeerLost: machine 1 is gone)"
+    )
 
 
 def test_all_end_well() -> None:

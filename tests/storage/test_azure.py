@@ -12,6 +12,7 @@ from azure.storage.blob import generate_container_sas
 from tenax.errors import InvalidInput
 from tenax.storage import registry
 from tenax.storage.azure import account_of
+from tenax.storage.objects import ObjectStorage
 from tenax.storage.port import StorageFailed
 from tests.kits.object_kit import ObjectKit, broken, printed_without
 from tests.kits.object_places import ObjectPlace, azure_connection, azure_place
@@ -85,8 +86,11 @@ def test_what_does_not_work_says_why(
 ) -> None:
     """With where, and what to do; never with a secret."""
     monkeypatch.setattr(*place.tries)
+    storage = registry.from_config({**place.at(), **more})
+    assert isinstance(storage, ObjectStorage)
+    storage.waits_for_s = 0.0
     with pytest.raises(StorageFailed, match=says) as caught:
-        registry.from_config({**place.at(), **more}).validate()
+        storage.validate()
     assert AZURE_KEY not in str(caught.value)
     assert (more.get("credential") or AZURE_KEY) not in str(caught.value)
 

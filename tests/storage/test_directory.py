@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from tenax.errors import InvalidInput
-from tenax.storage import local_directory, registry
+from tenax.storage import directory, local_directory, registry
 from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
 from tests.kits.storage_kit import PATHS, STORAGE_ID, StorageKit, put, source
 
@@ -155,3 +156,18 @@ def test_files_beside_checkpoints(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed):
         storage.put("../outside", str(source))
     assert not (tmp_path / "outside").exists()
+
+
+def test_half_of_a_file_beside_checkpoints_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk it would hold the room that is missing."""
+
+    def full(source: str, target: str, **_: object) -> None:
+        Path(target).write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(directory, "copy_file", full)
+    (tmp_path / "answers").write_text("x")
+    storage = registry.from_config({"type": "directory", "container_path": str(tmp_path / "store")})
+    with pytest.raises(StorageFailed):
+        storage.put("outputs/answers", str(tmp_path / "answers"))
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]

@@ -13,6 +13,7 @@ from tenax.client.connection import reading
 from tenax.client.connection.reading import Answer, LiveAnswer, made, part
 from tenax.client.connection.session import BrokenStream, Query, Session, at
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
+from tenax.host.disk import says_full
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -142,8 +143,12 @@ class Checkpoint(LiveAnswer):
             if target.exists():
                 target.rmdir()
             half.replace(target)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(half, ignore_errors=True)
+            if says_full(error):
+                from tenax.storage.port import StorageFailed
+
+                raise StorageFailed(f"{target.parent.absolute()} is full: make room, or name another place.") from error
             raise
         return target
 

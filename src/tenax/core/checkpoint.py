@@ -35,7 +35,7 @@ from tenax.core.sharding import (
     together,
 )
 from tenax.core.spool import report_wait, say
-from tenax.core.staging import listed, part_of, stage, stored_files, union, workplace
+from tenax.core.staging import listed, part_of, stage, stored_files, temporary_place, union, workplace
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of
 from tenax.storage.manifest import content_of, encoded, including_manifest
@@ -85,6 +85,7 @@ class CheckpointContext:
         trial_id: Optional[int] = None,
     ) -> None:
         self._storage = storage
+        storage.tell_waiting(beats.OWN.beat)
         #: Of the ids that were made here, until they are reported.
         self._claims: dict[str, str] = {}
         self._spool = spool
@@ -452,7 +453,8 @@ class CheckpointContext:
 
         path = tempfile.mkdtemp(prefix="tenax-checkpoint-")
         try:
-            self._download(storage_id, path, selector, verify)
+            with temporary_place(path):
+                self._download(storage_id, path, selector, verify)
         except BaseException:
             _remove(path)
             raise

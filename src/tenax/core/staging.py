@@ -33,7 +33,7 @@ def workplace(storage: Storage, storage_id: str) -> Iterator[tuple[str, bool]]:
     if direct is None:
         import tempfile
 
-        with tempfile.TemporaryDirectory(prefix="tenax-checkpoint-") as path:
+        with tempfile.TemporaryDirectory(prefix="tenax-checkpoint-") as path, temporary_place(path):
             yield path, False
         return
     try:
@@ -50,6 +50,20 @@ def workplace(storage: Storage, storage_id: str) -> Iterator[tuple[str, bool]]:
         raise StorageFailed(
             f"the checkpoint storage is full, or takes no more, at {os.path.dirname(direct)} on {machine}: make room "
             f"there, or choose another checkpoint_storage ({error})"
+        ) from error
+
+
+@contextmanager
+def temporary_place(path: str) -> Iterator[None]:
+    """Files of a checkpoint in a bucket pass through here. Raises StorageFailed where there is no room for them."""
+    try:
+        yield
+    except Exception as error:
+        if not _took_no_more(error, path):
+            raise
+        raise StorageFailed(
+            f"there is no room for the files of the checkpoint in the temporary directory {os.path.dirname(path)} on "
+            f"{os.uname().nodename}: make room there, or set TMPDIR to a directory that has some ({error})"
         ) from error
 
 

@@ -56,6 +56,9 @@ class Failure:
         self.member = member
 
     def __str__(self) -> str:
+        if self.follows:
+            said = self.exception or how(self.code)
+            return f"a rank ended without a word: it was killed, or its machine is gone (rank {self.rank}: {said})"
         return f"rank {self.rank} failed first{f': {self.exception}' if self.exception else f', {how(self.code)}'}"
 
     @property

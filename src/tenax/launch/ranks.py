@@ -7,6 +7,7 @@ are started. Standard library only, Python 3.9.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ from tenax.errors import InvalidInput, TenaxError
 from tenax.launch.failures import connect
 from tenax.launch.interfaces import interface_towards
 from tenax.launch.shared_storage import warn_where_apart
+from tenax.launch.signals import dying_with
 from tenax.launch.watch import RankWatch
 from tenax.wire.task_names import CLASS_TRAINER
 
@@ -122,7 +124,10 @@ def launch(usage: str, program: Callable[[RanksHere, Sequence[str], Sequence[str
         with RankWatch(job.addresses, launchers, _hang_settings(info)) as watch:
             port = job.torchruns_port if not job.alone or "C10D_PORT" in os.environ else _free_port()
             env = {**job.environment(os.environ), **watch.environment}
-            return watch.over(lambda: subprocess.Popen(program(job, options, command, port), env=env))
+            words = program(job, options, command, port)
+            # Asked, not killed: it ends the ranks that it has started.
+            die_too = dying_with(os.getpid(), signal.SIGTERM)
+            return watch.over(lambda: subprocess.Popen(words, env=env, preexec_fn=die_too))
     except (TenaxError, OSError) as error:
         if isinstance(error, InvalidInput):
             sys.stderr.write(usage)

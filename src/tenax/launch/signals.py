@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Optional
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def dying_with(parent: int, number: int = signal.SIGKILL) -> Optional[Callable[[], None]]:
+    """What a child of ``parent`` does first, so that it gets a signal once the thread that started it has ended."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+
+    def prepare() -> None:
+        prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:
+            os._exit(127)
+
+    return prepare
 
 
 def on_signals(numbers: Iterable[signal.Signals], act: Callable[[int], None]) -> None:

@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 
-from tenax.launch.signals import on_signals
+from tenax.launch.failures import Failure, post
+from tenax.launch.signals import dying_with, on_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def main() -> int:
 def run(command: Sequence[str], environments: Sequence[Mapping[str, str]]) -> int:
     """The command once in each environment, to the end of all."""
     ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+    die_too = dying_with(os.getpid())
     requested: list[int] = []
     started = threading.Event()
     ranks: list[subprocess.Popen[bytes]] = []
@@ -61,8 +63,9 @@ def run(command: Sequence[str], environments: Sequence[Mapping[str, str]]) -> in
     on_signals(_PASSED_ON, pass_on)
     for environment in environments:
         words = [sys.executable, "-m", "tenax.launch.wrap_rank", environment["RANK"], "--", *command]
-        ranks.append(subprocess.Popen(words, env=environment))
-        threading.Thread(target=lambda rank: ended.put(rank.wait()), args=(ranks[-1],), daemon=True).start()
+        ranks.append(subprocess.Popen(words, env=environment, preexec_fn=die_too))
+        arguments = (ranks[-1], int(environment["RANK"]), ended)
+        threading.Thread(target=_wait_for, args=arguments, daemon=True).start()
     started.set()
     failed, killed_at = False, None
     for _ in ranks:
@@ -75,6 +78,14 @@ def run(command: Sequence[str], environments: Sequence[Mapping[str, str]]) -> in
     if requested:
         return 128 + requested[0]
     return 1 if failed else 0
+
+
+def _wait_for(wrapper: subprocess.Popen[bytes], rank: int, ended: queue.SimpleQueue[int]) -> None:
+    code = wrapper.wait()
+    if code < 0:
+        # It says by itself how its command failed, unless it is killed: then the others would be blamed.
+        post(Failure(rank, 128 - code, time.monotonic()))
+    ended.put(code)
 
 
 def _next(ended: queue.SimpleQueue[int], ranks: Sequence[subprocess.Popen[bytes]], until: Optional[float]) -> int:

@@ -18,12 +18,11 @@ from collections import deque
 from tenax.core.hangs import beats
 from tenax.core.spool import say
 from tenax.launch.failures import Failure, post
-from tenax.launch.signals import on_signals
+from tenax.launch.signals import dying_with, on_signals
 from tenax.wire.tracebacks import BEGINNING, exception_line, last_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import IO, Optional
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -37,7 +36,6 @@ _LINGER_S = 5.0
 _RECENT_S = 10.0
 #: Seconds for which a command that ends without an exception may have been silent to its peers before.
 _TEARDOWN_S = 0.5
-_PR_SET_PDEATHSIG = 1
 
 
 class Prefixer:
@@ -108,7 +106,7 @@ def run(rank: int, command: list[str]) -> int:
     prefix = b"[rank=%d] " % rank
     try:
         child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_dying_with(os.getpid())
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=dying_with(os.getpid())
         )
     except OSError as error:
         reason = f"{command[0]} cannot be started: {error.strerror or error}"
@@ -144,22 +142,6 @@ def _failure(rank: int, code: int, ended: float, errors: RankOutput) -> Failure:
         raised, place = exception_line(lines), last_frame(lines)
         return Failure(rank, code, printed, f"{raised} (in {place})" if raised and place else raised or "")
     return Failure(rank, code, ended if code > 128 else ended - _TEARDOWN_S)
-
-
-def _dying_with(parent: int) -> Optional[Callable[[], None]]:
-    """What the child does first, so that it does not outlive ``parent``."""
-    if not sys.platform.startswith("linux"):
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None).prctl
-
-    def prepare() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(127)
-
-    return prepare
 
 
 def _write(target: int, data: bytes) -> None:

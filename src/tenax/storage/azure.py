@@ -31,7 +31,7 @@ _MIB = 1024 * 1024
 _IN_PARTS = 32 * _MIB
 _PART = 16 * _MIB
 #: Tries of the library itself after the first.
-_TRIES = 4
+_TRIES = 2
 #: Names in an answer, at most.
 _PAGE = 5000
 _BUSY = (408, 429, 500, 502, 503, 504)
@@ -179,7 +179,7 @@ class AzureContainer:
                 initial_backoff=1, increment_base=2, retry_total=_TRIES if self.patient else 1, random_jitter_range=1
             ),
             "connection_timeout": 10 if self.patient else 5,
-            "read_timeout": 60 if self.patient else 20,
+            "read_timeout": 20,
             "max_single_put_size": _IN_PARTS,
             "max_block_size": _PART,
             "max_single_get_size": _IN_PARTS,

@@ -161,8 +161,14 @@ class DirectoryStorage(Storage):
         with self._explained("be written"):
             self._make_base()
             os.makedirs(folder, exist_ok=True)
-            copy_file(source, new, flush=flush)
-            os.rename(new, target)
+            try:
+                copy_file(source, new, flush=flush)
+                os.rename(new, target)
+            except OSError:
+                # On a full disk it would hold the room that is missing.
+                with suppress(OSError):
+                    os.unlink(new)
+                raise
             if flush:
                 sync_path(folder)
 

@@ -27,7 +27,7 @@ _TRIES_FOR_S = 30.0
 #: Bytes: a larger file goes in pieces, and on from the last.
 _PIECE = 16 * 1024 * 1024
 #: Seconds to a connection, and to each answer.
-_TIMEOUTS = (10.0, 60.0)
+_TIMEOUTS = (10.0, 20.0)
 _BUSY = (408, 429, 500, 502, 503, 504)
 _NO_BUCKET = ("there is no such bucket", "Make it, or name another one in checkpoint_storage.")
 

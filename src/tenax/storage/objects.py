@@ -48,6 +48,9 @@ _PIECE = 2 * 1024 * 1024
 PARALLEL = 4
 #: Pauses between two tries while a store is away: its library has tried some times before.
 _PAUSES = Backoff(first=1.0, ceiling=20.0)
+#: Seconds for which the libraries of stores try by themselves what is not answered, about.
+_LIBRARY_WAITS_S = 60.0
+_SAID_EVERY_S = 30.0
 
 
 class BucketFailed(Exception):
@@ -111,6 +114,12 @@ class ObjectStorage(Storage):
         self.label = label
         #: Checkpoints whose mark this has put.
         self._begun: set[str] = set()
+        self._hear: Callable[[], None] = lambda: None
+        #: When it was last said that the store is away: several files are on their way at once.
+        self._said_at = -_SAID_EVERY_S
+
+    def tell_waiting(self, hear: Callable[[], None]) -> None:
+        self._hear = hear
 
     def identity(self) -> JsonObject:
         return self._identity
@@ -125,12 +134,12 @@ class ObjectStorage(Storage):
         key = f"{self._prefix}.check-{os.urandom(8).hex()}"
         content = b"Written to see whether checkpoints can be stored here; may be deleted.\n"
         with self._explained("be written"):
-            self._bucket.write(key, content)
+            self._tried(lambda: self._bucket.write(key, content))
             try:
-                if self._bucket.read(key) != content:
+                if self._tried(lambda: self._bucket.read(key)) != content:
                     raise BucketFailed("what was written is not what is read back", "Look at the store's own log.")
             finally:
-                self._bucket.delete([key])
+                self._tried(lambda: self._bucket.delete([key]))
 
     def stage(self, storage_id: str, source: str, paths: Iterable[str]) -> None:
         place = self._place(storage_id)
@@ -294,17 +303,21 @@ class ObjectStorage(Storage):
 
     def _tried(self, step: Callable[[], T]) -> T:
         """Try it until the store is there, for ``waits_for_s``. Raises BucketFailed."""
-        until, tries = 0.0, 0
+        until, tries, began = 0.0, 0, time.monotonic()
         while True:
             try:
                 return step()
             except BucketFailed as error:
                 tries += 1
-                until = until or time.monotonic() + self.waits_for_s
+                self._hear()
+                now = time.monotonic()
+                # What its library has waited for by itself counts; what a large file has taken until then does not.
+                until = until or now + self.waits_for_s - min(now - began, _LIBRARY_WAITS_S)
                 pause = _PAUSES.after(tries)
                 if not error.passing or time.monotonic() + pause > until:
                     raise
-                if tries == 1:
+                if tries == 1 and now >= self._said_at + _SAID_EVERY_S:
+                    self._said_at = now
                     words = f"{error.reason}; it is tried again for up to {self.waits_for_s:.0f} s"
                     sys.stderr.write(f"tenax: warning: the checkpoint storage: {words}\n")
             time.sleep(pause)

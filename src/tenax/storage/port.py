@@ -66,6 +66,11 @@ class Storage(Protocol):
     def identity(self) -> JsonObject:
         """The part of ``checkpoint_storage`` that says where this is: no credentials, no policies."""
 
+    def tell_waiting(self, hear: Callable[[], None]) -> None:
+        """Have ``hear`` called, in any thread, while a store that is away is waited for: it goes on. A file system is
+        not waited for."""
+        return
+
     def validate(self) -> None:
         """Write, read back and delete something small. Raises StorageFailed."""
 

@@ -26,7 +26,7 @@ _MIB = 1024 * 1024
 _IN_PARTS = 32 * _MIB
 _PART = 16 * _MIB
 #: Tries of the library itself.
-_TRIES = 6
+_TRIES = 3
 #: Names in one request to delete.
 _DELETED_AT_ONCE = 1000
 #: Names of one answer, at most.
@@ -170,9 +170,9 @@ class S3Bucket:
             ) from None
         access_key, secret_key = self._keys
         settings = {
-            "retries": {"max_attempts": _TRIES if self.patient else 2, "mode": "standard"},
+            "retries": {"total_max_attempts": _TRIES if self.patient else 2, "mode": "standard"},
             "connect_timeout": 10 if self.patient else 5,
-            "read_timeout": 60 if self.patient else 20,
+            "read_timeout": 20,
             "max_pool_connections": 4 * PARALLEL,
         }
         with_checksums = {

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Tuple
 
 import click
 
 from tenax.cli.console import output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.errors import InvalidInput
+from tenax.launch.signals import dying_with
 
 if TYPE_CHECKING:
     from tenax.cli.local_runs.verify_resume.findings import RunTrace, Verdict
@@ -49,7 +52,7 @@ def verify_resume(argv: Tuple[str, ...], steps: int, kill: bool, as_json: bool) 
     from tenax.cli.local_runs.verify_resume.findings import judge
 
     program = program_of(argv)
-    with tempfile.TemporaryDirectory(prefix="tenax-verify-") as directory:
+    with _nothing_left(), tempfile.TemporaryDirectory(prefix="tenax-verify-") as directory:
         runs = _Runs(program, Path(directory), quiet=as_json)
         straight = runs.make("straight", {"stopsAfter": steps})
         reported = straight.trace.steps
@@ -69,6 +72,21 @@ def verify_resume(argv: Tuple[str, ...], steps: int, kill: bool, as_json: bool) 
     else:
         _show(verdict, checkpoint.step, last)
     return 0 if verdict.exact else 1
+
+
+@contextmanager
+def _nothing_left() -> Iterator[None]:
+    """Whoever is asked to end does so as at Ctrl-C: neither the script goes on, nor does what it stored stay."""
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass
@@ -104,7 +122,9 @@ class _Runs:
         )
         with open(run.output_path("stdout"), "wb") as out, open(run.output_path("stderr"), "wb") as err:
             try:
-                process = subprocess.Popen(self._program, env=environment, stdout=out, stderr=err)
+                process = subprocess.Popen(
+                    self._program, env=environment, stdout=out, stderr=err, preexec_fn=dying_with(os.getpid())
+                )
             except OSError as error:
                 raise InvalidInput(f"{self._program[0]} cannot be started: {error.strerror or error}.") from None
             try:
