@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +127,6 @@ def test_digits(tmp_path: Path, master: TaskMaster) -> None:
     assert code == 0, err
     accuracy = master.bodies_of("metrics")[-1]["metrics"]["accuracy"]  # type: ignore[call-overload,index]
     assert f"{accuracy:.4f}" in evaluated.stdout
+    # Of a trial always the same place: what a killed run leaves there is replaced.
+    named = uuid.uuid5(uuid.NAMESPACE_OID, f"{place.env['DET_CLUSTER_ID']}/{place.env['DET_TASK_ID']}")
+    assert [path.name for path in (place.run_dir / "checkpoints" / "outputs").iterdir()] == [str(named)]

@@ -254,7 +254,7 @@ class _Job:
         """How far the run is that this one goes on with, and what its reducers had gathered. All ranks call it."""
         latest, distributed = self._context.latest_checkpoint, self._context.distributed
         if latest is None:
-            return _Done(outputs=str(distributed.broadcast(_Done().outputs))), []
+            return _Done(outputs=str(distributed.broadcast(self._new_outputs()))), []
         with self._context.checkpoint.restore_path(latest) as path:
             metadata: Any = None
             if self._chief:
@@ -270,6 +270,14 @@ class _Job:
         # One of Determined counts rounds alone, of as many ranks as there are now.
         batches = int(metadata.get("batches", rounds * self._ranks))
         return _Done(rounds, min(batches, self._batches), outputs), list(earlier)
+
+    def _new_outputs(self) -> str:
+        """Of a trial always the same: a run that is killed before its first checkpoint leaves nothing that the next one
+        does not replace."""
+        info = self._context.info
+        if info is None or not info.is_trial:
+            return str(uuid.uuid4())
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{info.cluster_id}/{info.task_id}"))
 
     def _checkpoint(self) -> None:
         self._processor.on_checkpoint_start()
