@@ -74,7 +74,7 @@ async def delete_quotas(master: MasterDep, caller: CallerDep) -> Empty:
     """From now on none holds: nobody is limited, and the queue is in the order of priority and place alone."""
     async with master.db.transaction() as conn:
         if await rows.current(conn) is None:
-            raise NotFound("there are no quotas")
+            raise NotFound("quotas not found: there are none")
         await rows.apply(conn, None, "", caller.person.id)
         await notify(conn, "scheduling", "")
     return Empty()
