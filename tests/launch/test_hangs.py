@@ -281,13 +281,18 @@ NO_HANGS = {
     "a long evaluation that moves": """
         from tenax import core
         import time
-        def part(n): time.sleep(0.1)
-        def other(n): time.sleep(0.1)
+        def first(n): time.sleep(0.1)
+        def second(n): time.sleep(0.1)
+        def third(n): time.sleep(0.1)
+        def fourth(n): time.sleep(0.1)
+        def fifth(n): time.sleep(0.1)
+        def sixth(n): time.sleep(0.1)
         with core.init() as context:
             context.train.report_training_metrics(1, {"loss": 1.0})
-            for n in range(15):
-                part(n)
-                other(n)
+            # Of two parts a machine with much to do may see the same one each time it looks.
+            for n in range(5):
+                for part in (first, second, third, fourth, fifth, sixth):
+                    part(n)
     """,
     "a save that writes": """
         from tenax import core

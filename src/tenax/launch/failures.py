@@ -57,8 +57,8 @@ class Failure:
 
     def __str__(self) -> str:
         if self.follows:
-            said = self.exception or how(self.code)
-            return f"a rank ended without a word: it was killed, or its machine is gone (rank {self.rank}: {said})"
+            reason = self.exception or how(self.code)
+            return f"a rank ended without a word: it was killed, or its machine is gone (rank {self.rank}: {reason})"
         return f"rank {self.rank} failed first{f': {self.exception}' if self.exception else f', {how(self.code)}'}"
 
     @property
