@@ -25,7 +25,7 @@ from tests.kits.machine import wait_for
 from tests.kits.master.process import MasterProcess
 
 #: Those that a search cannot do without.
-LOOPS = ("searching", "reconcile_experiments", "scheduling", "timeouts", "progress")
+LOOPS = ("searching", "reconcile_experiments", "scheduling", "timeouts", "progress", "quota_use")
 WAYS = ("waits", "stubborn", "blocks")
 #: The agent knows no other master than the one that hangs.
 PATIENT: JsonObject = {"pools": [{"name": "default", "agent_reconnect_wait": 120}]}

@@ -13,6 +13,7 @@ from tenax.master.loops.deletion import Deletion
 from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.progress import Progress
+from tenax.master.loops.quota_use import QuotaUse
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.loops.retention import Retention
@@ -79,6 +80,7 @@ def start(
         ReconcileExperiments(preemption_timeout_s),
         ReconcileTasks(),
         Scheduling(settings.pools, secret, preemption_timeout_s),
+        QuotaUse(),
         Timeouts(settings.pools),
         Deletion(settings),
         CheckpointGc(settings),

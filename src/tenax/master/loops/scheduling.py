@@ -19,7 +19,6 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
-from tenax.master.store.quotas import rows as quotas
 from tenax.scheduler.quotas import LimitBook
 from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import plan
@@ -29,10 +28,6 @@ log = structlog.get_logger("tenax.scheduling")
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
 _WRITE_REASONS_EVERY_S = 1.0
-#: What was used is added up so often, where there are quotas: all that was held in seven half-lives is read for it.
-_ADD_UP_EVERY_S = 15.0
-#: And so many times what it takes lie between, at least.
-_ADD_UP_PAUSE = 50.0
 
 
 class Scheduling:
@@ -47,8 +42,6 @@ class Scheduling:
         self._secret = secret
         self._timeout_s = preemption_timeout_s
         self._reasons_written_at = -_WRITE_REASONS_EVERY_S
-        self._add_up_at = 0.0
-        self._any_quotas = False
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -57,7 +50,6 @@ class Scheduling:
             async with context.reading() as conn:
                 if not await placements.any_waits(conn):
                     return None
-        await self._add_up_use(context)
         async with context.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             written = await placements.waits(conn)
@@ -71,22 +63,7 @@ class Scheduling:
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 written.pop(placed, None)
-        again_s = None if waiting == written else await self._write_reasons(context, waiting, written)
-        # Months begin and ranks change without anybody's doing.
-        return _ADD_UP_EVERY_S if again_s is None and self._any_quotas and waiting else again_s
-
-    async def _add_up_use(self, context: PassContext) -> None:
-        """What everybody has used, as often as it is worth."""
-        began = time.monotonic()
-        if began < self._add_up_at:
-            return
-        async with context.reading() as conn:
-            applied = await quotas.current(conn)
-        self._any_quotas = applied is not None
-        if applied is not None:
-            async with context.transaction() as conn:
-                await quotas.add_up_use(conn, applied.quotas)
-        self._add_up_at = began + max(_ADD_UP_EVERY_S, _ADD_UP_PAUSE * (time.monotonic() - began))
+        return None if waiting == written else await self._write_reasons(context, waiting, written)
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""
