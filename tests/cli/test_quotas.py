@@ -17,13 +17,17 @@ THERE = {
     "kind": "association", "name": "ann in vision", "weight": 2.0, "heldSlots": 3, "usedSlotHours": 12.0,
     "recentSlotHours": 9.0, "share": 0.667, "usedShare": 0.9, "turn": 2,
 }  # fmt: skip
+EVERYONE = {
+    "kind": "everyone", "name": "everyone else", "weight": 1.0, "maxSlots": 24, "heldSlots": 0,
+    "usedSlotHours": 0.0, "recentSlotHours": 0.0,
+}  # fmt: skip
 STUDENTS = {
     "kind": "group", "name": "the group students", "weight": 1.0, "maxSlots": 0, "heldSlots": 0,
     "usedSlotHours": 0.0, "recentSlotHours": 0.0,
 }  # fmt: skip
 APPLIED = {
     "applied": True, "source": "half_life: 36h\n", "appliedBy": "admin", "appliedAt": "2026-11-27T00:00:00Z",
-    "halfLifeHours": 36.0, "lines": [ANN, THERE, STUDENTS],
+    "halfLifeHours": 36.0, "lines": [ANN, THERE, STUDENTS, EVERYONE],
 }  # fmt: skip
 
 
@@ -44,7 +48,8 @@ def test_what_everybody_may_have(master: PretendMaster, tenax: Tenax) -> None:
     assert rows[1] == ["ann", "1", "3", "of", "8", "12.3", "of", "100", "40"]
     assert rows[2] == ["ann", "in", "vision", "2", "2", "67", "%", "90", "%", "3", "12"]
     assert rows[3] == ["the", "group", "students", "0", "of", "0", "0"]
-    assert "What was used counts half after 1.5 days. Applied by admin." in done.err
+    assert rows[4] == ["everyone", "else", "1", "24", "each"]
+    assert "What was used counts half after 36 hours. Applied by admin." in done.err
     assert tenax("quota", "show", "--source").out == "half_life: 36h\n"
     only = json.loads(tenax("quota", "show", "--of", "group", "--json").out)
     assert (only["appliedBy"], only["lines"]) == ("admin", [STUDENTS])

@@ -46,6 +46,7 @@ everyone: {max_slots: 4}
         ("users: [a]", "users (line 1): a map is expected, and this is a list"),
         ("- x", "a map is expected, and this is a list"),
         ("users: {a: {}, a: {}}", "line 1"),
+        ("users: {", "The quota file has a problem:"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text: str, says: str) -> None:

@@ -15,9 +15,9 @@ _PATH = "/api/v1/quotas"
 
 @dataclass(frozen=True)
 class QuotaRow(Answer):
-    """Of one workspace, user, group, or of a user in a workspace (an association)."""
+    """Of one workspace, user, group, of a user in a workspace (an association), or of everyone else, each of them."""
 
-    #: ``workspace``, ``user``, ``group``, ``association``.
+    #: ``workspace``, ``user``, ``group``, ``association``, ``everyone``.
     kind: str = part(reading.text, "kind")
     name: str = part(reading.text, "name")
     weight: float = made(lambda value: reading.measure(value, "weight") or 0.0)

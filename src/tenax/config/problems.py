@@ -42,6 +42,8 @@ class ConfigError(InvalidInput):
     def __init__(self, problems: Iterable[Problem], *, what: str = "configuration", more: bool = False) -> None:
         given = tuple(problems)
         more = more or len(given) > MAX_PROBLEMS
+        #: Whether there was more than is told.
+        self.more = more
         #: What was found, the first `MAX_PROBLEMS`, in the order of the text where lines are known.
         self.problems = given[:MAX_PROBLEMS]
         count = f"more than {len(self.problems)}" if more else str(len(self.problems))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tenax.config.problems import Path, ProblemReport
+from tenax.config.problems import ConfigError, Path, ProblemReport
 from tenax.config.schema.resources import PRIORITY, WEIGHT
 from tenax.config.shapes import IntShape, MapOf, Number, Respelled
 from tenax.config.structs import Struct
@@ -80,7 +80,10 @@ _FILE = Struct(QuotaFile)
 
 def parse_quotas(text: str) -> tuple[QuotaFile, Mapping[Path, int]]:
     """A quota file, and the lines of its values. Raises `ConfigError` with every problem found."""
-    source = read(text)
+    try:
+        source = read(text)
+    except ConfigError as error:
+        raise ConfigError(error.problems, what="quota file", more=error.more) from None
     report = ProblemReport(lines=source.lines)
     checked = as_object(_FILE.check({} if source.value is None else source.value, (), report))
     report.raise_if_any(what="quota file")

@@ -69,6 +69,8 @@ class Quotas:
     def quota_of(self, key: LimitKey) -> Quota | None:
         """None: it is not named, and neither is everyone."""
         kind, number, workspace_id = key
+        if kind == "everyone":
+            return self.everyone
         if kind == "user":
             return self.user(number)
         if kind == "association":
@@ -76,7 +78,7 @@ class Quotas:
         return (self.workspaces if kind == "workspace" else self.groups).get(number)
 
 
-#: user, workspace, group or association; its number; of an association its workspace's.
+#: user, workspace, group, association or everyone; its number; of an association its workspace's.
 LimitKey = tuple[str, int, int]
 
 
@@ -169,8 +171,13 @@ def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
     hours = used.this_month / 3600
     spent = ""
     if quota.slot_hours is not None and hours >= quota.slot_hours:
-        spent = f"{hours:.0f} of {quota.slot_hours:g} slot hours of this month are used"
+        spent = f"{figure(hours)} of {quota.slot_hours:g} slot hours of this month are used"
     return SlotLimit(name, quota.max_slots, spent=spent)
+
+
+def figure(hours: float) -> str:
+    """Hours for people: whole ones from a hundred on."""
+    return f"{hours:.0f}" if hours >= 100 else f"{hours:.3g}"
 
 
 def with_quotas(snapshot: PoolSnapshot, its: QuotaRules) -> PoolSnapshot:

@@ -10,6 +10,7 @@ from asyncpg import Connection
 from tenax.config.master import PoolSettings
 from tenax.jsonvalue import JsonObject
 from tenax.master.loops.loop import PassContext, Woken
+from tenax.master.loops.quota_use import EVERY_S, QuotaUse
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.store.database import leases
 from tests.kits.api import Api
@@ -96,6 +97,11 @@ async def test_a_file_is_applied_shown_and_removed(api: Api) -> None:
         ("workspaces: {Uncategorized: {users: {zoe: {}}}}", "workspaces.Uncategorized.users.zoe (line 1): there is no"),
         ("users: {determined: {weight: 0}}", "0 is too small"),
         ("users: {", "line 1"),
+        (
+            "users:\n  determined: {max_slots: 9}\n  DETERMINED: {max_slots: 1}",
+            "users.DETERMINED (line 3): 'DETERMINED' is given a second time: upper and lower case are the same user",
+        ),
+        ("workspaces: {Uncategorized: {users: {determined: {}, Determined: {}}}}", "is given a second time"),
     ],
 )
 async def test_what_is_wrong_changes_nothing(api: Api, source: str, says: str) -> None:
@@ -137,6 +143,50 @@ async def test_a_priority_beyond_the_quota_is_refused_everywhere(api: Api) -> No
         assert reply.status_code == 400
         assert "more urgent than the quota of determined allows" in refusal(reply)
     assert (await api.user.patch(f"/api/v1/experiments/{number}", {"resources": {"priority": 70}})).status_code == 200
+
+
+async def test_what_everyone_else_may_have_is_a_line_of_its_own(api: Api) -> None:
+    """Also for those who have not come yet: a dry run says what changes for them."""
+    changes = (await apply(api, "everyone: {max_slots: 24, slot_hours: 0.01}", dryRun=True))["changes"]
+    assert "everyone else: at most 24 slots (was: any number of slots)" in changes
+    assert "everyone else: at most 0.01 slot hours a month (was: any number of slot hours a month)" in changes
+    await apply(api, "everyone: {max_slots: 24}")
+    line = (await lines(api))["everyone else"]
+    assert (line["kind"], line["maxSlots"]) == ("everyone", 24)
+    await apply(api, "users: {}")
+    assert "everyone else" not in await lines(api)
+
+
+async def test_a_priority_that_was_brought_down_is_told(api: Api) -> None:
+    """Of an experiment, of one that goes on, of a command."""
+    await apply(api, "users: {determined: {priority: 60}}")
+    says = "its priority is 60, not the usual 42: the quota of determined allows no more urgent one"
+    assert says in (await api.user.post("/api/v1/experiments", {"config": CONFIG})).json()["notices"]
+    reply = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["true"]}})
+    assert says in reply.json()["notices"]
+
+
+async def test_use_is_added_up_while_nothing_waits(api: Api) -> None:
+    """By a loop of its own, which has what waits looked at again; without quotas it does nothing."""
+    loop = QuotaUse()
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, loop.name, "test", 3600.0)
+    assert lease is not None
+    context, woken = PassContext(api.master.db, lease), Woken(frozenset(), full=True)
+    assert await loop.make_pass(context, woken) is None
+    await apply(api, "half_life: 7d")
+    assert "determined" not in await lines(api)
+    async with api.master.db.transaction() as conn:
+        await used(conn, 0.001, 0.001, slots=1000)
+    pause_s = await loop.make_pass(context, woken)
+    assert pause_s is not None
+    assert pause_s >= EVERY_S
+    assert (await lines(api))["determined"]["usedSlotHours"] == pytest.approx(1.0, rel=0.01)
+    async with api.master.db.transaction() as conn:
+        await used(conn, 0.001, 0.001, slots=1000)
+    pause_s = await loop.make_pass(context, woken)
+    assert pause_s is not None
+    assert (await lines(api))["determined"]["usedSlotHours"] == pytest.approx(1.0, rel=0.01)
 
 
 async def test_a_limit_holds_what_would_start(api: Api) -> None:

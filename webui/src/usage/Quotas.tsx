@@ -9,18 +9,23 @@ import { Table } from "../ui/Table";
 export function Quotas() {
   const quotas = useQuery(quotasQuery).data;
   if (!quotas?.applied || quotas.lines.length === 0) return null;
-  const days = (quotas.halfLifeHours ?? 0) / 24;
+  const lines = quotas.lines.slice(0, MOST);
   return (
     <Section title="Quotas">
-      <Table label="Quotas" columns={COLUMNS} rows={quotas.lines} keyOf={(line) => `${line.kind} ${line.name}`} />
+      <Table label="Quotas" columns={COLUMNS} rows={lines} keyOf={(line) => `${line.kind} ${line.name}`} />
       <p className="text-dim">
         At the same priority those come first whose workspace has used least for its weight, and in it those who have.
-        What was used counts half after {decimals.format(days)} {days === 1 ? "day" : "days"}. Limits bind what would
-        start: what runs goes on.
+        What was used counts half after {span(quotas.halfLifeHours ?? 0)}. Limits bind what would start: what runs goes
+        on.
+        {quotas.lines.length > MOST &&
+          ` These are the first ${count(MOST)} of ${count(quotas.lines.length)}: tenax quota show prints all.`}
       </p>
     </Section>
   );
 }
+
+/** Lines on the page. */
+const MOST = 200;
 
 const right = "right" as const;
 const COLUMNS = [
@@ -34,20 +39,29 @@ const COLUMNS = [
   },
   { id: "share", title: "Share", align: right, cell: (line: QuotaLine) => percent(line.share) },
   { id: "lately", title: "Used lately", align: right, cell: (line: QuotaLine) => percent(line.usedShare) },
-  { id: "slots", title: "Slots", align: right, cell: (line: QuotaLine) => of(line.heldSlots, line.maxSlots) },
+  { id: "slots", title: "Slots", align: right, cell: (line: QuotaLine) => of(line, line.heldSlots, line.maxSlots) },
   {
     id: "month",
     title: "Slot hours this month",
     align: right,
-    cell: (line: QuotaLine) => of(line.usedSlotHours, line.slotHours),
+    cell: (line: QuotaLine) => of(line, line.usedSlotHours, line.slotHours),
   },
   { id: "priority", title: "Priority from", align: right, cell: (line: QuotaLine) => line.priority ?? "" },
 ];
 
-const decimals = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const small = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 
-function of(used: number, most: number | null | undefined): string {
-  return most == null ? decimals.format(used) : `${decimals.format(used)} of ${decimals.format(most)}`;
+function of(line: QuotaLine, used: number, most: number | null | undefined): string {
+  if (line.kind === "everyone") return most == null ? "" : `${exact.format(most)} each`;
+  const shown = (used >= 100 ? whole : small).format(used);
+  return most == null ? shown : `${shown} of ${exact.format(most)}`;
+}
+
+function span(hours: number): string {
+  const [number, unit] = hours % 24 === 0 ? [hours / 24, "day"] : [hours, "hour"];
+  return `${exact.format(number)} ${unit}${number === 1 ? "" : "s"}`;
 }
 
 function percent(part: number | null | undefined): string {

@@ -22,8 +22,8 @@ _COLUMNS: output.Columns[QuotaRow] = (
     (TableColumn("WEIGHT", right=True), lambda line: "" if line.kind == "group" else f"{line.weight:g}"),
     (TableColumn("SHARE", right=True), lambda line: _percent(line.share)),
     (TableColumn("USED LATELY", right=True), lambda line: _percent(line.used_share)),
-    (TableColumn("SLOTS", right=True), lambda line: _of(line.held_slots, line.max_slots)),
-    (TableColumn("SLOT HOURS THIS MONTH", right=True), lambda line: _of(line.used_slot_hours, line.slot_hours)),
+    (TableColumn("SLOTS", right=True), lambda line: _of(line, line.held_slots, line.max_slots)),
+    (TableColumn("SLOT HOURS THIS MONTH", right=True), lambda line: _of(line, line.used_slot_hours, line.slot_hours)),
     (TableColumn("PRIORITY FROM", right=True), lambda line: "" if line.priority is None else str(line.priority)),
 )
 
@@ -39,8 +39,8 @@ def group() -> None:
     "--of",
     "kinds",
     multiple=True,
-    type=click.Choice(["workspace", "user", "group", "association"]),
-    help="Only these; association: of a user in a workspace. May be given several times.",
+    type=click.Choice(["workspace", "user", "group", "association", "everyone"]),
+    help="Only these; association: of a user in a workspace; everyone: of each who is not named. Several are allowed.",
 )
 @list_options
 @pass_access
@@ -57,8 +57,8 @@ def show(access: Access, source: bool, kinds: Tuple[str, ...], as_json: bool, as
     elif quotas.applied or as_csv:
         output.records(_COLUMNS, lines, as_json, as_csv)
         if not as_csv:
-            days = (quotas.half_life_hours or 0) / 24
-            output.say(f"What was used counts half after {days:g} days. Applied by {quotas.applied_by or 'nobody'}.")
+            span = _span(quotas.half_life_hours or 0)
+            output.say(f"What was used counts half after {span}. Applied by {quotas.applied_by or 'nobody'}.")
     else:
         output.say("There are no quotas: nobody is limited. To apply some: tenax quota apply FILE.")
 
@@ -105,6 +105,13 @@ def _percent(part: Optional[float]) -> str:
     return "" if part is None else f"{100 * part:.0f} %"
 
 
-def _of(used: float, limit: Optional[float]) -> str:
-    shown = f"{used:.1f}".removesuffix(".0") if isinstance(used, float) else str(used)
+def _of(line: QuotaRow, used: float, limit: Optional[float]) -> str:
+    if line.kind == "everyone":
+        return "" if limit is None else f"{limit:g} each"
+    shown = f"{used:.0f}" if used >= 100 else f"{used:.3g}"
     return shown if limit is None else f"{shown} of {limit:g}"
+
+
+def _span(hours: float) -> str:
+    count, unit = (hours / 24, "day") if hours % 24 == 0 else (hours, "hour")
+    return f"{count:g} {unit}" if count == 1 else f"{count:g} {unit}s"

@@ -148,7 +148,7 @@ async def _examine(
     async with db.transaction() as conn:
         await pools.check_usable(conn, pool.name, workspace_id)
         await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)
-        priority = await quotas.priority_for(
+        priority, lowered = await quotas.priority_for(
             conn, owner_id, workspace_id, resolved.priority, pool.scheduler.default_priority
         )
         unfit = await unfit_in(
@@ -165,7 +165,7 @@ async def _examine(
         description=resolved.description,
         own=resolved.own,
     )
-    notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
+    notices = (*resolved.notices, *lowered, *((f"it will wait: {unfit}",) if unfit else ()))
     return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)
 
 

@@ -112,12 +112,13 @@ async def examine(
     pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
     resolved = await threads.run(_resolve, request, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
-    unfit, priority = None, resources.priority or pool.scheduler.default_priority
+    unfit, priority, notices = None, resources.priority or pool.scheduler.default_priority, resolved.notices
     if not request.unmanaged:
         async with db.transaction() as conn:
-            priority = await quotas.priority_for(
+            priority, lowered = await quotas.priority_for(
                 conn, owner_id, ground.project.workspace_id, resources.priority, pool.scheduler.default_priority
             )
+            notices += lowered
             unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, owner_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
@@ -129,7 +130,7 @@ async def examine(
         original_config=request.config,
         config=with_priority(resolved.document, priority),
         seed=resolved.seed,
-        notices=resolved.notices,
+        notices=notices,
         pool=pool.name,
         priority=priority,
         weight=resources.weight,
@@ -141,7 +142,7 @@ async def examine(
         archive_size=code.size if code else 0,
     )
     warnings = (SLOTS_EXCEEDED,) if unfit else ()
-    notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
+    notices = (*notices, f"it will wait: {unfit}") if unfit else notices
     return Submission(new, resolved, ground.project, new.archive_size, warnings, notices)
 
 

@@ -12,12 +12,15 @@ from tenax.config.problems import Path, ProblemReport, nearest
 from tenax.config.quotas import LimitConfig, QuotaConfig, QuotaFile
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.quotas import rows
-from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, keys_of, turns_of, used_by
+from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, figure, keys_of, turns_of, used_by
+
+_PLAIN = Quota()
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaStanding:
-    """Of one user, workspace, group, or of a user in a workspace: what it may have, and what it has."""
+    """Of one user, workspace, group, or of a user in a workspace: what it may have, and what it has; of everyone that
+    is not named: what each may have."""
 
     key: LimitKey
     name: str
@@ -38,6 +41,7 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
     ids = await rows.ids_of(conn, [*file.users, *in_workspaces], file.workspaces, file.groups)
     report = ProblemReport(lines=lines)
     known: dict[str, list[str]] = {}
+    given: set[tuple[str | int, ...]] = set()
 
     async def id_of(kind: str, name: str, at: Path) -> int:
         number = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
@@ -46,7 +50,11 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
                 known[kind] = await rows.all_names(conn, kind)
             near = nearest(name, known[kind])
             report.add(at, f"there is no {kind[:-1]} {name!r}" + (f"; did you mean {near!r}?" if near else ""))
-        return number or 0
+            return 0
+        if (kind, *at[:-1], number) in given:
+            report.add(at, f"{name!r} is given a second time: upper and lower case are the same {kind[:-1]}")
+        given.add((kind, *at[:-1], number))
+        return number
 
     workspaces: dict[int, Quota] = {}
     associations: dict[Association, Quota] = {}
@@ -71,7 +79,8 @@ async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[Q
     named += [("user", number, 0) for number in _of(there, 0, quotas.users)]
     named += [("group", number, 0) for number in quotas.groups]
     named += [("association", *association) for association in there]
-    keys = {key: quotas.quota_of(key) or Quota() for key in named}
+    named += [("everyone", 0, 0)] if quotas.everyone != _PLAIN else []
+    keys = {key: quotas.quota_of(key) or _PLAIN for key in named}
     names = await rows.names_of(conn, keys)
     return await threads.run(_lines, _Figures(quotas, use, held, memberships, there), keys, names)
 
@@ -134,18 +143,19 @@ def changes(before: Iterable[QuotaStanding], after: Iterable[QuotaStanding]) -> 
     for line in after:
         was = old.pop(line.key, None)
         sentences += [f"{line.name}: {what}" for what in _changes_of(was, line)]
-    sentences += [f"{line.name}: no quota any more" for line in old.values() if _limits(line.quota)]
+    sentences += [f"{line.name}: no quota any more" for line in old.values() if line.quota != _PLAIN]
     return sentences
 
 
 def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
-    before = was.quota if was is not None else Quota()
+    before = was.quota if was is not None else _PLAIN
     if now.quota.max_slots != before.max_slots:
         holds = f"; it holds {now.held} now" if now.held else ""
         yield f"{_most('slots', now.quota.max_slots)} (was: {_most('slots', before.max_slots)}){holds}"
     if now.quota.slot_hours != before.slot_hours:
-        noun, used = "slot hours a month", f"{now.used.this_month / 3600:.1f} are used"
-        yield f"{_most(noun, now.quota.slot_hours)} (was: {_most(noun, before.slot_hours)}); {used}"
+        noun = "slot hours a month"
+        used = "" if now.key[0] == "everyone" else f"; {figure(now.used.this_month / 3600)} are used"
+        yield f"{_most(noun, now.quota.slot_hours)} (was: {_most(noun, before.slot_hours)}){used}"
     if now.quota.priority != before.priority:
         yield f"most urgent priority {now.quota.priority or 1} (was: {before.priority or 1})"
     if (now.quota.weight or 1.0) != (before.weight or 1.0):
@@ -157,10 +167,6 @@ def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
 def _most(noun: str, limit: float | None) -> str:
     counted = noun.replace("slots", "slot").replace("hours", "hour") if limit == 1 else noun
     return f"any number of {noun}" if limit is None else f"at most {limit:g} {counted}"
-
-
-def _limits(quota: Quota) -> bool:
-    return quota != Quota()
 
 
 def _quota(config: LimitConfig) -> Quota:

@@ -188,11 +188,11 @@ async def continue_experiment(
         unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, view.owner_id, resolved)
         new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
         wished, usual = resolved.experiment.resources.priority, pool.scheduler.default_priority
-        priority = await quotas.priority_for(conn, view.owner_id, view.workspace_id, wished, usual)
+        priority, lowered = await quotas.priority_for(conn, view.owner_id, view.workspace_id, wished, usual)
         new = replace(new, priority=priority, config=with_priority(new.config, priority))
         await continuing.go_on(conn, held, new)
         made = await experiment_lists.get(conn, body.id)
-    notices = [*resolved.notices, f"it will wait: {unfit}"] if unfit else list(resolved.notices)
+    notices = [*resolved.notices, *lowered, *([f"it will wait: {unfit}"] if unfit else [])]
     experiment = await master.readers.run(experiment_message, made, caller)
     return messages.ContinueExperimentResponse(
         experiment=experiment, warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices

@@ -15,6 +15,8 @@ class QuotaKind(str, Enum):
     GROUP = "group"
     #: A user in a workspace.
     ASSOCIATION = "association"
+    #: Each user that is not named: it holds and has used nothing itself.
+    EVERYONE = "everyone"
 
 
 class QuotaLine(Message):

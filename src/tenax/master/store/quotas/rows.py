@@ -108,6 +108,9 @@ async def names_of(conn: Connection, keys: Iterable[LimitKey]) -> dict[LimitKey,
     named: dict[tuple[str, int], str] = {(row["kind"], row["id"]): row["name"] for row in rows}
     result: dict[LimitKey, str] = {}
     for kind, number, workspace in listed:
+        if kind == "everyone":
+            result[kind, number, workspace] = "everyone else"
+            continue
         who = named.get(("user" if kind == "association" else kind, number))
         where = named.get(("workspace", workspace))
         if who is None or (kind == "association" and where is None):
@@ -132,14 +135,19 @@ async def rules_of_jobs(conn: Connection, also: Mapping[JobId, Association] = {}
     return rules_for(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys))
 
 
-async def priority_for(conn: Connection, user_id: int, workspace_id: int, wished: int | None, usual: int) -> int:
-    """The priority of a new job: what is wished, else the usual one, or the most urgent that is allowed. Raises
-    InvalidInput for a wish of its own beyond that."""
+async def priority_for(
+    conn: Connection, user_id: int, workspace_id: int, wished: int | None, usual: int
+) -> tuple[int, tuple[str, ...]]:
+    """The priority of a new job, and notices: what is wished, else the usual one, or the most urgent that is allowed.
+    Raises InvalidInput for a wish of its own beyond that."""
     if wished is not None and wished != usual:
         await check_priority(conn, user_id, workspace_id, wished)
-        return wished
+        return wished, ()
     ceiling = await most_urgent(conn, user_id, workspace_id)
-    return usual if ceiling is None else max(usual, ceiling[0])
+    if ceiling is None or ceiling[0] <= usual:
+        return usual, ()
+    notice = f"its priority is {ceiling[0]}, not the usual {usual}: the quota of {ceiling[1]} allows no more urgent one"
+    return ceiling[0], (notice,)
 
 
 async def check_priority(conn: Connection, user_id: int, workspace_id: int, priority: int) -> None:
