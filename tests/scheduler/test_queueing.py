@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.queueing import JobStanding, QueueLine, lines, moved
 from tenax.scheduler.registry import POLICIES, queue
+from tenax.scheduler.snapshot import SlotLimit
 from tests.kits.builders.pool import Pool, agent, rules
 from tests.kits.cases import collect
 
@@ -45,6 +47,16 @@ def test_what_cannot_leave_was_not_backfilled() -> None:
         pool = Pool([agent("a", 8)], pool_rules).job("urgent", 1, max_slots=cap).job("small", 90)
         pool.run("small.1", 1, "a", "small").ask("urgent.1", 16 if cap is None else 4, "urgent")
         assert by_job(pool)["small"].standing is JobStanding.SCHEDULED
+
+
+def test_what_runs_beside_those_that_wait_for_a_quota_was_not_backfilled() -> None:
+    """They wait for no room."""
+    pool = Pool([agent("a", 8)], rules(preemption=True)).job("urgent", 1).job("small", 90)
+    pool.run("small.1", 1, "a", "small").ask("urgent.1", 4, "urgent")
+    jobs = dict(pool.snapshot.jobs)
+    jobs[JobId("urgent")] = replace(jobs[JobId("urgent")], limits=("user:1:0",))
+    snapshot = replace(pool.snapshot, jobs=jobs, limits={"user:1:0": SlotLimit("ann", max_slots=2)})
+    assert [line.standing for line in lines(snapshot)] == [JobStanding.QUEUED, JobStanding.SCHEDULED]
 
 
 #: Cases of the policies that there are.

@@ -1,4 +1,4 @@
-"""The command line: one file per noun.
+"""The command line: one file per noun, or a folder where it has many verbs; which is where stands in `main`.
 
 Rules: stdout is data, stderr is for messages; no colour unless to a terminal; nothing heavy is imported before
 it is used (``tenax --help`` imports click alone); a person never meets a traceback; exit codes are in `exits`.

@@ -45,7 +45,7 @@ class FairShare:
         return _Pass(snapshot, self.order(snapshot)).plan()
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
-        """By queue position and time of asking."""
+        """By the turn that quotas give, queue position and time of asking."""
         return tuple(sorted(snapshot.requests, key=lambda request: arrival_key(snapshot, request)))
 
 

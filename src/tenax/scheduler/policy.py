@@ -2,8 +2,8 @@
 
 Rules:
 - A policy is a function of the snapshot, deterministic, and changes nothing.
-- What it answers keeps to ``Plan``: placements fit all at once, a gang whole or not at all; only preemptible requests
-  are asked to leave; every other pending request has a reason.
+- What it answers keeps to ``PoolPlan``: placements fit all at once, a gang whole or not at all; only preemptible
+  requests are asked to leave; every other pending request has a reason.
 - It uses the one fitting there is (``fitting``), so that what is placed never depends on who asks.
 """
 

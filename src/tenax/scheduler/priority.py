@@ -47,7 +47,7 @@ class Priority:
         return turn.plan(pending)
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
-        """By priority, queue position and time of asking."""
+        """By priority, the turn that quotas give, queue position and time of asking."""
         return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
 
 

@@ -3,7 +3,7 @@
 Rules:
 - A job stands where the first of its requests does; it is scheduled as soon as one of them has its place.
 - A job that runs although more urgent requests of its kind wait for room was backfilled: they did not fit, and it can
-  leave, as nothing can in a pool without preemption. What its job's cap holds back waits for no room.
+  leave, as nothing can in a pool without preemption. What its job's cap or a quota holds back waits for no room.
 - Room in another pool is told where nothing of the kind waits: there it would start at once, if it were moved.
 - Where jobs share the slots of a pool, nobody is ahead of anybody (`SHARED`), and nothing is backfilled.
 - A move changes as few places as it can: one, unless the numbers left no room between two neighbours.
@@ -133,15 +133,10 @@ class Rooms:
 
 def _most_urgent_waiting(snapshot: PoolSnapshot) -> dict[bool, int]:
     """The priority of the most urgent request that waits for room, of those with slots and of those without."""
-    held: dict[JobId, int] = {}
-    for request in snapshot.requests:
-        if request.phase is not Phase.PENDING:
-            held[request.job_id] = held.get(request.job_id, 0) + request.slots
+    holdings = Holdings(snapshot)
     urgent: dict[bool, int] = {}
     for request in snapshot.requests:
-        cap = snapshot.jobs[request.job_id].max_slots
-        capped = cap is not None and held.get(request.job_id, 0) + request.slots > cap
-        if request.phase is Phase.PENDING and not capped:
+        if request.phase is Phase.PENDING and holdings.obstacle(request) is None:
             priority = snapshot.jobs[request.job_id].priority
             kind = request.slots > 0
             urgent[kind] = min(priority, urgent.get(kind, priority))

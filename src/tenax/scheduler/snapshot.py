@@ -2,8 +2,8 @@
 
 Rules:
 - A snapshot is one pool at one instant: its rules, its agents, the jobs and the open requests of that pool.
-- A slot is in use until its container is reported gone; that is the agent's word (``Agent.in_use``), and covers what no
-  open request holds any more. A placed request's ``members`` say which of those slots are its own.
+- A slot is in use until its container is reported gone; that is the agent's word (``PoolAgent.in_use``), and covers
+  what no open request holds any more. A placed request's ``members`` say which of those slots are its own.
 - A plan is advice on that snapshot: what it places fits all at once; applied and planned again, it gives nothing new.
 """
 

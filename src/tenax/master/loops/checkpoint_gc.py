@@ -1,6 +1,6 @@
 """Checkpoint gc: applies the policies of experiments to their checkpoints, and removes the files.
 
-Also while an experiment runs: what newer checkpoints have superseded goes at once. A policy is applied when one of the
+Also while an experiment runs: what its policy keeps no longer goes at once. A policy is applied when one of the
 experiment's checkpoints was reported, a trial or the experiment ended, or the policy changed. Uploads that no task can
 report any more are found in each pass. A removal is a row before its files go; what the master cannot reach is left to
 a task on an agent; a removal that fails waits longer each time.

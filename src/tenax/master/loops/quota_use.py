@@ -12,7 +12,7 @@ from tenax.master.store.database.wakeups import Woken, notify
 from tenax.master.store.queue import placements
 from tenax.master.store.quotas import rows as quotas
 
-#: What was used is added up so often: all that was held in seven half-lives is read for it.
+#: What was used is added up so often: all that was held in ten half-lives is read for it.
 EVERY_S = 15.0
 #: And so many times what it takes lie between, at least.
 _PAUSE = 50.0

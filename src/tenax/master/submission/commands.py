@@ -31,7 +31,7 @@ from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, DEFAULT_WORKSPACE_ID, ProjectRow
 from tenax.master.submission.code import Code, pack
-from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
+from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in, wait_notice
 from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
 from tenax.master.submission.uploads import SpooledBody
@@ -165,7 +165,7 @@ async def _examine(
         description=resolved.description,
         own=resolved.own,
     )
-    notices = (*resolved.notices, *lowered, *((f"it will wait: {unfit}",) if unfit else ()))
+    notices = (*resolved.notices, *lowered, *wait_notice(unfit))
     return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)
 
 

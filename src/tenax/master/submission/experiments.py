@@ -142,8 +142,12 @@ async def examine(
         archive_size=code.size if code else 0,
     )
     warnings = (SLOTS_EXCEEDED,) if unfit else ()
-    notices = (*notices, f"it will wait: {unfit}") if unfit else notices
-    return Submission(new, resolved, ground.project, new.archive_size, warnings, notices)
+    return Submission(new, resolved, ground.project, new.archive_size, warnings, (*notices, *wait_notice(unfit)))
+
+
+def wait_notice(unfit: str | None) -> tuple[str, ...]:
+    """What is told of a job that nothing in its pool can run now, ``unfit`` being why."""
+    return (f"it will wait: {unfit}",) if unfit else ()
 
 
 async def unfit_for(

@@ -1,7 +1,7 @@
-"""Which search methods there are: the one place where a new one is added.
+"""Which search methods there are.
 
-A method is one file here, a subclass of `tenax.search.config.Method` that says what it can, and one line in the table.
-The table of configuration schemas (`tenax.config.schema.searcher`) stands on this one: it has the settings of each.
+A method is one file here, a subclass of `tenax.search.config.Method` that says what it can, and one line in the table;
+its settings are one more line, in the table of schemas (`tenax.config.schema.searcher`), which stands on this one.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class CreateExperimentResponse(Message):
     experiment: Experiment
     config: Document
     warnings: list[str] = []
-    #: In words: old spellings that were translated, settings without effect.
+    #: In words: old spellings that were translated, settings without effect, a priority that quotas lowered.
     notices: list[str] = []
     #: Of what is only validated, unless the queue is too long to say.
     forecast: StartForecast | None = None

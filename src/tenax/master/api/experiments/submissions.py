@@ -38,7 +38,15 @@ from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.workspaces import projects
 from tenax.master.submission import search_steps
 from tenax.master.submission.continuing import check_offered, continued, overlaid
-from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, layers, pool_of, unfit_for
+from tenax.master.submission.experiments import (
+    SLOTS_EXCEEDED,
+    Submission,
+    examine,
+    layers,
+    pool_of,
+    unfit_for,
+    wait_notice,
+)
 from tenax.master.submission.forecasts import forecast_of
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.forecast import Forecast
@@ -192,7 +200,7 @@ async def continue_experiment(
         new = replace(new, priority=priority, config=with_priority(new.config, priority))
         await continuing.go_on(conn, held, new)
         made = await experiment_lists.get(conn, body.id)
-    notices = [*resolved.notices, *lowered, *([f"it will wait: {unfit}"] if unfit else [])]
+    notices = [*resolved.notices, *lowered, *wait_notice(unfit)]
     experiment = await master.readers.run(experiment_message, made, caller)
     return messages.ContinueExperimentResponse(
         experiment=experiment, warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices

@@ -142,7 +142,7 @@ class CreateGenericTaskResponse(Message):
 
     task_id: str
     warnings: list[str] = []
-    #: Old spellings that were translated, and why it will wait.
+    #: Old spellings that were translated, a priority that quotas lowered, and why it will wait.
     notices: list[str] = []
 
 
@@ -357,7 +357,7 @@ class LaunchCommandResponse(Message):
     command: Command
     config: Document
     warnings: list[str] = []
-    #: Old spellings that were translated, and why it will wait.
+    #: Old spellings that were translated, a priority that quotas lowered, and why it will wait.
     notices: list[str] = []
 
 
