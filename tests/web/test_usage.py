@@ -166,6 +166,6 @@ def test_quotas(site: Site, june: str, page: Page) -> None:
         row = table.get_by_role("row").filter(has=page.get_by_role("cell", name="determined", exact=True))
         expect(row.get_by_role("cell").nth(5)).to_have_text(re.compile(r"\d of 3"))
         expect(row.get_by_role("cell").nth(7)).to_have_text("40")
-        expect(page.get_by_text("What was used counts half after 1.5 days.")).to_be_visible()
+        expect(page.get_by_text("What was used counts half after 36 hours.")).to_be_visible()
     finally:
         site.administer("DELETE", "/api/v1/quotas")
