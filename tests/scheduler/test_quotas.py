@@ -10,23 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName
+from tenax.scheduler.explain import RemedyKind, explain
 from tenax.scheduler.quotas import (
     Association,
     LimitBook,
     Quota,
     Quotas,
     Use,
+    by_first_asking,
     rules_for,
+    share_limits,
     turns_of,
     used_by,
     with_quotas,
 )
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import plan
+from tenax.scheduler.snapshot import PoolPlan
 from tests.kits.builders.pool import Pool, agent, rules
 
 ANA, BEN, EVE = 1, 2, 3
 VISION, SPEECH = 10, 20
+NAMED = Quotas(workspaces={VISION: Quota(), SPEECH: Quota()})
 
 
 def order(quotas: Quotas, use: dict[Association, float]) -> dict[Association, int]:
@@ -36,14 +41,14 @@ def order(quotas: Quotas, use: dict[Association, float]) -> dict[Association, in
 def test_who_has_used_least_comes_first() -> None:
     """First the workspace, then the person in it; who has used nothing yet turns with whoever has not either."""
     used = {(ANA, VISION): 60.0, (BEN, VISION): 10.0, (EVE, SPEECH): 50.0}
-    assert order(Quotas(), used) == {(EVE, SPEECH): 0, (BEN, VISION): 1, (ANA, VISION): 2}
-    assert set(order(Quotas(), dict.fromkeys(used, 0.0)).values()) == {0}
+    assert order(NAMED, used) == {(EVE, SPEECH): 0, (BEN, VISION): 1, (ANA, VISION): 2}
+    assert set(order(NAMED, dict.fromkeys(used, 0.0)).values()) == {0}
 
 
 def test_weights_divide_what_was_used() -> None:
     """Of a workspace, of a person everywhere, and of a person in one workspace, which goes before."""
     used = {(ANA, VISION): 30.0, (BEN, VISION): 20.0, (EVE, SPEECH): 30.0}
-    heavy = Quotas(workspaces={VISION: Quota(4)})
+    heavy = Quotas(workspaces={VISION: Quota(4), SPEECH: Quota()})
     assert order(heavy, used) == {(BEN, VISION): 0, (ANA, VISION): 1, (EVE, SPEECH): 2}
     person = replace(heavy, users={ANA: Quota(2)})
     assert order(person, used)[ANA, VISION] == 0
@@ -55,12 +60,20 @@ def test_weights_divide_what_was_used() -> None:
 @given(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.floats(0, 1e9), min_size=1))
 def test_ranks_are_a_queue_of_workspaces_and_people_in_them(use: dict[Association, float]) -> None:
     """Nobody stands between two of a workspace unless all three are alike; less use is never a later turn."""
-    found = order(Quotas(), use)
+    found = order(Quotas(workspaces={number: Quota() for number in (1, 2, 3)}), use)
     whole = {workspace: sum(used for each, used in use.items() if each[1] == workspace) for _, workspace in use}
     for one, first in found.items():
         for other, second in found.items():
             if first < second:
                 assert (whole[one[1]], use[one]) < (whole[other[1]], use[other])
+
+
+def test_a_workspace_made_for_it_gains_nothing() -> None:
+    """Those that no quota names are one, of weight 1, and in it counts what a person used in all of them."""
+    used = {(ANA, 30): 60.0, (ANA, 31): 0.0, (BEN, 32): 50.0, (EVE, 33): 0.0}
+    assert order(Quotas(), used) == {(EVE, 33): 0, (BEN, 32): 1, (ANA, 30): 2, (ANA, 31): 2}
+    assert order(Quotas(workspaces={VISION: Quota()}), {**used, (EVE, VISION): 100.0})[EVE, VISION] == 0
+    assert order(Quotas(workspaces={VISION: Quota()}), {**used, (EVE, VISION): 120.0})[EVE, VISION] == 3
 
 
 def test_what_a_limit_is_of() -> None:
@@ -163,6 +176,20 @@ def test_less_urgent_work_does_not_take_what_urgent_work_waits_for() -> None:
     assert decided.waiting[AllocationId("narrow")].startswith("waits for the quota of ana: ")
 
 
+@pytest.mark.parametrize("reservation", [True, False])
+def test_a_stream_of_small_ones_does_not_hold_a_limit_from_a_larger_more_urgent_one(reservation: bool) -> None:
+    """What comes free of the limit is kept for it; of its own priority the others have their chance, as elsewhere."""
+    pool = Pool([agent("a", 8)], rules(reservation=reservation)).limit("lab", 3)
+    pool.job("urgent", 1, limits=("lab",)).job("small", 90, limits=("lab",)).job("alike", 1, limits=("lab",))
+    pool.run("s0", 1, "a", "small").run("s1", 1, "a", "small").ask("wide", 2, "urgent").ask("s2", 1, "small")
+    assert pool.plan().placements == {}
+    pool.ask("like", 1, "alike")
+    assert list(pool.plan().placements) == ([] if reservation else ["like"])
+    del pool.requests[AllocationId("like")]
+    pool.end("s0")
+    assert list(pool.plan().placements) == ["wide"]
+
+
 def test_turns_go_by_rank_within_a_priority() -> None:
     """Before the place in the queue, after the priority."""
     pool = Pool([agent("a", 1)]).job("used", 42, 0.0, turn=1).job("fresh", 42, 1.0).job("urgent", 10, 2.0, turn=5)
@@ -211,3 +238,79 @@ def test_a_limit_is_of_all_pools() -> None:
     pools["left"].end("left0")
     bound = [with_quotas(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
     assert [LimitBook(bound).with_elsewhere(snapshot).limits["user:1:0"].elsewhere for snapshot in bound] == [0, 2]
+
+
+def test_what_runs_counts_where_it_started() -> None:
+    """A job that is filed elsewhere neither frees what it holds of a limit nor takes from another."""
+    quotas = Quotas(workspaces={VISION: Quota(max_slots=2), SPEECH: Quota(max_slots=2)})
+    pool = Pool([agent("a", 8)]).run("moved.1", 2, "a", "moved").ask("moved.2", 1, "moved").ask("stays.1", 1, "stays")
+    associations = {JobId("moved"): (ANA, SPEECH), JobId("stays"): (ANA, VISION)}
+    its = rules_for(quotas, {}, associations, {}, {}, {AllocationId("moved.1"): (ANA, VISION)})
+    decided = plan(with_quotas(pool.snapshot, its))
+    assert list(decided.placements) == ["moved.2"]
+    assert "2 slots, of which 2 in use" in decided.waiting[AllocationId("stays.1")]
+
+
+def test_what_others_left_for_is_not_taken_in_another_pool() -> None:
+    """A limit of which something was promised: who asks later in another pool does not take that, however urgent."""
+    quotas = Quotas(users={ANA: Quota(max_slots=4)})
+    near = Pool([agent("n", 4)], rules(preemption=True)).job("theirs", 90).job("mine", 50)
+    near.run("theirs", 4, "n", "theirs").ask("mine", 4, "mine")
+    far = Pool([agent("f", 4)]).job("other", 1)
+    pools = {"near": near, "far": far}
+    associations = {JobId("mine"): (ANA, VISION), JobId("other"): (ANA, VISION)}
+    its = rules_for(quotas, {}, associations, {}, {("user", ANA, 0): "ana"})
+
+    def one_pass() -> dict[str, PoolPlan]:
+        bound = [with_quotas(replace(made.snapshot, pool=PoolName(name)), its) for name, made in pools.items()]
+        book, ordered, plans = LimitBook(bound), by_first_asking(bound), {}
+        for snapshot in ordered if share_limits(ordered) else ():
+            book.expect(snapshot, plan(snapshot))
+        for snapshot in ordered:
+            plans[str(snapshot.pool)] = plan(book.with_elsewhere(snapshot))
+            book.note(snapshot, plans[str(snapshot.pool)])
+            pools[snapshot.pool].apply(plans[str(snapshot.pool)])
+        return plans
+
+    assert list(one_pass()["near"].preempt) == ["theirs"]
+    far.ask("other", 4, "other", requested_at=9.0)
+    assert one_pass()["far"].placements == {}
+    near.end("theirs")
+    plans = one_pass()
+    assert list(plans["near"].placements) == ["mine"]
+    assert plans["far"].placements == {}
+
+
+def test_who_is_held_back_is_ahead_of_nobody() -> None:
+    """Neither in the words nor in the list of those ahead; turns are named where they decide."""
+    pool = Pool([agent("a", 2)]).limit("ana", 0).job("held", 10, limits=("ana",)).job("fresh", 42, 5.0)
+    pool.job("used", 42, 1.0, turn=1).run("runs", 2, "a").ask("held", 1, "held").ask("fresh", 1, "fresh")
+    pool.ask("used", 1, "used")
+    waiting = pool.plan().waiting
+    assert "ahead" not in waiting[AllocationId("fresh")]
+    assert waiting[AllocationId("used")].endswith(
+        "; 1 request of the same priority (1 by the turns that quotas give) is ahead"
+    )
+    found = explain(JobId("used"), "default", {"default": pool.snapshot})
+    assert found is not None
+    assert found.ahead == ("fresh",)
+
+
+def test_what_quotas_refuse_is_no_remedy() -> None:
+    """A priority beyond the ceiling is not advised."""
+    pool = Pool([agent("a", 1)], rules(preemption=True)).job("mine", 60, most_urgent=50).job("theirs", 55)
+    pool.run("theirs", 1, "a", "theirs").ask("mine", 1, "mine")
+    for ceiling, advised in ((50, ["54"]), (55, [])):
+        pool.jobs[JobId("mine")] = replace(pool.jobs[JobId("mine")], most_urgent=ceiling)
+        found = explain(JobId("mine"), "default", {"default": pool.snapshot})
+        assert found is not None
+        assert [each.value for each in found.remedies if each.kind is RemedyKind.PRIORITY] == advised
+
+
+def test_a_quota_of_no_slot_hours_is_for_ever() -> None:
+    """Nobody waits for a month that brings nothing."""
+    its = rules_for(Quotas(users={ANA: Quota(slot_hours=0)}), {}, {JobId("j"): (ANA, VISION)}, {}, {})
+    pool = Pool([agent("a", 1)]).ask("j", 1)
+    [reason] = plan(with_quotas(pool.snapshot, its)).waiting.values()
+    assert class_of(reason) is WaitClass.CHANGE
+    assert reason.endswith("gives no slot hours")

@@ -15,6 +15,7 @@ from enum import Enum
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.queueing import Rooms
+from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import in_turns, plan, queue
 from tenax.scheduler.snapshot import Phase, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
 
@@ -72,13 +73,15 @@ def explain(job_id: JobId, pool: str, snapshots: Mapping[str, PoolSnapshot]) -> 
 
 
 def _ahead(ordered: Iterable[SlotRequest], request: SlotRequest, decided: PoolPlan) -> tuple[JobId, ...]:
-    """Those without slots compete apart."""
+    """Those without slots compete apart; what waits for no room is ahead of nobody."""
     ahead: dict[JobId, None] = {}
     for other in ordered:
         if other is request:
             break
         alike = (other.slots > 0) == (request.slots > 0) and other.job_id != request.job_id
-        if alike and other.allocation_id in decided.waiting:
+        reason = decided.waiting.get(other.allocation_id, "")
+        for_room = class_of(reason) is WaitClass.WAIT and other.allocation_id not in decided.held_back
+        if alike and for_room:
             ahead[other.job_id] = None
     return tuple(ahead)
 
@@ -133,8 +136,9 @@ def _priorities(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[
     """The least urgent first: just before each that there is."""
     job = snapshot.jobs[request.job_id]
     if in_turns(snapshot.rules.policy):
+        most = job.most_urgent
         there = {other.priority - 1 for other in snapshot.jobs.values()}
-        for priority in sorted((each for each in there if 0 < each < job.priority), reverse=True):
+        for priority in sorted((each for each in there if most <= each < job.priority), reverse=True):
             yield str(priority), _with_job(snapshot, replace(job, priority=priority))
 
 

@@ -27,7 +27,7 @@ from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import arrival_key
+from tenax.scheduler.policy import arrival_key, planned
 from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 #: So many claims that keep more than their share are looked at alone; each costs a division of all.
@@ -190,12 +190,13 @@ class _Pass:
             if request.slots == 0 and request.phase is Phase.PENDING and not self._place(request):
                 self.causes[request.allocation_id] = reasons.DoesNotFit()
         writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved, in_turns=False)
-        waiting = {
-            request.allocation_id: writer.of(request, self.causes[request.allocation_id])
+        left = [
+            request
             for request in self.order
             if request.phase is Phase.PENDING and request.allocation_id not in self.placements
-        }
-        return PoolPlan(self.placements, self.preempt, waiting)
+        ]
+        waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
+        return planned(self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left))
 
     def _is_possible(self, request: SlotRequest) -> bool:
         cap = self.snapshot.jobs[request.job_id].max_slots

@@ -36,8 +36,17 @@ class Holdings:
 
     def claim(self, request: SlotRequest) -> None:
         """Its part of the limits that it shares is nobody else's, though it waits for room."""
-        for name in self._snapshot.jobs[request.job_id].limits:
+        for name in limits_of(self._snapshot, request):
             self.of_limit[name] += request.slots
+
+    def has_counted(self, request: SlotRequest) -> bool:
+        """Whether it holds its slots, or was promised them."""
+        return request.allocation_id in self._counted
+
+    def could_ever(self, request: SlotRequest) -> bool:
+        """Whether the limits that it shares would let it start, if nobody else held anything of them."""
+        limits = (self._snapshot.limits[name] for name in limits_of(self._snapshot, request))
+        return all(not each.spent and (each.max_slots is None or request.slots <= each.max_slots) for each in limits)
 
     def obstacle(self, request: SlotRequest) -> reasons.Capped | reasons.BeyondLimit | None:
         """Why its job may have no more beside what it holds and was promised."""
@@ -53,3 +62,8 @@ class Holdings:
             if limit.spent or (most is not None and held + request.slots > most):
                 return reasons.BeyondLimit(limit, held)
         return None
+
+
+def limits_of(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[str, ...]:
+    """The limits that the slots of a request count for."""
+    return snapshot.jobs[request.job_id].limits if request.charged is None else request.charged

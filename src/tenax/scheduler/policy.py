@@ -9,10 +9,12 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Protocol
 
-from tenax.ids import JobId
-from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
+from tenax.ids import AllocationId, JobId
+from tenax.scheduler import reasons
+from tenax.scheduler.snapshot import PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
 class SchedulingPolicy(Protocol):
@@ -41,6 +43,24 @@ def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, floa
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
     """The place of a request: priority, its owner's turn, position of its job, time of asking, its name."""
     return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
+
+
+def planned(
+    placements: Mapping[AllocationId, tuple[PlacedMember, ...]],
+    preempt: Mapping[AllocationId, str],
+    waiting: Mapping[AllocationId, str],
+    causes: Mapping[AllocationId, reasons.Cause],
+    promised: Iterable[SlotRequest],
+) -> PoolPlan:
+    """A plan, with what the causes say of those that wait; ``promised``: those of them whose slots are kept."""
+    return PoolPlan(
+        placements,
+        preempt,
+        waiting,
+        frozenset(name for name in waiting if isinstance(causes[name], reasons.Releasing)),
+        frozenset(request.allocation_id for request in promised),
+        frozenset(name for name in waiting if isinstance(causes[name], (reasons.Capped, reasons.BeyondLimit))),
+    )
 
 
 def jobs_ahead(order: tuple[SlotRequest, ...]) -> dict[JobId, int]:

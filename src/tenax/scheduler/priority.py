@@ -14,7 +14,8 @@ Rules:
 - What would not fit with nothing running, on the agents that take work now, waits and blocks nobody.
 - ``max_slots`` of a job binds: what would exceed it, as soon as the job has what it gets, waits and blocks nobody;
   where it was lowered below what the job holds, the newest of its requests that can be are asked to leave. So do the
-  limits of quotas, for which nobody is asked to leave.
+  limits of quotas, for which nobody is asked to leave; what waits for one keeps its part of it from less urgent
+  requests, and with ``reservation`` from all behind it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tenax.ids import AllocationId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import queue_key
+from tenax.scheduler.policy import planned, queue_key
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
@@ -61,6 +62,8 @@ class _Pass:
         self.preempt: dict[AllocationId, str] = {}
         self.causes: dict[AllocationId, reasons.Cause] = {}
         self.holdings = Holdings(snapshot)
+        #: Of the priority that is served: what waits for a limit.
+        self._limited: list[SlotRequest] = []
         #: Running requests that may be asked to leave, least important first, newest first.
         self.candidates = sorted(
             (r for r in snapshot.requests if r.phase is Phase.PLACED and r.preemptible),
@@ -95,7 +98,10 @@ class _Pass:
         """Serve requests in order, priority by priority."""
         blocker: SlotRequest | None = None
         for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
+            self._limited.clear()
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
+            for request in self._limited:
+                self.holdings.claim(request)
             # A job has one priority: what its cap leaves is known by now.
             for request in unplaced:
                 if not self._is_capped(request):
@@ -106,12 +112,9 @@ class _Pass:
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
         writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
-        waiting = {
-            request.allocation_id: writer.of(request, self.causes[request.allocation_id])
-            for request in pending
-            if request.allocation_id not in self.placements
-        }
-        return PoolPlan(self.placements, self.preempt, waiting)
+        left = [request for request in pending if request.allocation_id not in self.placements]
+        waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
+        return planned(self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left))
 
     def _place_or_wait(self, request: SlotRequest, blocker: SlotRequest | None) -> bool:
         """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
@@ -140,9 +143,15 @@ class _Pass:
     def _is_capped(self, request: SlotRequest) -> bool:
         """Whether its job may have no more beside what it holds and was promised; that is why it waits, then."""
         cause = self.holdings.obstacle(request)
-        if cause is not None:
-            self.causes[request.allocation_id] = cause
-        return cause is not None
+        if cause is None:
+            return False
+        self.causes[request.allocation_id] = cause
+        if isinstance(cause, reasons.BeyondLimit) and self.holdings.could_ever(request):
+            if self.snapshot.rules.reservation:
+                self.holdings.claim(request)
+            else:
+                self._limited.append(request)
+        return True
 
     def _reserve(self, request: SlotRequest) -> None:
         """For the first that does not fit, unless this pool takes places back."""

@@ -3,20 +3,25 @@
 Rules:
 - An association is a user in a workspace. Workspaces come in the order of their use, divided by their weight, the least
   first; in a workspace its associations likewise. Who has used as much as another for its weight has the same turn.
+- Workspaces that no quota names are one among them, and in it what a person has used in all of them counts: nobody
+  comes first by a workspace made for it.
 - Use is what was held, in slot seconds, each second counting half after a half-life. What runs counts until now.
 - A limit is of a workspace, a user, a group, or an association: what its jobs hold together, in all pools, and what
   they may use in a calendar month. It binds what would start; nobody is asked to leave for it.
+- What runs counts for those whom it counted for when it started, wherever its job is filed by now.
 - Of several limits each binds.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tenax.ids import JobId
-from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot, SlotLimit
+from tenax.ids import AllocationId, JobId, PoolName
+from tenax.scheduler.holdings import limits_of
+from tenax.scheduler.snapshot import Phase, PoolJob, PoolPlan, PoolSnapshot, SlotLimit, SlotRequest
 
 #: A user in a workspace, by their numbers.
 Association = tuple[int, int]
@@ -56,6 +61,10 @@ class Quotas:
     def user(self, user_id: int) -> Quota:
         return self.users.get(user_id, self.everyone)
 
+    def sharing(self, association: Association) -> Association:
+        """As whom it takes its turn: a user in a workspace that is named, or in all others, which are 0."""
+        return association if association[1] in self.workspaces else (association[0], 0)
+
     def weight_of(self, association: Association) -> float:
         """Within its workspace: its own there, else the user's."""
         own = self.associations.get(association)
@@ -94,16 +103,28 @@ class Use:
 _NOTHING = Use()
 
 
+def shared_use(quotas: Quotas, use: Mapping[Association, Use]) -> dict[Association, Use]:
+    """Use by those who take turns."""
+    result: dict[Association, Use] = {}
+    for association, used in use.items():
+        sharing = quotas.sharing(association)
+        before = result.get(sharing, _NOTHING)
+        result[sharing] = Use(before.recent + used.recent, before.this_month + used.this_month)
+    return result
+
+
 def turns_of(quotas: Quotas, use: Mapping[Association, Use], those: Collection[Association]) -> dict[Association, int]:
     """The turn of each of ``those``, 0 for those who come first; ``use`` is of all there are."""
+    shared = shared_use(quotas, use)
     of_workspace: dict[int, float] = {}
-    for (_, workspace_id), used in use.items():
+    for (_, workspace_id), used in shared.items():
         of_workspace[workspace_id] = of_workspace.get(workspace_id, 0.0) + used.recent
 
     def key(association: Association) -> tuple[float, float]:
-        weight = quotas.workspace(association[1]).weight or 1.0
-        used = use.get(association, Use())
-        return of_workspace.get(association[1], 0.0) / weight, used.recent / quotas.weight_of(association)
+        sharing = quotas.sharing(association)
+        weight = quotas.workspace(sharing[1]).weight or 1.0
+        used = shared.get(sharing, _NOTHING)
+        return of_workspace.get(sharing[1], 0.0) / weight, used.recent / quotas.weight_of(sharing)
 
     keys = {each: key(each) for each in those}
     places = {each: place for place, each in enumerate(sorted(set(keys.values())))}
@@ -140,6 +161,10 @@ class QuotaRules:
     #: What binds each association, and what that is.
     limits_of: Mapping[Association, tuple[str, ...]]
     limits: Mapping[str, SlotLimit]
+    #: The most urgent priority of each association's jobs.
+    most_urgent: Mapping[Association, int] = field(default_factory=dict)
+    #: As which association each attempt holds what it holds, where that is not its job's by now.
+    charged: Mapping[AllocationId, Association] = field(default_factory=dict)
 
 
 def rules_for(
@@ -148,15 +173,20 @@ def rules_for(
     associations: Mapping[JobId, Association],
     groups: Mapping[int, Collection[int]],
     names: Mapping[LimitKey, str],
+    charged: Mapping[AllocationId, Association] = {},
 ) -> QuotaRules:
-    """``associations``: of each open job; ``groups``: of each user; ``names``: for people."""
-    there = set(associations.values())
+    """``associations``: of each open job; ``groups``: of each user; ``names``: for people; ``charged``: as `QuotaRules`
+    has it."""
+    there = {*associations.values(), *charged.values()}
     used = used_by(use, groups)
+    most_urgent: dict[Association, int] = {}
     limits: dict[str, SlotLimit] = {}
     limits_of: dict[Association, tuple[str, ...]] = {}
     for association in there:
         bound = []
-        for key, quota in quotas.of(association, groups.get(association[0], ())).items():
+        binding = quotas.of(association, groups.get(association[0], ()))
+        most_urgent[association] = max((quota.priority or 1 for quota in binding.values()), default=1)
+        for key, quota in binding.items():
             if quota.max_slots is None and quota.slot_hours is None:
                 continue
             limit = ":".join(map(str, key))
@@ -164,7 +194,7 @@ def rules_for(
             if limit not in limits:
                 limits[limit] = _limit(names.get(key, limit), quota, used.get(key, _NOTHING))
         limits_of[association] = tuple(bound)
-    return QuotaRules(associations, turns_of(quotas, use, there), limits_of, limits)
+    return QuotaRules(associations, turns_of(quotas, use, there), limits_of, limits, most_urgent, charged)
 
 
 def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
@@ -172,7 +202,7 @@ def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
     spent = ""
     if quota.slot_hours is not None and hours >= quota.slot_hours:
         spent = f"{figure(hours)} of {quota.slot_hours:g} slot hours of this month are used"
-    return SlotLimit(name, quota.max_slots, spent=spent)
+    return SlotLimit(name, quota.max_slots, spent=spent, closed=quota.slot_hours == 0)
 
 
 def figure(hours: float) -> str:
@@ -182,46 +212,91 @@ def figure(hours: float) -> str:
 
 def with_quotas(snapshot: PoolSnapshot, its: QuotaRules) -> PoolSnapshot:
     """A pool with what quotas say of its jobs; a job that is not known there is as it was."""
-    jobs = {
-        job_id: replace(job, turn=its.turns[its.associations[job_id]], limits=its.limits_of[its.associations[job_id]])
-        if job_id in its.associations
-        else job
-        for job_id, job in snapshot.jobs.items()
-    }
-    return replace(snapshot, jobs=jobs, limits=its.limits)
+    jobs = {job_id: _with_quotas(job, its) for job_id, job in snapshot.jobs.items()}
+    requests = tuple(
+        replace(request, charged=its.limits_of[its.charged[request.allocation_id]])
+        if request.allocation_id in its.charged
+        else request
+        for request in snapshot.requests
+    )
+    return replace(snapshot, jobs=jobs, requests=requests if its.charged else snapshot.requests, limits=its.limits)
+
+
+def _with_quotas(job: PoolJob, its: QuotaRules) -> PoolJob:
+    association = its.associations.get(job.id)
+    if association is None:
+        return job
+    turn, limits = its.turns[association], its.limits_of[association]
+    return replace(job, turn=turn, limits=limits, most_urgent=its.most_urgent.get(association, 1))
+
+
+def by_first_asking(snapshots: Iterable[PoolSnapshot]) -> list[PoolSnapshot]:
+    """In the order in which pools are planned: who has waited longest for what limits share is served first, so that
+    nobody takes from elsewhere what others have just left for."""
+
+    def key(snapshot: PoolSnapshot) -> tuple[float, str]:
+        bound = (each for each in snapshot.requests if each.phase is Phase.PENDING and _is_bound(snapshot, each))
+        return min((each.requested_at for each in bound), default=math.inf), snapshot.pool
+
+    return sorted(snapshots, key=key)
+
+
+def share_limits(snapshots: Iterable[PoolSnapshot]) -> bool:
+    """Whether requests wait in several pools for what limits leave: else nobody can take it from the others."""
+    waiting = (
+        any(each.phase is Phase.PENDING and _is_bound(snapshot, each) for each in snapshot.requests)
+        for snapshot in snapshots
+    )
+    return sum(waiting) > 1
+
+
+def _is_bound(snapshot: PoolSnapshot, request: SlotRequest) -> bool:
+    return bool(request.slots and snapshot.jobs[request.job_id].limits)
 
 
 class LimitBook:
-    """What the jobs of each limit hold in all pools, while one pool after the other is planned. Mutable; one pass owns
-    one."""
+    """What the jobs of each limit hold in all pools, or were promised there, while one pool after the other is planned.
+    Mutable; one pass owns one."""
 
     def __init__(self, snapshots: Iterable[PoolSnapshot]) -> None:
         self._held: Counter[str] = Counter()
+        #: What is kept for requests of pools whose turn has not come.
+        self._awaited: dict[PoolName, Counter[str]] = {}
         for snapshot in snapshots:
-            self._held.update(_held(snapshot))
+            self._held.update(_slots_of_limits(snapshot, (each for each in snapshot.requests if _holds(each))))
+
+    def expect(self, snapshot: PoolSnapshot, looked_ahead: PoolPlan) -> None:
+        """Keep for a pool, until its turn comes, what is being released for its requests: others were asked to leave
+        for them."""
+        awaited = (each for each in snapshot.requests if each.allocation_id in looked_ahead.awaited)
+        self._awaited[snapshot.pool] = _slots_of_limits(snapshot, awaited)
+        self._held.update(self._awaited[snapshot.pool])
 
     def with_elsewhere(self, snapshot: PoolSnapshot) -> PoolSnapshot:
-        """A pool that knows what its limits' jobs hold in the others."""
+        """A pool that knows what its limits' jobs hold in the others; its turn has come."""
         if not snapshot.limits:
             return snapshot
-        here = _held(snapshot)
+        self._held.subtract(self._awaited.pop(snapshot.pool, Counter()))
+        here = _slots_of_limits(snapshot, (each for each in snapshot.requests if _holds(each)))
         limits = {
             name: replace(limit, elsewhere=self._held[name] - here[name]) for name, limit in snapshot.limits.items()
         }
         return replace(snapshot, limits=limits)
 
     def note(self, snapshot: PoolSnapshot, decided: PoolPlan) -> None:
-        """What was placed in a pool is held from now on."""
-        for request in snapshot.requests if snapshot.limits else ():
-            if request.allocation_id in decided.placements:
-                for name in snapshot.jobs[request.job_id].limits:
-                    self._held[name] += request.slots
+        """What was placed or promised in a pool is nobody else's from now on."""
+        taken = decided.placements.keys() | decided.promised
+        its = (each for each in snapshot.requests if each.allocation_id in taken)
+        self._held.update(_slots_of_limits(snapshot, its))
 
 
-def _held(snapshot: PoolSnapshot) -> Counter[str]:
-    held: Counter[str] = Counter()
-    for request in snapshot.requests if snapshot.limits else ():
-        if request.phase is not Phase.PENDING:
-            for name in snapshot.jobs[request.job_id].limits:
-                held[name] += request.slots
-    return held
+def _holds(request: SlotRequest) -> bool:
+    return request.phase is not Phase.PENDING
+
+
+def _slots_of_limits(snapshot: PoolSnapshot, requests: Iterable[SlotRequest]) -> Counter[str]:
+    slots: Counter[str] = Counter()
+    for request in requests if snapshot.limits else ():
+        for name in limits_of(snapshot, request):
+            slots[name] += request.slots
+    return slots

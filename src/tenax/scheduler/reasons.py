@@ -17,7 +17,7 @@ from typing import Union
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, PoolSnapshot, SlotLimit, SlotRequest
+from tenax.scheduler.snapshot import AgentState, PoolJob, PoolSnapshot, SlotLimit, SlotRequest
 
 
 class WaitClass(str, Enum):
@@ -108,6 +108,27 @@ class Reserved:
 Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, MakingRoom]
 
 
+@dataclass(slots=True)
+class _Line:
+    """How many wait for room ahead of the request that was reached, in the order of the queue."""
+
+    priority: int = 0
+    turn: int = 0
+    more_urgent: int = 0
+    #: Of its priority; and of these, of earlier turns.
+    same: int = 0
+    earlier_turns: int = 0
+
+    def reach(self, job: PoolJob) -> None:
+        """Go on to a request of ``job``."""
+        if job.priority != self.priority:
+            self.more_urgent += self.same
+            self.priority, self.same, self.earlier_turns = job.priority, 0, 0
+        elif job.turn != self.turn:
+            self.earlier_turns = self.same
+        self.turn = job.turn
+
+
 class ReasonWriter:
     """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead.
 
@@ -121,8 +142,8 @@ class ReasonWriter:
         self._snapshot = snapshot
         self._now = now
         self._reserved = reserved
-        self._more_urgent: dict[bool, int] = {True: 0, False: 0}
-        self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
+        #: Of those with slots, and of those without.
+        self._lines = {True: _Line(), False: _Line()}
         self._obstacles: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
         agents = snapshot.agents
         #: As if every agent took work, and without those that take none.
@@ -132,13 +153,16 @@ class ReasonWriter:
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
         """The reason of one waiting request."""
-        ahead = self._count(request) if self._in_turns else ""
+        kind = request.slots > 0
+        ahead = self._ahead(request, kind) if self._in_turns else ""
         what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
             case Releasing():
+                self._lines[kind].same += 1
                 return f"waits for {what} in pool {pool}: they are being released"
             case MakingRoom(leaving):
+                self._lines[kind].same += 1
                 return (
                     f"waits for {what} in pool {pool}: {_count(leaving, 'running request')} of less urgency "
                     f"{'was' if leaving == 1 else 'were'} asked to save and leave"
@@ -152,9 +176,11 @@ class ReasonWriter:
         obstacle = self._obstacle(request)
         if obstacle is not None:
             return obstacle
+        if isinstance(cause, BeyondLimit):
+            return _beyond_limit(request, cause.limit, cause.held)
+        # Only what waits for room is ahead of others.
+        self._lines[kind].same += 1
         match cause:
-            case BeyondLimit(limit, held):
-                return _beyond_limit(request, limit, held)
             case Behind(blocker):
                 return self._behind(request, blocker)
             case BeyondShare(share, held, capacity):
@@ -216,22 +242,17 @@ class ReasonWriter:
             f"less urgent requests do not start before it, since {why}"
         )
 
-    def _count(self, request: SlotRequest) -> str:
-        """Who waits ahead of it, for people; and count it in for those behind."""
-        kind = request.slots > 0
-        priority = self._snapshot.jobs[request.job_id].priority
-        last, same = self._same[kind]
-        if priority != last:
-            self._more_urgent[kind] += same
-            same = 0
-        self._same[kind] = (priority, same + 1)
+    def _ahead(self, request: SlotRequest, kind: bool) -> str:
+        """Who waits for room ahead of it, for people."""
+        line = self._lines[kind]
+        line.reach(self._snapshot.jobs[request.job_id])
         ahead = []
-        if self._more_urgent[kind]:
-            ahead.append(f"{_count(self._more_urgent[kind], 'request')} of higher priority")
-        if same:
-            ahead.append(f"{_count(same, 'request')} of the same priority")
-        waiting = self._more_urgent[kind] + same
-        return f"; {' and '.join(ahead)} {'is' if waiting == 1 else 'are'} ahead" if ahead else ""
+        if line.more_urgent:
+            ahead.append(f"{_count(line.more_urgent, 'request')} of higher priority")
+        if line.same:
+            turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
+            ahead.append(f"{_count(line.same, 'request')} of the same priority{turns}")
+        return f"; {' and '.join(ahead)} {'is' if line.more_urgent + line.same == 1 else 'are'} ahead" if ahead else ""
 
     def _slots_there_are(self) -> str:
         free = [len(self._now.free_slots(agent)) for agent in self._now.agents]
@@ -268,6 +289,8 @@ def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int)
 
 
 def _beyond_limit(request: SlotRequest, limit: SlotLimit, held: int) -> str:
+    if limit.closed:
+        return f"{_NEVER}the quota of {limit.name} gives no slot hours"
     if limit.spent:
         return f"waits for the next month: by the quota of {limit.name}, {limit.spent}"
     needs = f"this needs {request.slots}"

@@ -62,6 +62,8 @@ class PoolJob:
     turn: int = 0
     #: Names of the limits that it shares with other jobs.
     limits: tuple[str, ...] = ()
+    #: The most urgent priority that quotas allow to it.
+    most_urgent: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class SlotLimit:
     elsewhere: int = 0
     #: Why nothing of it may start now; empty: it may.
     spent: str = ""
+    #: Nothing of it may ever start.
+    closed: bool = False
 
 
 class Phase(str, Enum):
@@ -110,6 +114,9 @@ class SlotRequest:
     phase: Phase = Phase.PENDING
     #: Where it is, rank by rank; empty while it is PENDING.
     members: tuple[PlacedMember, ...] = ()
+    #: Names of the limits that what it holds counts for; None: those of its job. A job may have been filed elsewhere
+    #: since it started.
+    charged: tuple[str, ...] | None = None
 
 
 class Fitting(str, Enum):
@@ -160,6 +167,12 @@ class PoolPlan:
     preempt: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Every other pending request, with its reason for people.
     waiting: Mapping[AllocationId, str] = field(default_factory=dict)
+    #: Of those: whose slots are being released already.
+    awaited: frozenset[AllocationId] = frozenset()
+    #: These, and those for whom others are asked to leave, or places are reserved.
+    promised: frozenset[AllocationId] = frozenset()
+    #: Those that wait for no room: for their job's cap, or a limit.
+    held_back: frozenset[AllocationId] = frozenset()
 
 
 def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:

@@ -19,7 +19,7 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.quotas import LimitBook
+from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
 from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
@@ -55,6 +55,9 @@ class Scheduling:
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
         book = LimitBook(snapshots)
+        snapshots = by_first_asking(snapshots)
+        for snapshot in snapshots if share_limits(snapshots) else ():
+            book.expect(snapshot, self._planned(snapshot))
         for snapshot in map(book.with_elsewhere, snapshots):
             decided = self._planned(snapshot)
             book.note(snapshot, decided)
