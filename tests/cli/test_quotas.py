@@ -27,7 +27,7 @@ STUDENTS = {
 }  # fmt: skip
 APPLIED = {
     "applied": True, "source": "half_life: 36h\n", "appliedBy": "admin", "appliedAt": "2026-11-27T00:00:00Z",
-    "halfLifeHours": 36.0, "lines": [ANN, THERE, STUDENTS, EVERYONE],
+    "halfLifeHours": 36.0, "lines": [ANN, THERE, STUDENTS, EVERYONE], "notThere": ["group pupils"],
 }  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def test_what_everybody_may_have(master: PretendMaster, tenax: Tenax) -> None:
     assert rows[2] == ["ann", "in", "vision", "2", "2", "67", "%", "90", "%", "3", "12"]
     assert rows[3] == ["the", "group", "students", "0", "of", "0", "0"]
     assert rows[4] == ["everyone", "else", "1", "24", "each"]
+    assert "No quota is of what was renamed or deleted since then: group pupils." in done.err
     assert "What was used counts half after 36 hours. Applied by admin." in done.err
     assert tenax("quota", "show", "--source").out == "half_life: 36h\n"
     only = json.loads(tenax("quota", "show", "--of", "group", "--json").out)

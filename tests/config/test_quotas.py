@@ -28,8 +28,8 @@ everyone: {max_slots: 4}
     assert file.everyone is not None
     assert file.everyone.max_slots == 4
     assert lines["users", "ben"] == 5
-    empty, _ = parse_quotas("")
-    assert (empty.half_life, empty.users, empty.everyone) == (7 * 86400, {}, None)
+    bare, _ = parse_quotas("users: {}")
+    assert (bare.half_life, bare.users, bare.everyone) == (7 * 86400, {}, None)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,7 @@ everyone: {max_slots: 4}
         ("users: [a]", "users (line 1): a map is expected, and this is a list"),
         ("- x", "a map is expected, and this is a list"),
         ("users: {a: {}, a: {}}", "line 1"),
+        ("# nothing", "says nothing: to have no quotas, remove them (tenax quota remove)"),
         ("users: {", "The quota file has a problem:"),
     ],
 )

@@ -42,6 +42,8 @@ class QuotasInForce(Answer):
     source: str = part(reading.text, "source")
     applied_by: str = part(reading.text, "appliedBy")
     half_life_hours: Optional[float] = part(reading.measure, "halfLifeHours")
+    #: What the file names, and was renamed or deleted since it was applied.
+    not_there: List[str] = part(reading.texts, "notThere")
     lines: List[QuotaRow] = made(lambda value: [QuotaRow.read(line) for line in reading.records(value, "lines")])
 
 

@@ -85,6 +85,8 @@ def parse_quotas(text: str) -> tuple[QuotaFile, Mapping[Path, int]]:
     except ConfigError as error:
         raise ConfigError(error.problems, what="quota file", more=error.more) from None
     report = ProblemReport(lines=source.lines)
+    if source.value is None or source.value == {}:
+        report.add((), "says nothing: to have no quotas, remove them (tenax quota remove)")
     checked = as_object(_FILE.check({} if source.value is None else source.value, (), report))
     report.raise_if_any(what="quota file")
     return _FILE.build(_FILE.fill(checked)), source.lines

@@ -60,6 +60,7 @@ class Wishes:
     project: str
     resource_pool: str
     slots_per_trial: int
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,12 +223,13 @@ def _built(document: JsonObject, notices: tuple[str, ...]) -> ResolvedExperiment
 def _wishes(document: Json) -> Wishes:
     filled = as_object(EXPERIMENT.fill(document))
     resources = as_object(filled.get("resources"))
-    slots = resources.get("slots_per_trial")
+    slots, priority = resources.get("slots_per_trial"), resources.get("priority")
     return Wishes(
         workspace=str(filled.get("workspace") or ""),
         project=str(filled.get("project") or ""),
         resource_pool=str(resources.get("resource_pool") or ""),
         slots_per_trial=slots if isinstance(slots, int) else 1,
+        priority=priority if isinstance(priority, int) else None,
     )
 
 

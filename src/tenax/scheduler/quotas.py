@@ -201,8 +201,13 @@ def _limit(name: str, quota: Quota, used: Use) -> SlotLimit:
     hours = used.this_month / 3600
     spent = ""
     if quota.slot_hours is not None and hours >= quota.slot_hours:
-        spent = f"{figure(hours)} of {quota.slot_hours:g} slot hours of this month are used"
+        spent = f"{figure(hours)} of {number(quota.slot_hours)} slot hours of this month are used"
     return SlotLimit(name, quota.max_slots, spent=spent, closed=quota.slot_hours == 0)
+
+
+def number(limit: float) -> str:
+    """A limit for people, as it was written."""
+    return str(int(limit)) if limit == int(limit) else f"{limit:g}"
 
 
 def figure(hours: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -59,7 +60,8 @@ async def used(conn: Connection, hours_ago: float, hours: float, slots: int = 1,
 async def test_there_are_none_at_first(api: Api) -> None:
     """Said so, and there is nothing to remove."""
     assert (await api.user.get(PATH)).json() == {
-        "applied": False, "source": "", "appliedBy": "", "appliedAt": None, "halfLifeHours": None, "lines": [],
+        "applied": False, "source": "", "appliedBy": "", "appliedAt": None, "halfLifeHours": None, "notThere": [],
+        "lines": [],
     }  # fmt: skip
     assert (await api.admin.delete(PATH)).status_code == 404
 
@@ -97,6 +99,8 @@ async def test_a_file_is_applied_shown_and_removed(api: Api) -> None:
         ("workspaces: {Uncategorized: {users: {zoe: {}}}}", "workspaces.Uncategorized.users.zoe (line 1): there is no"),
         ("users: {determined: {weight: 0}}", "0 is too small"),
         ("users: {", "line 1"),
+        ("", "says nothing: to have no quotas, remove them (tenax quota remove)"),
+        ('users: {"a\\0b": {}}', "there is no user"),
         (
             "users:\n  determined: {max_slots: 9}\n  DETERMINED: {max_slots: 1}",
             "users.DETERMINED (line 3): 'DETERMINED' is given a second time: upper and lower case are the same user",
@@ -153,17 +157,119 @@ async def test_what_everyone_else_may_have_is_a_line_of_its_own(api: Api) -> Non
     await apply(api, "everyone: {max_slots: 24}")
     line = (await lines(api))["everyone else"]
     assert (line["kind"], line["maxSlots"]) == ("everyone", 24)
-    await apply(api, "users: {}")
+    await apply(api, "users: {determined: {}}")
     assert "everyone else" not in await lines(api)
 
 
 async def test_a_priority_that_was_brought_down_is_told(api: Api) -> None:
     """Of an experiment, of one that goes on, of a command."""
     await apply(api, "users: {determined: {priority: 60}}")
-    says = "its priority is 60, not the usual 42: the quota of determined allows no more urgent one"
+    says = "its priority is 60, not 42: the quota of determined allows no more urgent one"
     assert says in (await api.user.post("/api/v1/experiments", {"config": CONFIG})).json()["notices"]
     reply = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["true"]}})
     assert says in reply.json()["notices"]
+
+
+async def test_use_of_long_ago_is_added_up(api: Api) -> None:
+    """It counts nothing any more; to PostgreSQL an exp of that is an error."""
+    async with api.master.db.transaction() as conn:
+        await used(conn, 24 * 400, 24 * 400 - 1, slots=2)
+    await apply(api, "half_life: 1h")
+    line = (await lines(api))["determined in all other workspaces"]
+    assert line["recentSlotHours"] == pytest.approx(2 * math.exp(-math.log(2)) / math.log(2), rel=0.01)
+
+
+async def test_a_workspace_made_for_it_gains_nothing(api: Api) -> None:
+    """Those that no quota names are one, in which counts what a person used in all; who waits has a line, too."""
+    async with api.master.db.transaction() as conn:
+        await used(conn, 1, 1, slots=4)
+    made = (await create(api))["experiment"]
+    assert isinstance(made, dict)
+    await api.admin.post("/api/v1/experiments", {"config": CONFIG})
+    await apply(api, "half_life: 7d")
+    shown = {name: line for name, line in (await lines(api)).items() if line["kind"] == "association"}
+    assert {name: line["turn"] for name, line in shown.items()} == {
+        "admin in all other workspaces": 1, "determined in all other workspaces": 2,
+    }  # fmt: skip
+    assert (await lines(api))["all other workspaces"]["share"] == 1.0
+    assert shown["determined in all other workspaces"]["workspaceId"] == 0
+
+
+async def test_what_is_filed_elsewhere_keeps_to_the_quotas_there(api: Api) -> None:
+    """An experiment, a project with all that is in it: not if they are more urgent than is allowed there."""
+    target = (await api.admin.post("/api/v1/workspaces", {"name": "calm"})).json()["workspace"]["id"]
+    inside = (await api.admin.post(f"/api/v1/workspaces/{target}/projects", {"name": "in"})).json()["project"]["id"]
+    outside = (await api.admin.post("/api/v1/workspaces/1/projects", {"name": "out"})).json()["project"]["id"]
+    urgent = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, priority: 10")
+    made = (await api.admin.post("/api/v1/experiments", {"config": urgent, "projectId": outside})).json()["experiment"]
+    await apply(api, "workspaces: {calm: {priority: 50}}")
+    says = f"experiment {made['id']} has priority 10, and there the quota of the workspace calm allows none more urgent"
+    reply = await api.admin.post(f"/api/v1/experiments/{made['id']}/move", {"destinationProjectId": inside})
+    assert (reply.status_code, says in refusal(reply)) == (400, True)
+    reply = await api.admin.post(f"/api/v1/projects/{outside}/move", {"destinationWorkspaceId": target})
+    assert (reply.status_code, says in refusal(reply)) == (400, True)
+    assert (await api.admin.patch(f"/api/v1/experiments/{made['id']}", {"resources": {"priority": 50}})).is_success
+    reply = await api.admin.post(f"/api/v1/projects/{outside}/move", {"destinationWorkspaceId": target})
+    assert reply.status_code == 200, reply.text
+
+
+async def test_what_runs_counts_where_it_started(api: Api) -> None:
+    """For the limits as for what is shown."""
+    target = (await api.admin.post("/api/v1/workspaces", {"name": "calm"})).json()["workspace"]["id"]
+    inside = (await api.admin.post(f"/api/v1/workspaces/{target}/projects", {"name": "in"})).json()["project"]["id"]
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=4)
+    numbers = []
+    for _ in range(2):
+        reply = await api.admin.post("/api/v1/experiments", {"config": CONFIG})
+        numbers.append(reply.json()["experiment"]["id"])
+        async with api.master.db.transaction() as conn:
+            await request_attempt(conn, await add_trial(conn, numbers[-1]))
+    await apply(api, "workspaces: {Uncategorized: {max_slots: 1}, calm: {max_slots: 1}}")
+    await schedule(api)
+    async with api.master.db.connection() as conn:
+        running = await conn.fetchval("select experiment_id from usage where ended_at is null")
+    reply = await api.admin.post(f"/api/v1/experiments/{running}/move", {"destinationProjectId": inside})
+    assert reply.status_code == 200, reply.text
+    await schedule(api)
+    async with api.master.db.connection() as conn:
+        [row] = await conn.fetch("select reason from allocation_waits")
+    assert row["reason"].startswith("waits for the quota of the workspace Uncategorized: 1 slot, of which 1 in use")
+    shown = await lines(api)
+    assert (shown["the workspace Uncategorized"]["heldSlots"], shown["the workspace calm"]["heldSlots"]) == (1, 0)
+
+
+async def test_a_fork_takes_over_no_more_than_is_allowed(api: Api) -> None:
+    """What it had from its parent, and what goes on, is brought down as what is usual is; a wish of its own is not."""
+    urgent = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, priority: 10")
+    reply = await api.user.post("/api/v1/experiments", {"config": urgent})
+    parent = reply.json()["experiment"]["id"]
+    await api.user.post(f"/api/v1/experiments/{parent}/kill")
+    await apply(api, "users: {determined: {priority: 60}}")
+    says = "its priority is 60, not 10: the quota of determined allows no more urgent one"
+    fork = {"config": urgent, "parentId": parent}
+    reply = await api.user.post("/api/v1/experiments", fork)
+    assert (reply.status_code, says in reply.json().get("notices", [])) == (200, True), reply.text
+    reply = await api.user.post("/api/v1/experiments", {**fork, "config": urgent.replace("10", "11")})
+    assert (reply.status_code, "priority 11 is more urgent" in refusal(reply)) == (400, True)
+
+
+async def test_a_job_that_no_quota_lets_start_is_told_so(api: Api) -> None:
+    """When it is made, as of a pool that is too small."""
+    await apply(api, "users: {determined: {max_slots: 1}}")
+    reply = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["true"], "resources": {"slots": 2}}})
+    says = "it can never start as it is: the quota of determined is 1 slot, and this needs 2"
+    assert says in reply.json()["notices"], reply.text
+
+
+async def test_what_was_deleted_since_then_is_named(api: Api) -> None:
+    """A group that was made again under its name has no quota, and neither has what has another name by now."""
+    made = (await api.admin.post("/api/v1/groups", {"name": "pupils"})).json()["group"]["groupId"]
+    await apply(api, "groups: {pupils: {priority: 50}}\nworkspaces: {Uncategorized: {}}")
+    assert (await api.user.get(PATH)).json()["notThere"] == []
+    assert (await api.admin.delete(f"/api/v1/groups/{made}")).status_code == 200
+    await api.admin.post("/api/v1/groups", {"name": "pupils"})
+    assert (await api.user.get(PATH)).json()["notThere"] == ["group pupils"]
 
 
 async def test_use_is_added_up_while_nothing_waits(api: Api) -> None:

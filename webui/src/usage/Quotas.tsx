@@ -12,11 +12,18 @@ export function Quotas() {
   const lines = quotas.lines.slice(0, MOST);
   return (
     <Section title="Quotas">
-      <Table label="Quotas" columns={COLUMNS} rows={lines} keyOf={(line) => `${line.kind} ${line.name}`} />
+      <Table
+        label="Quotas"
+        columns={COLUMNS}
+        rows={lines}
+        keyOf={(line) => `${line.kind} ${line.id} ${line.workspaceId}`}
+      />
       <p className="text-dim">
         At the same priority those come first whose workspace has used least for its weight, and in it those who have.
         What was used counts half after {span(quotas.halfLifeHours ?? 0)}. Limits bind what would start: what runs goes
         on.
+        {quotas.notThere.length > 0 &&
+          ` No quota is of what was renamed or deleted since the file was applied: ${quotas.notThere.join(", ")}.`}
         {quotas.lines.length > MOST &&
           ` These are the first ${count(MOST)} of ${count(quotas.lines.length)}: tenax quota show prints all.`}
       </p>

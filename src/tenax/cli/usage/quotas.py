@@ -58,6 +58,11 @@ def show(access: Access, source: bool, kinds: Tuple[str, ...], as_json: bool, as
         output.records(_COLUMNS, lines, as_json, as_csv)
         if not as_csv:
             span = _span(quotas.half_life_hours or 0)
+            if quotas.not_there:
+                names = ", ".join(quotas.not_there)
+                output.say(
+                    f"No quota is of what was renamed or deleted since then: {names}. Mend the file and apply it."
+                )
             output.say(f"What was used counts half after {span}. Applied by {quotas.applied_by or 'nobody'}.")
     else:
         output.say("There are no quotas: nobody is limited. To apply some: tenax quota apply FILE.")
@@ -107,9 +112,13 @@ def _percent(part: Optional[float]) -> str:
 
 def _of(line: QuotaRow, used: float, limit: Optional[float]) -> str:
     if line.kind == "everyone":
-        return "" if limit is None else f"{limit:g} each"
+        return "" if limit is None else f"{_number(limit)} each"
     shown = f"{used:.0f}" if used >= 100 else f"{used:.3g}"
-    return shown if limit is None else f"{shown} of {limit:g}"
+    return shown if limit is None else f"{shown} of {_number(limit)}"
+
+
+def _number(limit: float) -> str:
+    return str(int(limit)) if limit == int(limit) else f"{limit:g}"
 
 
 def _span(hours: float) -> str:

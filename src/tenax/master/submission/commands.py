@@ -148,8 +148,13 @@ async def _examine(
     async with db.transaction() as conn:
         await pools.check_usable(conn, pool.name, workspace_id)
         await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)
-        priority, lowered = await quotas.priority_for(
-            conn, owner_id, workspace_id, resolved.priority, pool.scheduler.default_priority
+        admitted = await quotas.admit(
+            conn,
+            owner_id,
+            workspace_id,
+            wished=resolved.priority,
+            usual=pool.scheduler.default_priority,
+            slots=resolved.slots,
         )
         unfit = await unfit_in(
             conn, settings, pool, resolved.slots, single_node=True, max_slots=None, setting="resources.slots"
@@ -157,15 +162,15 @@ async def _examine(
     new = NewTask(
         kind=TaskKind.GENERIC if generic else TaskKind.COMMAND,
         owner_id=owner_id,
-        config=with_priority(resolved.document, priority),
+        config=with_priority(resolved.document, admitted.priority),
         pool=pool.name,
-        priority=priority,
+        priority=admitted.priority,
         weight=resolved.weight,
         workspace_id=workspace_id,
         description=resolved.description,
         own=resolved.own,
     )
-    notices = (*resolved.notices, *lowered, *wait_notice(unfit))
+    notices = (*resolved.notices, *admitted.notices, *wait_notice(unfit))
     return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)
 
 

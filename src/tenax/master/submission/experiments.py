@@ -26,13 +26,14 @@ from tenax.config import (
     with_priority,
 )
 from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.schema.resources import Resources
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments.creation import NewExperiment
-from tenax.master.store.queue import placements, pools
+from tenax.master.store.queue import jobs, placements, pools
 from tenax.master.store.queue.pools import rules
 from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import contexts, templates
@@ -82,6 +83,8 @@ class _Ground:
     defaults: WorkspaceDefaults
     #: Hash of the code that it takes over; None for none.
     parents_code: str | None
+    #: Of the job of the experiment that it came from.
+    parents_priority: int | None
 
 
 async def examine(
@@ -115,10 +118,9 @@ async def examine(
     unfit, priority, notices = None, resources.priority or pool.scheduler.default_priority, resolved.notices
     if not request.unmanaged:
         async with db.transaction() as conn:
-            priority, lowered = await quotas.priority_for(
-                conn, owner_id, ground.project.workspace_id, resources.priority, pool.scheduler.default_priority
-            )
-            notices += lowered
+            admitted = await _admitted(conn, owner_id, ground, pool, resources)
+            priority = admitted.priority
+            notices += admitted.notices
             unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, owner_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
@@ -148,6 +150,17 @@ async def examine(
 def wait_notice(unfit: str | None) -> tuple[str, ...]:
     """What is told of a job that nothing in its pool can run now, ``unfit`` being why."""
     return (f"it will wait: {unfit}",) if unfit else ()
+
+
+async def _admitted(
+    conn: Connection, owner_id: int, ground: _Ground, pool: PoolSettings, resources: Resources
+) -> quotas.Admission:
+    """What quotas make of it. What a fork took over is no wish of its own."""
+    wished, usual = resources.priority, pool.scheduler.default_priority
+    if wished is not None and wished == ground.parents_priority:
+        wished, usual = None, wished
+    workspace_id, slots = ground.project.workspace_id, resources.slots_per_trial
+    return await quotas.admit(conn, owner_id, workspace_id, wished=wished, usual=usual, slots=slots)
 
 
 async def unfit_for(
@@ -248,7 +261,8 @@ async def _ground(conn: Connection, request: CreateExperimentRequest, wished: Wi
     if project.archived:
         raise NotNow(f"the project {project.name!r} is archived: choose another one, or unarchive it first")
     code = await contexts.of_experiment(conn, request.parent_id) if request.parent_id else None
-    return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code)
+    priority = await jobs.priority_of_experiment(conn, request.parent_id) if request.parent_id else None
+    return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code, priority)
 
 
 async def unfit_in(

@@ -12,9 +12,23 @@ from tenax.config.problems import Path, ProblemReport, nearest
 from tenax.config.quotas import LimitConfig, QuotaConfig, QuotaFile
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.quotas import rows
-from tenax.scheduler.quotas import Association, LimitKey, Quota, Quotas, Use, figure, keys_of, turns_of, used_by
+from tenax.scheduler.quotas import (
+    Association,
+    LimitKey,
+    Quota,
+    Quotas,
+    Use,
+    figure,
+    keys_of,
+    number,
+    shared_use,
+    turns_of,
+    used_by,
+)
 
 _PLAIN = Quota()
+#: All workspaces that no quota names.
+_OTHERS: LimitKey = ("workspace", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +58,25 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
     given: set[tuple[str | int, ...]] = set()
 
     async def id_of(kind: str, name: str, at: Path) -> int:
-        number = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
-        if number is None:
+        its_id = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
+        if its_id is None:
             if kind not in known:
                 known[kind] = await rows.all_names(conn, kind)
             near = nearest(name, known[kind])
             report.add(at, f"there is no {kind[:-1]} {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             return 0
-        if (kind, *at[:-1], number) in given:
+        if (kind, *at[:-1], its_id) in given:
             report.add(at, f"{name!r} is given a second time: upper and lower case are the same {kind[:-1]}")
-        given.add((kind, *at[:-1], number))
-        return number
+        given.add((kind, *at[:-1], its_id))
+        return its_id
 
     workspaces: dict[int, Quota] = {}
     associations: dict[Association, Quota] = {}
     for name, workspace in file.workspaces.items():
-        number = await id_of("workspaces", name, ("workspaces", name))
-        workspaces[number] = _quota(workspace)
+        workspace_id = await id_of("workspaces", name, ("workspaces", name))
+        workspaces[workspace_id] = _quota(workspace)
         for user, quota in workspace.users.items():
-            associations[await id_of("users", user, ("workspaces", name, "users", user)), number] = _quota(quota)
+            associations[await id_of("users", user, ("workspaces", name, "users", user)), workspace_id] = _quota(quota)
     users = {await id_of("users", name, ("users", name)): _quota(quota) for name, quota in file.users.items()}
     groups = {await id_of("groups", name, ("groups", name)): _quota(quota) for name, quota in file.groups.items()}
     report.raise_if_any(what="quota file")
@@ -71,18 +85,37 @@ async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int])
 
 
 async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[QuotaStanding]:
-    """All that are named, and all who hold or have used something lately: workspaces, users, groups, associations."""
+    """All that are named, and all who hold something, have used something lately or have work that is open: workspaces,
+    users, groups, associations; what no quota names of workspaces is one."""
     use, held = await rows.use(conn), await rows.held(conn)
     memberships = await rows.memberships(conn)
-    there = frozenset({*use, *held, *quotas.associations})
-    named = [("workspace", number, 0) for number in _of(there, 1, quotas.workspaces)]
-    named += [("user", number, 0) for number in _of(there, 0, quotas.users)]
+    figures = _Figures(quotas, use, held, memberships, frozenset({*use, *held, *await rows.open_associations(conn)}))
+    named = [("workspace", number, 0) for number in sorted({0, *quotas.workspaces})]
+    named += [("user", number, 0) for number in sorted({*(user for user, _ in figures.there), *quotas.users} - {0})]
     named += [("group", number, 0) for number in quotas.groups]
-    named += [("association", *association) for association in there]
+    named += [("association", *association) for association in sorted(figures.sharing)]
     named += [("everyone", 0, 0)] if quotas.everyone != _PLAIN else []
     keys = {key: quotas.quota_of(key) or _PLAIN for key in named}
     names = await rows.names_of(conn, keys)
-    return await threads.run(_lines, _Figures(quotas, use, held, memberships, there), keys, names)
+    return await threads.run(_lines, figures, keys, names)
+
+
+async def not_there(conn: Connection, file: QuotaFile, quotas: Quotas) -> list[str]:
+    """Whom a file that was applied names and its quotas do not reach: they were renamed or deleted since then."""
+    in_workspaces = [user for workspace in file.workspaces.values() for user in workspace.users]
+    ids = await rows.ids_of(conn, [*file.users, *in_workspaces], file.workspaces, file.groups)
+    users = {*quotas.users, *(user for user, _ in quotas.associations)}
+    kinds = (
+        ("workspace", file.workspaces, ids.workspaces, quotas.workspaces),
+        ("user", [*file.users, *in_workspaces], ids.users, users),
+        ("group", file.groups, ids.groups, quotas.groups),
+    )
+    return [
+        f"{kind} {name}"
+        for kind, names, numbers, bound in kinds
+        for name in dict.fromkeys(names)
+        if numbers.get(name.lower()) not in bound
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +128,45 @@ class _Figures:
     memberships: Mapping[int, frozenset[int]]
     there: frozenset[Association]
 
+    @property
+    def sharing(self) -> frozenset[Association]:
+        """Those who take turns."""
+        return frozenset({*map(self.quotas.sharing, self.there), *self.quotas.associations})
+
 
 def _lines(figures: _Figures, keys: Mapping[LimitKey, Quota], names: Mapping[LimitKey, str]) -> list[QuotaStanding]:
-    turns = turns_of(figures.quotas, figures.use, figures.there)
-    used = used_by(figures.use, figures.memberships)
+    shared = shared_use(figures.quotas, figures.use)
+    turns = turns_of(figures.quotas, figures.use, figures.sharing)
+    used = used_by(shared, figures.memberships)
     holding: Counter[LimitKey] = Counter()
     for association, slots in figures.held.items():
-        for key in keys_of(association, figures.memberships.get(association[0], ())):
+        groups = figures.memberships.get(association[0], ())
+        for key in keys_of(figures.quotas.sharing(association), groups):
             holding[key] += slots
-    shares = _shares(figures, used)
+    shares = _shares(figures, used, names)
     made = []
     for key, quota in keys.items():
-        if key in names:
-            turn = turns[key[1], key[2]] + 1 if key[0] == "association" else None
-            share, used_share = shares.get(key, (None, None))
-            line = QuotaStanding(key, names[key], quota, holding[key], used.get(key, Use()), share, used_share, turn)
-            made.append(line)
+        if key not in names or (key == _OTHERS and key not in shares):
+            continue
+        turn = turns[key[1], key[2]] + 1 if key[0] == "association" else None
+        share, used_share = shares.get(key, (None, None))
+        line = QuotaStanding(key, names[key], quota, holding[key], used.get(key, Use()), share, used_share, turn)
+        made.append(line)
     return made
 
 
-def _shares(figures: _Figures, used: Mapping[LimitKey, Use]) -> dict[LimitKey, tuple[float, float]]:
-    """Of each workspace among all, and of each association in its workspace: the part of weights, and of use."""
+def _shares(
+    figures: _Figures, used: Mapping[LimitKey, Use], names: Mapping[LimitKey, str]
+) -> dict[LimitKey, tuple[float, float]]:
+    """Of each workspace among all, and of each association in its workspace: the part of weights, and of use. What is
+    not there any more has none."""
     quotas = figures.quotas
     siblings: dict[int, dict[LimitKey, float]] = {}
-    for user, workspace in figures.there:
-        weight = quotas.weight_of((user, workspace))
-        siblings.setdefault(workspace, {})["association", user, workspace] = weight
-    workspaces = {*siblings, *quotas.workspaces} - {0}
+    for user, workspace in figures.sharing:
+        if ("association", user, workspace) in names:
+            weight = quotas.weight_of((user, workspace))
+            siblings.setdefault(workspace, {})["association", user, workspace] = weight
+    workspaces = [number for number in {*siblings, *quotas.workspaces} if ("workspace", number, 0) in names]
     together: list[dict[LimitKey, float]] = [
         {("workspace", number, 0): quotas.workspace(number).weight or 1.0 for number in workspaces},
         *siblings.values(),
@@ -138,13 +183,23 @@ def _shares(figures: _Figures, used: Mapping[LimitKey, Use]) -> dict[LimitKey, t
 
 def changes(before: Iterable[QuotaStanding], after: Iterable[QuotaStanding]) -> list[str]:
     """Who gains and who loses, in sentences."""
-    old = {line.key: line for line in before}
+    old, new = {line.key: line for line in before}, {line.key: line for line in after}
+    both = [key for key in new if key in old]
+    turned = [{key: place for place, key in enumerate(_in_turns(lines, both))} for lines in (old, new)]
     sentences = []
-    for line in after:
-        was = old.pop(line.key, None)
+    for key, line in new.items():
+        was = old.pop(key, None)
         sentences += [f"{line.name}: {what}" for what in _changes_of(was, line)]
+        # Somebody new in front is no change between the others.
+        if was is not None and turned[0].get(key) != turned[1].get(key):
+            sentences.append(f"{line.name}: turn {line.turn} (was: {was.turn})")
     sentences += [f"{line.name}: no quota any more" for line in old.values() if line.quota != _PLAIN]
     return sentences
+
+
+def _in_turns(lines: Mapping[LimitKey, QuotaStanding], keys: Iterable[LimitKey]) -> list[LimitKey]:
+    turns = {key: turn for key in keys if (turn := lines[key].turn) is not None}
+    return sorted(turns, key=lambda key: (turns[key], key))
 
 
 def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
@@ -160,19 +215,13 @@ def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
         yield f"most urgent priority {now.quota.priority or 1} (was: {before.priority or 1})"
     if (now.quota.weight or 1.0) != (before.weight or 1.0):
         yield f"weight {now.quota.weight or 1:g} (was: {before.weight or 1:g})"
-    if now.turn is not None and was is not None and was.turn != now.turn:
-        yield f"turn {now.turn} (was: {was.turn})"
 
 
 def _most(noun: str, limit: float | None) -> str:
     counted = noun.replace("slots", "slot").replace("hours", "hour") if limit == 1 else noun
-    return f"any number of {noun}" if limit is None else f"at most {limit:g} {counted}"
+    return f"any number of {noun}" if limit is None else f"at most {number(limit)} {counted}"
 
 
 def _quota(config: LimitConfig) -> Quota:
     weight = config.weight if isinstance(config, QuotaConfig) else None
     return Quota(weight, config.max_slots, config.priority, config.slot_hours)
-
-
-def _of(associations: Iterable[Association], place: int, named: Iterable[int]) -> list[int]:
-    return sorted({*(association[place] for association in associations), *named} - {0})

@@ -186,7 +186,7 @@ async def continue_experiment(
         view = await experiment_lists.get(conn, body.id)
     caller.may_change(view.owner_id, f"experiment {body.id}")
     _check_continuable(view)
-    pool, resolved = await master.examiners.run(_overlaid, master, view, body.override_config)
+    pool, resolved, wished = await master.examiners.run(_overlaid, master, view, body.override_config)
     async with master.db.transaction() as conn:
         await projects.hold(conn, view.project_id)
         held = await experiments.lock(conn, body.id)
@@ -195,12 +195,19 @@ async def continue_experiment(
             raise TryAgain("the experiment was changed meanwhile: continue it again")
         unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, view.owner_id, resolved)
         new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
-        wished, usual = resolved.experiment.resources.priority, pool.scheduler.default_priority
-        priority, lowered = await quotas.priority_for(conn, view.owner_id, view.workspace_id, wished, usual)
-        new = replace(new, priority=priority, config=with_priority(new.config, priority))
+        resources = resolved.experiment.resources
+        admitted = await quotas.admit(
+            conn,
+            view.owner_id,
+            view.workspace_id,
+            wished=wished,
+            usual=resources.priority or pool.scheduler.default_priority,
+            slots=resources.slots_per_trial,
+        )
+        new = replace(new, priority=admitted.priority, config=with_priority(new.config, admitted.priority))
         await continuing.go_on(conn, held, new)
         made = await experiment_lists.get(conn, body.id)
-    notices = [*resolved.notices, *lowered, *wait_notice(unfit)]
+    notices = [*resolved.notices, *admitted.notices, *wait_notice(unfit)]
     experiment = await master.readers.run(experiment_message, made, caller)
     return messages.ContinueExperimentResponse(
         experiment=experiment, warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices
@@ -217,7 +224,10 @@ def _check_continuable(view: ExperimentView) -> None:
     check_offered(view.id, view.config)
 
 
-def _overlaid(master: Master, view: ExperimentView, override: str) -> tuple[PoolSettings, ResolvedExperiment]:
+def _overlaid(
+    master: Master, view: ExperimentView, override: str
+) -> tuple[PoolSettings, ResolvedExperiment, int | None]:
+    """Its pool, its configuration, and the priority that the override asks for, if it does."""
     wished = wishes_of(override, template=view.config)
     pool = pool_of(master.settings, wished.resource_pool, wished.slots_per_trial)
-    return pool, overlaid(view.config, override, pool)
+    return pool, overlaid(view.config, override, pool), wishes_of(override).priority

@@ -23,7 +23,13 @@ class QuotaLine(Message):
     """What one of them may have, and what it has; what is not there is not limited."""
 
     kind: QuotaKind
+    #: In words, for people.
     name: str
+    #: Of the workspace, user or group, or of the user in a workspace; 0: of all workspaces that no quota names, and of
+    #: everyone.
+    id: int
+    #: Of a user in a workspace; 0: in all that no quota names.
+    workspace_id: int | None = None
     weight: float
     max_slots: int | None = None
     #: The most urgent priority that its jobs may have.
@@ -52,6 +58,8 @@ class GetQuotasResponse(Message):
     applied_by: str = ""
     applied_at: Timestamp | None = None
     half_life_hours: float | None = None
+    #: What the file names, and was renamed or deleted since it was applied: no quota is of it.
+    not_there: list[str] = []
     lines: list[QuotaLine] = []
 
 

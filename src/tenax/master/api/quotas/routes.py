@@ -11,7 +11,7 @@ from tenax.master.api.quotas import messages
 from tenax.master.api.quotas.messages import QuotaKind
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows
-from tenax.master.submission.quotas import QuotaStanding, changes, lines_of, resolved
+from tenax.master.submission.quotas import QuotaStanding, changes, lines_of, not_there, resolved
 from tenax.scheduler.quotas import Quotas
 from tenax.wire.message import Empty
 
@@ -34,12 +34,15 @@ async def get_quotas(master: MasterDep) -> messages.GetQuotasResponse:
         if applied is None:
             return messages.GetQuotasResponse()
         lines = await lines_of(conn, master.readers, applied.quotas)
+        file, _ = await master.readers.run(parse_quotas, applied.source)
+        missing = await not_there(conn, file, applied.quotas)
     return messages.GetQuotasResponse(
         applied=True,
         source=applied.source,
         applied_by=applied.applied_by,
         applied_at=applied.applied_at,
         half_life_hours=applied.quotas.half_life_s / _HOUR_S,
+        not_there=missing,
         lines=[_message(line) for line in lines],
     )
 
@@ -84,6 +87,8 @@ def _message(line: QuotaStanding) -> messages.QuotaLine:
     return messages.QuotaLine(
         kind=QuotaKind(line.key[0]),
         name=line.name,
+        id=line.key[1],
+        workspace_id=line.key[2] if line.key[0] == "association" else None,
         weight=line.quota.weight or 1.0,
         max_slots=line.quota.max_slots,
         priority=line.quota.priority,

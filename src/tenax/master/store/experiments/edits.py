@@ -15,6 +15,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.queue import jobs
+from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.workspaces import projects
 
 Q = load("experiments")
@@ -72,8 +73,9 @@ async def set_archived(conn: Connection, experiment_id: int, archived: bool) -> 
 
 
 async def move(conn: Connection, experiment_id: int, project_id: int) -> None:
-    """File it in another project. Locks the project, then the experiment. Raises NotFound, NotNow."""
-    await projects.hold(conn, project_id)
+    """File it in another project. Locks the project, then the experiment. Raises NotFound, NotNow, and InvalidInput
+    where it is more urgent than quotas allow there."""
+    target = await projects.hold(conn, project_id)
     await experiments.lock(conn, experiment_id)
     place = await conn.fetchrow(Q.place, experiment_id)
     if place["archived"]:
@@ -82,7 +84,9 @@ async def move(conn: Connection, experiment_id: int, project_id: int) -> None:
         raise NotNow(
             f"experiment {experiment_id} is in the archived project {place['project_name']!r}: unarchive that first"
         )
+    await quotas.check_move(conn, target.workspace_id, [experiment_id])
     await conn.execute(Q.move, experiment_id, project_id)
+    await notify(conn, "scheduling", "")
 
 
 async def set_share(conn: Connection, experiment_id: int, share: Share) -> None:

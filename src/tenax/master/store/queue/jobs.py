@@ -101,6 +101,12 @@ async def find(conn: Connection, job_id: str) -> JobRow:
     return JobRow(**await existing(conn, f"job {job_id!r}", Q.find, job_id))
 
 
+async def priority_of_experiment(conn: Connection, experiment_id: int) -> int | None:
+    """None: there is no such experiment."""
+    priority: int | None = await conn.fetchval(Q.priority_of_experiment, experiment_id)
+    return priority
+
+
 async def lock_owners(conn: Connection, jobs: Sequence[JobRow]) -> None:
     """Lock the launched tasks and experiments of jobs, in order: what is decided for one of them waits until the change
     is written."""

@@ -53,6 +53,9 @@ left join lateral (
 left join launched_tasks l on l.task_id = t.task_id
 where j.job_id = $1;
 
+-- name: priority_of_experiment
+select j.priority from experiments e join jobs j on j.job_id = e.job_id where e.id = $1;
+
 -- name: lock_queue
 -- One change of a pool's order at a time.
 select pg_advisory_xact_lock(hashtextextended('queue ' || $1, 0));

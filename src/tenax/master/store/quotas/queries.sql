@@ -33,11 +33,12 @@ delete from quota_use;
 
 -- name: add_up_use
 -- What ended ten half-lives ago counts a thousandth, and is left out. A second that was used t seconds ago counts
--- exp(-t / $1), $1 being the half-life over ln 2: over the time that something was held that is an integral.
+-- exp(-t / $1), $1 being the half-life over ln 2: over the time that something was held that is an integral. An exp of
+-- less than -700 is an error there, and nothing here.
 insert into quota_use (user_id, workspace_id, recent, this_month)
 select u.user_id, coalesce(u.workspace_id, 0),
-       sum(u.slots * $1::float8 * (exp(-extract(epoch from now() - span.ends)::float8 / $1)
-                                   - exp(-extract(epoch from now() - u.started_at)::float8 / $1))),
+       sum(u.slots * $1::float8 * (exp(greatest(-700, -extract(epoch from now() - span.ends)::float8 / $1))
+                                   - exp(greatest(-700, -extract(epoch from now() - u.started_at)::float8 / $1)))),
        sum(u.slots * greatest(0, extract(epoch from span.ends - greatest(u.started_at, span.month)))::float8)
 from usage u
 cross join lateral (select least(coalesce(u.ended_at, now()), now()) as ends,
@@ -59,6 +60,21 @@ left join lateral (
     select l.workspace_id from tasks o join launched_tasks l on l.task_id = o.task_id
     where o.job_id = j.job_id and e.id is null order by o.created_at, o.task_id limit 1) l on true
 where j.ended_at is null;
+
+-- name: charged
+-- As whom attempts hold what they hold, where their experiment is filed in another workspace by now.
+select distinct u.allocation_id, u.user_id, coalesce(u.workspace_id, 0) as workspace_id
+from usage u
+join experiments e on e.id = u.experiment_id
+join projects p on p.id = e.project_id
+where u.ended_at is null and u.slots > 0 and u.workspace_id is distinct from p.workspace_id;
+
+-- name: open_experiments
+-- Those of these, or of this project, whose jobs are open, one for each owner and priority.
+select distinct on (j.owner_id, j.priority) e.id, j.owner_id, j.priority
+from experiments e join jobs j on j.job_id = e.job_id
+where (e.id = any($1::bigint[]) or e.project_id = $2) and j.ended_at is null
+order by j.owner_id, j.priority, e.id;
 
 -- name: memberships
 select user_id, array_agg(group_id) as groups from user_group_members group by user_id;

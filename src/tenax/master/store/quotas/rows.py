@@ -13,12 +13,14 @@ from datetime import datetime
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput
-from tenax.ids import JobId
+from tenax.ids import AllocationId, JobId
 from tenax.jsonvalue import Json, JsonObject, as_list, as_object
 from tenax.master.store.database.queries import load
 from tenax.scheduler.quotas import Association, LimitKey, Quota, QuotaRules, Quotas, Use, rules_for
 
 Q = load("quotas")
+
+_OTHERS = "all other workspaces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,16 @@ async def ids_of(conn: Connection, users: Iterable[str], workspaces: Iterable[st
     """Of those that there are."""
     return NamedIds(
         *[
-            {row["name"]: row["id"] for row in await conn.fetch(query, [name.lower() for name in names])}
+            # PostgreSQL takes no name with a NUL: there is nobody of that name.
+            {row["name"]: row["id"] for row in await conn.fetch(query, [n.lower() for n in names if "\0" not in n])}
             for query, names in ((Q.users, users), (Q.workspaces, workspaces), (Q.groups, groups))
         ]
     )
+
+
+async def open_associations(conn: Connection) -> set[Association]:
+    """Those with a job that is open."""
+    return {(row["owner_id"], row["workspace_id"]) for row in await conn.fetch(Q.associations_of_open_jobs)}
 
 
 async def all_names(conn: Connection, kind: str) -> list[str]:
@@ -111,8 +119,11 @@ async def names_of(conn: Connection, keys: Iterable[LimitKey]) -> dict[LimitKey,
         if kind == "everyone":
             result[kind, number, workspace] = "everyone else"
             continue
+        if (kind, number) == ("workspace", 0):
+            result[kind, number, workspace] = _OTHERS
+            continue
         who = named.get(("user" if kind == "association" else kind, number))
-        where = named.get(("workspace", workspace))
+        where = named.get(("workspace", workspace)) if workspace else _OTHERS
         if who is None or (kind == "association" and where is None):
             continue
         special = {"user": who, "association": f"{who} in {where}"}
@@ -129,49 +140,91 @@ async def rules_of_jobs(conn: Connection, also: Mapping[JobId, Association] = {}
         JobId(row["job_id"]): (row["owner_id"], row["workspace_id"])
         for row in await conn.fetch(Q.associations_of_open_jobs)
     } | dict(also)
+    charged = {
+        AllocationId(row["allocation_id"]): (row["user_id"], row["workspace_id"]) for row in await conn.fetch(Q.charged)
+    }
     groups = await memberships(conn)
-    those = set(associations.values())
+    those = {*associations.values(), *charged.values()}
     keys = {key for who in those for key in applied.quotas.of(who, groups.get(who[0], ()))}
-    return rules_for(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys))
+    return rules_for(applied.quotas, await use(conn), associations, groups, await names_of(conn, keys), charged)
 
 
-async def priority_for(
-    conn: Connection, user_id: int, workspace_id: int, wished: int | None, usual: int
-) -> tuple[int, tuple[str, ...]]:
-    """The priority of a new job, and notices: what is wished, else the usual one, or the most urgent that is allowed.
-    Raises InvalidInput for a wish of its own beyond that."""
-    if wished is not None and wished != usual:
-        await check_priority(conn, user_id, workspace_id, wished)
-        return wished, ()
-    ceiling = await most_urgent(conn, user_id, workspace_id)
-    if ceiling is None or ceiling[0] <= usual:
-        return usual, ()
-    notice = f"its priority is {ceiling[0]}, not the usual {usual}: the quota of {ceiling[1]} allows no more urgent one"
-    return ceiling[0], (notice,)
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What quotas make of a new job."""
+
+    priority: int
+    #: For its owner: where it is not as they may expect.
+    notices: tuple[str, ...] = ()
+
+
+async def admit(
+    conn: Connection, user_id: int, workspace_id: int, *, wished: int | None, usual: int, slots: int
+) -> Admission:
+    """A new job, each of whose requests asks for ``slots``: of the priority that is wished, else of the usual one, or
+    the most urgent that is allowed. Raises InvalidInput for a wish of its own beyond that."""
+    bound = await _bound(conn, user_id, workspace_id)
+    notices: list[str] = []
+    priority = usual if wished is None else wished
+    ceiling = _most_urgent(bound)
+    if ceiling is not None and priority < ceiling[0]:
+        whose = (await names_of(conn, [ceiling[1]])).get(ceiling[1], ceiling[1][0])
+        if wished is not None and wished != usual:
+            raise _too_urgent(priority, whose, ceiling[0])
+        notices.append(f"its priority is {ceiling[0]}, not {usual}: the quota of {whose} allows no more urgent one")
+        priority = ceiling[0]
+    for key, quota in bound.items():
+        if quota.max_slots is not None and slots > quota.max_slots:
+            whose = (await names_of(conn, [key])).get(key, key[0])
+            notices.append(
+                f"it can never start as it is: the quota of {whose} is {quota.max_slots} "
+                f"{'slot' if quota.max_slots == 1 else 'slots'}, and this needs {slots}"
+            )
+    return Admission(priority, tuple(notices))
 
 
 async def check_priority(conn: Connection, user_id: int, workspace_id: int, priority: int) -> None:
     """Raises InvalidInput where quotas do not allow it to someone's job."""
-    ceiling = await most_urgent(conn, user_id, workspace_id)
+    ceiling = _most_urgent(await _bound(conn, user_id, workspace_id))
     if ceiling is not None and priority < ceiling[0]:
-        raise InvalidInput(
-            f"priority {priority} is more urgent than the quota of {ceiling[1]} allows: give {ceiling[0]} to 99, or "
-            "ask an administrator for another quota"
-        )
+        raise _too_urgent(priority, (await names_of(conn, [ceiling[1]])).get(ceiling[1], ceiling[1][0]), ceiling[0])
 
 
-async def most_urgent(conn: Connection, user_id: int, workspace_id: int) -> tuple[int, str] | None:
-    """The most urgent priority that quotas allow to someone's jobs, and whose quota says so; None: any."""
+async def check_move(
+    conn: Connection, workspace_id: int, experiment_ids: Iterable[int] = (), project_id: int | None = None
+) -> None:
+    """Before experiments, or those of a project, are filed in a workspace. Raises InvalidInput for one that is more
+    urgent than quotas allow there."""
+    for row in await conn.fetch(Q.open_experiments, list(experiment_ids), project_id):
+        ceiling = _most_urgent(await _bound(conn, row["owner_id"], workspace_id))
+        if ceiling is not None and row["priority"] < ceiling[0]:
+            whose = (await names_of(conn, [ceiling[1]])).get(ceiling[1], ceiling[1][0])
+            command = f"tenax experiment set priority {row['id']} {ceiling[0]}"
+            raise InvalidInput(
+                f"experiment {row['id']} has priority {row['priority']}, and there the quota of {whose} allows none "
+                f"more urgent than {ceiling[0]}: set that first ({command})"
+            )
+
+
+async def _bound(conn: Connection, user_id: int, workspace_id: int) -> dict[LimitKey, Quota]:
+    """All that bind someone's jobs."""
     applied = await current(conn)
     if applied is None:
-        return None
+        return {}
     groups = [row["group_id"] for row in await conn.fetch(Q.groups_of, user_id)]
-    bound = applied.quotas.of((user_id, workspace_id), groups)
-    ceilings = [(quota.priority, key) for key, quota in bound.items() if quota.priority is not None]
-    if not ceilings:
-        return None
-    priority, key = max(ceilings)
-    return priority, (await names_of(conn, [key])).get(key, key[0])
+    return applied.quotas.of((user_id, workspace_id), groups)
+
+
+def _most_urgent(bound: Mapping[LimitKey, Quota]) -> tuple[int, LimitKey] | None:
+    """The most urgent priority that is allowed, and whose quota says so; None: any."""
+    return max(((quota.priority, key) for key, quota in bound.items() if quota.priority is not None), default=None)
+
+
+def _too_urgent(priority: int, whose: str, ceiling: int) -> InvalidInput:
+    return InvalidInput(
+        f"priority {priority} is more urgent than the quota of {whose} allows: give {ceiling} to 99, or "
+        "ask an administrator for another quota"
+    )
 
 
 def _to_json(quotas: Quotas) -> JsonObject:

@@ -10,6 +10,7 @@ from asyncpg import Connection
 from tenax.errors import AlreadyExists, NotFound
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
 from tenax.master.store.users.rows import UserRow, check_there, user_from
 
 Q = load("users")
@@ -71,12 +72,15 @@ async def assign(conn: Connection, user_ids: Sequence[int], *, add: Sequence[int
         raise _missing(*missing)
     await conn.execute(Q.remove, list(remove), list(user_ids))
     await conn.execute(Q.add, list(dict.fromkeys(add)), list(dict.fromkeys(user_ids)))
+    # Quotas may be of groups.
+    await notify(conn, "scheduling", "")
 
 
 async def delete(conn: Connection, group_id: int) -> None:
     """Raises NotFound."""
     if await conn.fetchval(Q.delete, group_id) is None:
         raise _missing(group_id)
+    await notify(conn, "scheduling", "")
 
 
 async def count(conn: Connection, filters: GroupFilter) -> int:

@@ -15,6 +15,8 @@ from asyncpg import Connection, UniqueViolationError
 from tenax.errors import AlreadyExists, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.queries import existing, load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.quotas import rows as quotas
 
 Q = load("workspaces")
 
@@ -165,14 +167,17 @@ async def add_note(conn: Connection, project_id: int, note: JsonObject) -> list[
 
 
 async def move(conn: Connection, project: HeldProject, workspace_id: int) -> None:
-    """Into another workspace, which is held. Raises AlreadyExists."""
+    """Into another workspace, which is held. Raises AlreadyExists, and InvalidInput where what is filed in it is more
+    urgent than quotas allow there."""
     if await conn.fetchval(Q.name_taken, workspace_id, project.name, project.id):
         raise AlreadyExists(_taken(project.name))
+    await quotas.check_move(conn, workspace_id, project_id=project.id)
     try:
         async with conn.transaction():
             await conn.execute(Q.move, project.id, workspace_id)
     except UniqueViolationError:
         raise AlreadyExists(_taken(project.name)) from None
+    await notify(conn, "scheduling", "")
 
 
 async def _free_key(conn: Connection, name: str) -> str | None:
