@@ -138,6 +138,7 @@ CREATE TABLE allocations (
     assigned_at timestamp with time zone,
     ended_at timestamp with time zone,
     listens boolean NOT NULL DEFAULT false,
+    over_time boolean NOT NULL DEFAULT false,
     CONSTRAINT allocations_pkey PRIMARY KEY (allocation_id),
     CONSTRAINT allocations_task_id_run_id_key UNIQUE (task_id, run_id),
     CONSTRAINT allocations_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(task_id) ON DELETE CASCADE,
@@ -437,10 +438,12 @@ CREATE TABLE jobs (
     version bigint NOT NULL DEFAULT 1,
     submitted_at timestamp with time zone NOT NULL DEFAULT now(),
     ended_at timestamp with time zone,
+    time_limit_s double precision,
     CONSTRAINT jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES users(id),
     CONSTRAINT jobs_max_slots_check CHECK (max_slots >= 0),
     CONSTRAINT jobs_priority_check CHECK (priority >= 1 AND priority <= 99),
+    CONSTRAINT jobs_time_limit_s_check CHECK (time_limit_s > 0::double precision),
     CONSTRAINT jobs_weight_check CHECK (weight > 0::double precision)
 );
 CREATE CONSTRAINT TRIGGER jobs_tally_pool AFTER UPDATE OF pool ON jobs DEFERRABLE INITIALLY DEFERRED

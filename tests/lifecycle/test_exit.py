@@ -63,6 +63,20 @@ def test_the_last_failure_says_how_often_and_why() -> None:
     assert "max_restarts is 0" in reason
 
 
+@pytest.mark.parametrize("ending", [CLEAN, ENDED_BY_US])
+@pytest.mark.parametrize("wish", [Wish.RUN, Wish.PAUSE])
+def test_a_run_over_its_time_that_saved_nothing_is_the_last(ending: Ending, wish: Wish) -> None:
+    """However often it may fail; who saved goes on, and who had finished has."""
+    over = {"ending": ending, "preemption": Preemption.ACKNOWLEDGED, "over_time": True, "wish": wish}
+    after = verdict(**over)
+    assert (after.state, after.restarts, after.exit) == (TrialState.ERROR, 0, TrialExit.ERRORED)
+    assert "raise resources.time_limit, or save more often" in after.reason
+    assert verdict(**over, saved=True).state is TrialState.ACTIVE
+    assert verdict(over_time=True).state is TrialState.COMPLETED
+    assert verdict(over_time=True, ending=FAILED).restarts == 1
+    assert verdict(**{**over, "wish": Wish.STOP}).state is TrialState.COMPLETED
+
+
 @given(st.integers(0, 100))
 def test_the_platforms_failures_never_count(restarts: int) -> None:
     """However often nodes are lost, the trial goes on."""

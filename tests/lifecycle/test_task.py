@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +79,16 @@ def test_what_was_not_asked_to_leave_did_not_stay_too_long(
     """Also where the pause was taken back before it had ended."""
     ending = Ending(signal=9, requested=True)
     assert decide_exit(TaskAttempt(state, ending, preemption, pausable=True, ran=ran)).reason == reason
+
+
+@pytest.mark.parametrize("pausable", [True, False])
+def test_what_its_time_limit_ended_is_not_started_again(pausable: bool) -> None:
+    """Unless it left by itself, having saved."""
+    ended = TaskAttempt(S.ACTIVE, Ending(signal=9, requested=True), Preemption.REQUESTED, pausable, over_time=True)
+    after = decide_exit(ended)
+    assert (after.state, after.reason) == (S.ERROR, "ended: its time limit was over")
+    left = replace(ended, ending=Ending(code=0), preemption=Preemption.ACKNOWLEDGED)
+    assert decide_exit(left).state is (S.ACTIVE if pausable else S.COMPLETED)
 
 
 def test_the_reason_of_a_failure_is_that_of_its_exit() -> None:

@@ -67,6 +67,34 @@ async def place(database: Database) -> Place:
     return Place(database, attempt, PassContext(database, lease), Timeouts(POOLS))
 
 
+async def test_a_time_limit_is_kept(place: Place) -> None:
+    """It is asked once, with what is left for saving; one that was asked for another reason leaves for that."""
+    await place.looked_last(seconds_ago=0)
+
+    async def look(held_s: float, limit_s: float | None) -> tuple[str, bool, str, float | None]:
+        async with place.db.transaction() as conn:
+            await conn.execute("update jobs set time_limit_s = $1", limit_s)
+            await conn.execute("update agent_presence set last_seen_at = now()")
+            await conn.execute("update allocations set assigned_at = now() - make_interval(secs => $1)", held_s)
+        await place.loop.make_pass(place.context, NEWS)
+        async with place.db.connection() as conn:
+            row = await conn.fetchrow(
+                "select preemption, over_time, preemption_reason,"
+                " extract(epoch from preemption_deadline - now())::float8 from allocations"
+            )
+        return tuple(row)
+
+    assert await look(10_000, None) == ("NONE", False, "", None)
+    assert await look(3200, 3600.0) == ("NONE", False, "", None)
+    asked = await look(3300, 3600.0)
+    assert asked[:3] == ("REQUESTED", True, "its time limit of 1h is almost over")
+    # What is for saving is never less than a tenth, though only 300 seconds are left of the limit.
+    assert asked[3] == pytest.approx(360, abs=30)
+    async with place.db.transaction() as conn:
+        await conn.execute("update allocations set preemption_reason = 'paused', over_time = false")
+    assert (await look(5000, 3600.0))[1:3] == (False, "paused")
+
+
 async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:
     """Its containers count as ended by the platform, and its slots stay taken until it says that they are free."""
     await place.looked_last(seconds_ago=5)

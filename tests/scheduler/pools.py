@@ -55,6 +55,7 @@ def pools(draw: st.DrawFn) -> Pool:
             draw(st.integers(0, 6)),
             job,
             preemptible=draw(st.booleans()),
+            time_limit=draw(st.sampled_from([None, None, 10.0, 20.0, 60.0])),
             single_node=draw(st.booleans()),
             blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
         )
@@ -63,6 +64,7 @@ def pools(draw: st.DrawFn) -> Pool:
             capped, pool.jobs = pool.jobs, uncapped
             pool.apply(replace(pool.plan(), preempt={}))
             pool.jobs = capped
+    pool.at = draw(st.sampled_from([0.0, 5.0]))
     for name, held in list(pool.requests.items()):
         if held.phase is Phase.PLACED and draw(st.integers(0, 4)) == 0:
             pool.requests[name] = replace(held, phase=Phase.RELEASING)

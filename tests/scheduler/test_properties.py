@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenax.ids import AgentId, JobId, SlotId
+from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.reasons import WaitClass, class_of
@@ -121,8 +122,10 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
             more_urgent = pool.jobs[waits.job_id].priority < pool.jobs[started.job_id].priority
             holds_up = class_of(reason) is WaitClass.WAIT and "max_slots" not in reason and "quota" not in reason
             if more_urgent and (waits.slots > 0) == (started.slots > 0) and holds_up:
-                assert pool.rules.preemption
-                assert started.preemptible
+                gone_at = None if started.time_limit is None else pool.at + started.time_limit
+                if gone_at is None or gone_at > decided.starts_by.get(other, 0.0):
+                    assert pool.rules.preemption
+                    assert started.preemptible
 
 
 @given(pools())
@@ -141,6 +144,38 @@ def test_there_is_no_preemption_loop(pool: Pool) -> None:
             ended = pool.end(name)
             pool.requests[name] = replace(ended, phase=Phase.PENDING, members=())
     raise AssertionError(f"still moving: {pool.placed()}")
+
+
+@given(pools(), st.data())
+@settings(deadline=None)
+def test_what_is_promised_for_a_time_is_kept(pool: Pool, data: st.DataObject) -> None:
+    """Whatever comes behind it, the request with reserved places starts by the time that was said, or earlier, if what
+    has a time limit is gone when that is over; and with time what is said only becomes earlier."""
+    pool.rules = replace(pool.rules, policy="priority", preemption=False, reservation=True)
+    pool.limits = {}
+    pool.jobs = {name: replace(job, max_slots=None, turn=0, limits=()) for name, job in pool.jobs.items()}
+    for supplied in list(pool.agents.values()):
+        pool.agents[supplied.id] = replace(supplied, state=AgentState.ENABLED)
+    pool.job("behind", 99, 1e9)
+    promised: dict[AllocationId, float] = {}
+    for step in range(12):
+        decided = pool.plan()
+        for name, starts_at in decided.starts_by.items():
+            assert starts_at <= promised.get(name, math.inf)
+            promised[name] = starts_at
+        assert all(pool.at <= promised.get(name, math.inf) for name in decided.placements)
+        assert all(pool.at < starts_at for name, starts_at in promised.items() if name in decided.waiting)
+        pool.apply(decided)
+        ends = [one.ends_at for one in pool.requests.values() if one.ends_at is not None and one.members]
+        if not ends:
+            return
+        pool.at = max(pool.at, min(ends))
+        for name, held in list(pool.requests.items()):
+            gone = held.phase is Phase.RELEASING or (held.ends_at is not None and held.ends_at <= pool.at)
+            if held.members and gone:
+                pool.end(name)
+        limit = data.draw(st.sampled_from([None, 5.0, 10.0, 30.0]))
+        pool.ask(f"late{step}", data.draw(st.integers(1, 4)), "behind", time_limit=limit)
 
 
 @given(pools())

@@ -69,6 +69,7 @@ def list_(
 _REMEDIES: Dict[str, str] = {
     "slots": "{value} slots each, if it is made anew (resources.slots_per_trial; resources.slots of a task)",
     "max_slots": "max_slots of {value}: tenax experiment set max-slots {job} {value}",
+    "time_limit": "a time limit of {value} for each run: tenax experiment set time-limit {job} {value}",
     "priority": "priority {value}: tenax queue update {job} --priority {value}",
     "weight": "weight {value}: tenax queue update {job} --weight {value}",
     "pool": "the pool {value}: tenax queue update {job} --pool {value}",

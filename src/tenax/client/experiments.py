@@ -184,16 +184,21 @@ class Experiment(LiveAnswer):
         labels: Optional[Sequence[str]] = None,
         max_slots: Optional[int] = None,
         unlimited: bool = False,
+        time_limit: Optional[float] = None,
+        without_time_limit: bool = False,
         weight: Optional[float] = None,
         priority: Optional[int] = None,
     ) -> Experiment:
-        """Change what is given; None leaves a field as it is. ``unlimited``: without ``max_slots``."""
+        """Change what is given; None leaves a field as it is. ``unlimited``: without ``max_slots``; ``time_limit``:
+        seconds for each of its runs."""
         texts: JsonObject = {"name": name, "description": description, "notes": notes}
         texts["labels"] = None if labels is None else list(labels)
         share = reading.without_nulls({"weight": weight, "priority": priority})
         if max_slots is not None or unlimited:
             # Null, and not its absence, takes the limit away.
             share["maxSlots"] = None if unlimited else max_slots
+        if time_limit is not None or without_time_limit:
+            share["timeLimit"] = None if without_time_limit else time_limit
         body = reading.without_nulls(texts)
         if share:
             body["resources"] = share

@@ -75,7 +75,7 @@ def find_job(session: Session, named: str) -> Job:
 class JobRemedy(Answer):
     """One change after which what waits would start."""
 
-    #: ``slots``, ``priority``, ``weight``, ``max_slots`` or ``pool``.
+    #: ``slots``, ``priority``, ``weight``, ``max_slots``, ``time_limit`` or ``pool``.
     kind: str = made(lambda value: reading.text(value, "kind").lower())
     #: To this: a number, or the name of a pool.
     value: str = part(reading.text, "value")
@@ -104,6 +104,8 @@ class JobExplanation(Answer):
     remedies: Tuple[JobRemedy, ...] = made(
         lambda value: tuple(JobRemedy.read(remedy) for remedy in reading.records(value, "remedies"))
     )
+    #: When it starts, at the latest, by the time limits of what runs; None: they do not say it.
+    starts_by: Optional[datetime.datetime] = part(reading.moment, "startsBy")
 
 
 def _slots(value: JsonObject) -> Optional[int]:

@@ -32,6 +32,7 @@ class ResolvedCommand:
     slots: int
     priority: int | None
     weight: float
+    time_limit: float | None = None
     #: What of its secrets the user's own text says.
     own: JsonObject = field(default_factory=dict)
     notices: tuple[str, ...] = ()
@@ -156,6 +157,7 @@ def _resolved(
         slots=built.resources.slots,
         priority=built.resources.priority,
         weight=built.resources.weight,
+        time_limit=built.resources.time_limit,
         notices=notices,
     )
 

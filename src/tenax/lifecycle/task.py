@@ -4,6 +4,7 @@ Rules it keeps:
 
 - One attempt at a time, and none again after a failure: what an arbitrary program did before it failed is not known.
 - A pausable task that was asked to leave goes on later, in a new attempt, from whatever it saved.
+- What its time limit ended without its having left by itself is not started again.
 - Kill is final and asks nothing; what has ended stays as it is, and killing it is no error.
 - Every action is safe to repeat: a second look at the result finds nothing to do.
 """
@@ -97,6 +98,8 @@ class TaskAttempt:
     leave_reason: str = ""
     #: It came as far as running.
     ran: bool = True
+    #: Its time limit was over.
+    over_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,10 @@ def _ended_late(attempt: TaskAttempt) -> TaskVerdict:
     return _goes_on(attempt, f"{cause} did not leave in time and was ended")
 
 
+def _over_time(attempt: TaskAttempt) -> TaskVerdict:
+    return TaskVerdict(_S.ERROR, "ended: its time limit was over")
+
+
 def _ended(attempt: TaskAttempt) -> TaskVerdict:
     return TaskVerdict(_S.ERROR, f"ended: {attempt.leave_reason}" if attempt.leave_reason else attempt.ending.reason)
 
@@ -157,6 +164,7 @@ RULES: tuple[tuple[str, Callable[[TaskAttempt], bool], Callable[[TaskAttempt], T
     ("the platform failed, and it is not started again", lambda a: a.ending.platform, _failed),
     ("failed", lambda a: a.ending.failed, _failed),
     ("saved and left", lambda a: a.pausable and a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
+    ("over time, and ended by us", lambda a: a.over_time and a.ending.requested, _over_time),
     ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.requested, _ended_late),
     ("ended by us, and it is not started again", lambda a: a.ending.requested, _ended),
     ("finished", lambda a: True, _finished),

@@ -7,6 +7,7 @@ Rules it keeps:
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
 - A kill that a person asked for ends CANCELED, whatever the script made of it.
+- An attempt that its time limit ended before it had saved is the last: the next one would come no further.
 - Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, or the same options
   refused, after the same last step and without a checkpoint, is the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
@@ -24,6 +25,7 @@ from tenax.backoff import Backoff
 from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
+from tenax.lifecycle.time_limit import NOTHING_SAVED
 
 
 class TrialState(str, Enum):
@@ -92,6 +94,10 @@ class TrialAttempt:
     wish_reason: str = ""
     #: Why it was asked to leave.
     leave_reason: str = ""
+    #: Its time limit was over.
+    over_time: bool = False
+    #: It has saved a checkpoint.
+    saved: bool = False
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
     #: Where it failed as the run before did, after the same last step; None where ``max_restarts`` was set.
@@ -226,8 +232,17 @@ def _killed_late(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, f"{cause} did not leave in time and was ended", None)
 
 
+def _over_time(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, NOTHING_SAVED, TrialExit.ERRORED)
+
+
 def _finished(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.COMPLETED, attempt.restarts, "the script finished", TrialExit.COMPLETED)
+
+
+def _was_ended(attempt: TrialAttempt) -> bool:
+    """By us, or it left because it was asked to; else the script has finished."""
+    return attempt.ending.requested or attempt.preemption is Preemption.ACKNOWLEDGED
 
 
 def _is_full_too_often(attempt: TrialAttempt) -> bool:
@@ -248,6 +263,7 @@ RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt],
     ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
     ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),
+    ("over time, and nothing saved", lambda a: a.over_time and not a.saved and _was_ended(a), _over_time),
     ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
     ("ended by us, not asked to stop", lambda a: a.ending.requested, _killed_late),
     ("finished", lambda a: True, _finished),

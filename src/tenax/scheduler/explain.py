@@ -32,6 +32,8 @@ class RemedyKind(str, Enum):
     WEIGHT = "WEIGHT"
     MAX_SLOTS = "MAX_SLOTS"
     POOL = "POOL"
+    #: At most so long for each of its runs, as in '55m': it would use what is kept for another one until then.
+    TIME_LIMIT = "TIME_LIMIT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Explanation:
     #: Jobs with a request that waits and comes to its turn before it, in that order; none where slots are shared.
     ahead: tuple[JobId, ...]
     remedies: tuple[Remedy, ...]
+    #: When it starts, at the latest, where time limits say so; in seconds since 1970.
+    starts_by: float | None = None
 
 
 def explain(job_id: JobId, pool: str, snapshots: Mapping[str, PoolSnapshot]) -> Explanation | None:
@@ -69,6 +73,7 @@ def explain(job_id: JobId, pool: str, snapshots: Mapping[str, PoolSnapshot]) -> 
         decided.waiting[request.allocation_id],
         _ahead(ordered, request, decided) if in_turns(snapshot.rules.policy) else (),
         tuple(_remedies(snapshot, request, decided, Rooms(snapshots).elsewhere(pool, request))),
+        decided.starts_by.get(request.allocation_id),
     )
 
 
@@ -91,6 +96,7 @@ def _remedies(
 ) -> Iterator[Remedy]:
     yield from (Remedy(RemedyKind.POOL, name) for name in pools)
     changes = (
+        (RemedyKind.TIME_LIMIT, _time_limits(snapshot, request, decided)),
         (RemedyKind.SLOTS, _fewer(snapshot, request)),
         (RemedyKind.MAX_SLOTS, _caps(snapshot, request)),
         (RemedyKind.PRIORITY, _priorities(snapshot, request)),
@@ -120,6 +126,14 @@ def _fewer(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[str, 
     sizes = {*blocks, sum(len(free.free_slots(agent)) for agent in free.agents), request.slots // 2, 4, 2, 1}
     for slots in sorted((size for size in sizes if 0 < size < request.slots), reverse=True):
         yield str(slots), _with_request(snapshot, replace(request, slots=slots))
+
+
+def _time_limits(snapshot: PoolSnapshot, request: SlotRequest, decided: PoolPlan) -> Iterator[tuple[str, PoolSnapshot]]:
+    """In whole minutes, until the one for which places are reserved starts."""
+    for starts_at in decided.starts_by.values():
+        minutes = int((starts_at - snapshot.at) // 60)
+        if minutes and (request.time_limit is None or minutes * 60 < request.time_limit):
+            yield f"{minutes}m", _with_request(snapshot, replace(request, time_limit=minutes * 60.0))
 
 
 def _caps(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[str, PoolSnapshot]]:

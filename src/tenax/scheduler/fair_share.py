@@ -196,7 +196,9 @@ class _Pass:
             if request.phase is Phase.PENDING and request.allocation_id not in self.placements
         ]
         waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
-        return planned(self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left))
+        return planned(
+            self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved
+        )
 
     def _is_possible(self, request: SlotRequest) -> bool:
         cap = self.snapshot.jobs[request.job_id].max_slots
@@ -277,9 +279,9 @@ class _Pass:
 
     def _reserve(self, request: SlotRequest) -> None:
         if self.snapshot.rules.reservation and self.reserved is None:
-            slots = self.places.reserve(request)
-            if slots is not None:
-                self.reserved = reasons.Reserved(request, slots)
+            kept = self.places.reserve(request)
+            if kept is not None:
+                self.reserved = reasons.Reserved(request, kept.free, kept.starts_at)
 
 
 def _capacity(snapshot: PoolSnapshot) -> int:

@@ -10,6 +10,7 @@ A request for one node, or for one slot, knows only the first. All members are f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import merge
@@ -17,6 +18,7 @@ from itertools import islice
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots, Room, distance
+from tenax.scheduler.free_times import Times
 from tenax.scheduler.snapshot import AgentState, Fitting, PoolAgent, PoolRules, PoolSnapshot, SlotRequest
 
 #: The agents of a fit with the slots taken on each, largest first.
@@ -36,11 +38,12 @@ def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | No
     return _whole_agents(request, cluster) or _free_blocks(request, cluster)
 
 
-def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules) -> Fit | None:
+def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Times) -> Fit | None:
     """Where a request that does not fit is to wait for its slots; None where it would not fit with nothing running.
 
-    The agent with the most slots that are or come free, so that what is kept there only grows, of those that can take
-    it whole; else the gang that it would be on the empty pool.
+    Of the agents that can take it whole the one that has the slots first, by what time limits say; where they say it of
+    none, the one with the most slots that are or come free, so that what is kept there only grows. Else the gang that
+    it would be on the empty pool.
     """
     able = [
         agent
@@ -48,15 +51,14 @@ def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules) -> Fit | 
         if len(agent.slots) >= request.slots and agent.id not in request.blocked_agents
     ]
     if able:
-        best = min(
-            able,
-            key=lambda agent: (
-                -len(coming.free_slots(agent.id)),
-                distance(request.allocation_id, agent.id),
-                agent.id,
-            ),
-        )
-        return ((best.id, request.slots),)
+
+        def key(agent: PoolAgent) -> tuple[float, int, int, str]:
+            at = times.of(agent.id, request.slots, coming)
+            # Where the time is known, what others take beside it changes nothing.
+            first = (math.inf, -len(coming.free_slots(agent.id))) if at is None else (at, 0)
+            return (*first, distance(request.allocation_id, agent.id), agent.id)
+
+        return ((min(able, key=key).id, request.slots),)
     if not may_be_gang(request):
         return None
     empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in coming.agents.values())

@@ -4,26 +4,59 @@ Rules:
 - ``later`` holds all that ``now`` holds, and what is being released besides.
 - A request that does not fit now but fits later is kept its place: in slots that are being released where it can, else
   in free ones, which nobody else then takes. So what is asked to leave leaves for somebody, and nobody asks twice.
-- A request that does not fit later either can have places reserved: what is or comes free there is nobody else's.
+- A request that does not fit later either can have places reserved: what is or comes free there is nobody else's,
+  but for those who are gone by the time at which it starts, as time limits say.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tenax.ids import AgentId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.free_times import Times
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Places that are kept for a request."""
+
+    #: So many of them are free.
+    free: int
+    #: When it starts, at the latest, in seconds since 1970; None: nobody knows.
+    starts_at: float | None
 
 
 class Places:
     """Free and coming places. Mutable; one pass owns one."""
 
-    __slots__ = ("_agents", "_could", "_empty", "_full", "_hopeless", "_rules", "later", "now")
+    __slots__ = (
+        "_agents",
+        "_at",
+        "_could",
+        "_empty",
+        "_full",
+        "_hopeless",
+        "_lent",
+        "_rules",
+        "_snapshot",
+        "_starts_at",
+        "_times",
+        "later",
+        "now",
+    )
 
     def __init__(self, snapshot: PoolSnapshot) -> None:
+        self._snapshot = snapshot
         self._rules = snapshot.rules
+        self._at = snapshot.at
+        #: What time limits say, made when first needed.
+        self._times: Times | None = None
+        #: What is free, reserved places among it, for those who are gone before these are needed; and when that is.
+        self._lent: FreeSlots | None = None
+        self._starts_at = 0.0
         self._agents = snapshot.agents
         #: The pool with nothing running, made when it is first needed; and which kinds of request would fit it.
         self._empty: FreeSlots | None = None
@@ -50,18 +83,26 @@ class Places:
     def take_now(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
         """Take places that are free now; None where the request does not fit."""
         kind = (request.slots, request.single_node)
-        if kind in self._full:
+        if self.is_gone_in_time(request) and self._lent is not None:
+            fit = fitting.find(request, self._lent, self._rules)
+            # Rather reserved places than those that others can take who stay longer.
+            members = tuple(self._lent.pick(agent, count, rather_not=self.now) for agent, count in fit or ())
+        elif kind in self._full:
             return None
-        fit = fitting.find(request, self.now, self._rules)
-        if fit is None:
-            if not request.blocked_agents:
+        else:
+            fit = fitting.find(request, self.now, self._rules)
+            if fit is None and not request.blocked_agents:
                 self._full.add(kind)
-            return None
-        members = tuple(self.now.pick(agent, count) for agent, count in fit)
+            members = tuple(self.now.pick(agent, count) for agent, count in fit or ())
         for member in members:
-            self.now.take(member)
-            self.later.take(member)
-        return members
+            self._take(member)
+        return members or None
+
+    def is_gone_in_time(self, request: SlotRequest) -> bool:
+        """Whether places are reserved, and it would be gone before they are needed if it started now."""
+        if self._lent is None or request.time_limit is None or request.slots == 0:
+            return False
+        return self._at + request.time_limit <= self._starts_at
 
     def keep_later(self, request: SlotRequest) -> bool:
         """Keep places that will be free for a request; False where it does not fit even then."""
@@ -72,33 +113,53 @@ class Places:
             self._keep(self.later.pick(agent, count, rather_not=self.now))
         return True
 
-    def reserve(self, request: SlotRequest) -> int | None:
-        """Keep what is and comes free where a request is to start in the end: how many slots that is now. None where it
-        would not fit with nothing running."""
+    def reserve(self, request: SlotRequest) -> Reservation | None:
+        """Keep what is and comes free where a request is to start in the end. None where it would not fit with nothing
+        running."""
         kind = (request.slots, request.single_node)
         if kind in self._hopeless:
             return None
-        fit = fitting.awaited(request, self.later, self._rules)
+        if self._times is None:
+            self._times = Times(self._snapshot)
+        times = self._times
+        fit = fitting.awaited(request, self.later, self._rules, times)
         if fit is None:
             if not request.blocked_agents:
                 self._hopeless.add(kind)
             return None
+        starts = [times.of(agent, count, self.later) for agent, count in fit]
+        known = [at for at in starts if at is not None]
+        starts_at = max(known) if len(known) == len(starts) else None
+        if starts_at is not None:
+            self._lent, self._starts_at = self.now.fork(), starts_at
         kept = 0
         for agent, count in fit:
-            free = sorted(self.now.free_slots(agent))[:count]
-            coming = sorted(self.later.free_slots(agent) - set(free))[: count - len(free)]
+            free = sorted(self.now.free_slots(agent))
+            coming = sorted(self.later.free_slots(agent) - set(free))
+            if starts_at is None:
+                free = free[:count]
+            else:
+                # What is held until then comes to it: of those that are free only what is still missing.
+                others = len(coming) + times.count(agent, starts_at, self.later)
+                free = free[: max(0, count - others)]
+            coming = coming[: count - len(free)]
             # Without slots a member is an auxiliary place.
             if free:
                 self.now.take(PlacedMember(agent, tuple(free)))
             if free or coming:
                 self.later.take(PlacedMember(agent, (*free, *coming)))
             kept += len(free)
-        return kept
+        return Reservation(kept, starts_at)
 
     def give_later(self, request: SlotRequest) -> None:
         """Count on what a request holds: it is being released."""
         for member in request.members:
             self.later.give(member)
+
+    def _take(self, member: PlacedMember) -> None:
+        for places in (self.now, self.later, self._lent):
+            if places is not None:
+                places.take(member)
 
     def _keep(self, member: PlacedMember) -> None:
         held = self.now.free_slots(member.agent_id)

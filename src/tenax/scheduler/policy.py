@@ -51,6 +51,7 @@ def planned(
     waiting: Mapping[AllocationId, str],
     causes: Mapping[AllocationId, reasons.Cause],
     promised: Iterable[SlotRequest],
+    reserved: reasons.Reserved | None,
 ) -> PoolPlan:
     """A plan, with what the causes say of those that wait; ``promised``: those of them whose slots are kept."""
     return PoolPlan(
@@ -60,6 +61,7 @@ def planned(
         frozenset(name for name in waiting if isinstance(causes[name], reasons.Releasing)),
         frozenset(request.allocation_id for request in promised),
         frozenset(name for name in waiting if isinstance(causes[name], (reasons.Capped, reasons.BeyondLimit))),
+        {reserved.request.allocation_id: reserved.starts_at} if reserved and reserved.starts_at is not None else {},
     )
 
 

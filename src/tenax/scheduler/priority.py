@@ -10,7 +10,8 @@ Rules:
   the queue, are asked to leave: the smallest set that helps, and none when what is being released suffices.
 - In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
   reserved where it is to start, and smaller ones behind it start beside these: if everything that runs ends, everything
-  starts that fits the pool. Elsewhere a stream of small requests may put off a large one for ever.
+  starts that fits the pool. Where time limits say when it starts at the latest, those start in its places as well, of
+  less urgency, too, who are gone by then. Elsewhere a stream of small requests may put off a large one for ever.
 - What would not fit with nothing running, on the agents that take work now, waits and blocks nobody.
 - ``max_slots`` of a job binds: what would exceed it, as soon as the job has what it gets, waits and blocks nobody;
   where it was lowered below what the job holds, the newest of its requests that can be are asked to leave. So do the
@@ -107,14 +108,17 @@ class _Pass:
                 if not self._is_capped(request):
                     # What it may have of a quota is not for less urgent ones.
                     self.holdings.claim(request)
-                    blocker = blocker or request
+                    # Whoever passes the one with reserved places would put off another.
+                    blocker = request if blocker is None or self._is_reserved(blocker) else blocker
 
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
         writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
         left = [request for request in pending if request.allocation_id not in self.placements]
         waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
-        return planned(self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left))
+        return planned(
+            self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved
+        )
 
     def _place_or_wait(self, request: SlotRequest, blocker: SlotRequest | None) -> bool:
         """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
@@ -124,7 +128,7 @@ class _Pass:
         if not self.places.could_start(request):
             self.causes[name] = reasons.DoesNotFit()
             return True
-        if blocker is not None and not (self.snapshot.rules.preemption and request.preemptible):
+        if blocker is not None and not self._may_pass(request, blocker):
             self.causes[name] = reasons.Behind(blocker)
             return False
         members = self.places.take_now(request)
@@ -139,6 +143,16 @@ class _Pass:
         self.causes[name] = self._make_room(request) or reasons.DoesNotFit()
         self._reserve(request)
         return False
+
+    def _may_pass(self, request: SlotRequest, blocker: SlotRequest) -> bool:
+        """Whether it may start before a more urgent one that does not fit: where its place can be taken back, or it is
+        gone before the places that are reserved for the other are all free."""
+        if self.snapshot.rules.preemption and request.preemptible:
+            return True
+        return self._is_reserved(blocker) and self.places.is_gone_in_time(request)
+
+    def _is_reserved(self, request: SlotRequest) -> bool:
+        return self.reserved is not None and self.reserved.request is request
 
     def _is_capped(self, request: SlotRequest) -> bool:
         """Whether its job may have no more beside what it holds and was promised; that is why it waits, then."""
@@ -160,7 +174,7 @@ class _Pass:
             return
         kept = self.places.reserve(request)
         if kept is not None:
-            self.reserved = reasons.Reserved(request, kept)
+            self.reserved = reasons.Reserved(request, kept.free, kept.starts_at)
             self.holdings.count(request)
 
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:

@@ -9,8 +9,10 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from enum import Enum
 from typing import Union
 
@@ -103,6 +105,8 @@ class Reserved:
 
     request: SlotRequest
     slots: int
+    #: When it starts, at the latest, in seconds since 1970; None: nobody knows.
+    starts_at: float | None = None
 
 
 Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, MakingRoom]
@@ -202,12 +206,18 @@ class ReasonWriter:
     def _kept(self, request: SlotRequest) -> str:
         """What is kept of the slots that are free, and for whom."""
         kept = self._reserved
-        if kept is None or not kept.slots or request.slots == 0:
+        if kept is None or request.slots == 0:
             return ""
+        own = request.allocation_id == kept.request.allocation_id
+        by = "" if kept.starts_at is None else f" by {_moment(kept.starts_at)} at the latest"
+        starts = f"; by the time limits of what runs it starts{by}" if own and by else ""
+        if not kept.slots:
+            return starts
         are = f"{_count(kept.slots, 'free slot')} {'is' if kept.slots == 1 else 'are'} kept for"
-        if request.allocation_id == kept.request.allocation_id:
-            return f"; {are} it"
-        return f"; {are} {kept.request.allocation_id}, which needs {kept.request.slots}"
+        if own:
+            return f"; {are} it{starts}"
+        others = f" and starts{by}: what is gone by then may use them (resources.time_limit)" if by else ""
+        return f"; {are} {kept.request.allocation_id}, which needs {kept.request.slots}{others}"
 
     def _obstacle(self, request: SlotRequest) -> str | None:
         """Why it could not run even alone; found once for all requests of a kind."""
@@ -298,6 +308,11 @@ def _beyond_limit(request: SlotRequest, limit: SlotLimit, held: int) -> str:
         return f"{_NEVER}the quota of {limit.name} is {_count(limit.max_slots, 'slot')}, and {needs}"
     slots = f"{_count(limit.max_slots or 0, 'slot')}, of which {held} in use or promised"
     return f"waits for the quota of {limit.name}: {slots}, and {needs}"
+
+
+def _moment(at: float) -> str:
+    """Up to the next full minute: to the same state belong the same words."""
+    return datetime.fromtimestamp(math.ceil(at / 60) * 60, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _count(number: int, noun: str) -> str:

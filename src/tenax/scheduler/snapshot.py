@@ -111,12 +111,16 @@ class SlotRequest:
     preemptible: bool = True
     single_node: bool = False
     blocked_agents: frozenset[AgentId] = frozenset()
+    #: Seconds that it may hold what it gets; None: as long as it takes.
+    time_limit: float | None = None
     phase: Phase = Phase.PENDING
     #: Where it is, rank by rank; empty while it is PENDING.
     members: tuple[PlacedMember, ...] = ()
     #: Names of the limits that what it holds counts for; None: those of its job. A job may have been filed elsewhere
     #: since it started.
     charged: tuple[str, ...] | None = None
+    #: When what it holds comes free at the latest, in seconds as ``PoolSnapshot.at``; None: nobody knows.
+    ends_at: float | None = None
 
 
 class Fitting(str, Enum):
@@ -155,6 +159,8 @@ class PoolSnapshot:
     rules: PoolRules = field(default_factory=PoolRules)
     #: Each that a job names is there.
     limits: Mapping[str, SlotLimit] = field(default_factory=dict)
+    #: The instant, in seconds since 1970.
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +179,8 @@ class PoolPlan:
     promised: frozenset[AllocationId] = frozenset()
     #: Those that wait for no room: for their job's cap, or a limit.
     held_back: frozenset[AllocationId] = frozenset()
+    #: When those for which places are reserved start, at the latest, where time limits say so; as `PoolSnapshot.at`.
+    starts_by: Mapping[AllocationId, float] = field(default_factory=dict)
 
 
 def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:
@@ -184,7 +192,9 @@ def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:
         if request.allocation_id in plan.preempt:
             request = replace(request, phase=Phase.RELEASING)
         elif request.allocation_id in plan.placements:
-            request = replace(request, phase=Phase.PLACED, members=plan.placements[request.allocation_id])
+            ends_at = None if request.time_limit is None else snapshot.at + request.time_limit
+            members = plan.placements[request.allocation_id]
+            request = replace(request, phase=Phase.PLACED, members=members, ends_at=ends_at)
             for member in request.members:
                 taken.setdefault(member.agent_id, set()).update(member.slots)
                 auxiliary[member.agent_id] += not member.slots

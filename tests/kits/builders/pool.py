@@ -49,6 +49,8 @@ class Pool:
         self.rules = rules or PoolRules()
         self.limits: dict[str, SlotLimit] = {}
         self.clock = 0.0
+        #: The instant, for time limits.
+        self.at = 0.0
 
     def job(self, name: str, priority: int = 42, position: float | None = None, **changes: Any) -> Pool:
         """Add a job; its position is the order of adding unless told otherwise."""
@@ -82,7 +84,8 @@ class Pool:
     def snapshot(self) -> PoolSnapshot:
         """The pool as it stands."""
         agents, requests = tuple(self.agents.values()), tuple(self.requests.values())
-        return PoolSnapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules, dict(self.limits))
+        limits = dict(self.limits)
+        return PoolSnapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules, limits, self.at)
 
     def plan(self) -> PoolPlan:
         """A plan on the pool as it stands; nothing is applied."""
@@ -105,7 +108,9 @@ class Pool:
             aux = there.aux_in_use + (0 if member.slots else 1)
             assert aux <= there.aux_places or member.slots
             self.agents[there.id] = replace(there, in_use=there.in_use | set(member.slots), aux_in_use=aux)
-        self.requests[name] = replace(self.requests[name], phase=Phase.PLACED, members=members)
+        held = self.requests[name]
+        ends_at = held.ends_at if held.time_limit is None else self.at + held.time_limit
+        self.requests[name] = replace(held, phase=Phase.PLACED, members=members, ends_at=ends_at)
 
     def end(self, name: str) -> SlotRequest:
         """A request is over: what it held is free."""

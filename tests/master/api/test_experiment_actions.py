@@ -104,21 +104,24 @@ async def test_the_share_of_the_cluster_can_be_changed(api: Api) -> None:
         assert reply.status_code == 200, reply.text
         config = reply.json()["experiment"]["config"]["resources"]
         async with api.master.db.connection() as conn:
-            job = await conn.fetchrow("select max_slots, weight, priority from jobs")
-        shares = (config["max_slots"], config["weight"], config["priority"])
+            job = await conn.fetchrow("select max_slots, weight, priority, time_limit_s from jobs")
+        shares = (config["max_slots"], config["weight"], config["priority"], config["time_limit"])
         assert shares == tuple(job)
         return shares
 
-    assert await share(maxSlots=3, weight=2.5, priority=7) == (3, 2.5, 7)
-    assert await share(weight=4) == (3, 4, 7)
-    assert await share(maxSlots=None) == (None, 4, 7)
+    assert await share(maxSlots=3, weight=2.5, priority=7) == (3, 2.5, 7, None)
+    assert await share(weight=4) == (3, 4, 7, None)
+    assert await share(maxSlots=None) == (None, 4, 7, None)
+    assert await share(timeLimit=90.5) == (None, 4, 7, 90.5)
+    assert await share(timeLimit=None) == (None, 4, 7, None)
     wrong: tuple[dict[str, object], ...] = (
         {"priority": 0}, {"priority": 100}, {"weight": 0}, {"weight": -1}, {"weight": "NaN"}, {"weight": "Infinity"},
         {"maxSlots": -1}, {"maxSlots": 2**40}, {"maxSlots": "many"},
+        {"timeLimit": 0}, {"timeLimit": 1e12}, {"timeLimit": "NaN"},
     )  # fmt: skip
     for resources in wrong:
         assert (await api.user.patch(PATH.format(experiment), {"resources": resources})).status_code == 400, resources
-    assert await share() == (None, 4, 7)
+    assert await share() == (None, 4, 7, None)
     await ended(api, experiment)
     assert (await api.user.patch(PATH.format(experiment), {"resources": {"weight": 2}})).status_code == 400
 

@@ -69,6 +69,29 @@ def max_slots(access: Access, number: int, slots: str) -> None:
     print(f"Experiment {number} may hold at most {int(slots)} slots")
 
 
+@set_.command("time-limit")
+@_NUMBER
+@click.argument("limit", metavar="TIME|none")
+@pass_access
+def time_limit(access: Access, number: int, limit: str) -> None:
+    """Let each run of an experiment hold its slots for at most TIME (90m, 4h, 1d12h); `none` removes the limit.
+
+    Before that is over a run saves and leaves, and goes on when its turn comes. Runs that go on already have it, too.
+    """
+    from tenax.config.schedule import parse_duration
+
+    if limit.lower() == "none":
+        experiment_of(access, number).edit(without_time_limit=True)
+        print(f"The runs of experiment {number} take as long as they do")
+        return
+    try:
+        seconds = parse_duration(limit)
+    except ValueError as error:
+        raise click.UsageError(f"{error}; or none.") from None
+    experiment_of(access, number).edit(time_limit=seconds)
+    print(f"Each run of experiment {number} takes at most {limit}")
+
+
 @set_.command()
 @_NUMBER
 @click.argument("weight", type=click.FloatRange(min=0, min_open=True))

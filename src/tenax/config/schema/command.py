@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.schema.durations import TIME_LIMIT, duration
 from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.resources import (
     BIND_MOUNTS,
@@ -35,21 +35,6 @@ class NotebookIdleType(str, Enum):
     ACTIVITY = "activity"
 
 
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_WHOLE = re.compile(r"^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
-
-
-def duration(value: Json, at: Path, report: ProblemReport) -> Json:
-    """``"1h30m"`` as 5400."""
-    if not isinstance(value, str):
-        return value
-    if not _WHOLE.match(value):
-        report.add(at, f"{value!r} is not a duration: write seconds, or hours, minutes and seconds as in '1h30m'")
-        return None
-    return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
-
-
 def _line(value: Json, at: Path, report: ProblemReport) -> Json:
     """A line for the shell as a list of one."""
     return [value] if isinstance(value, str) else value
@@ -69,6 +54,8 @@ class CommandResources:
     """What the task gets."""
 
     slots: Annotated[int, IntShape(minimum=0)] = 1
+    #: Seconds, or as in '4h', that it may hold them; None: as long as it takes.
+    time_limit: Annotated[float | None, TIME_LIMIT] = None
     priority: Annotated[int | None, PRIORITY] = None
     resource_pool: Annotated[str, TextShape()] = ""
     #: Bytes.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
-from tenax.config.schema.command import duration
+from tenax.config.schema.durations import duration
 from tenax.config.shapes import Number, OneOf, Respelled
 from tenax.config.structs import Struct
 

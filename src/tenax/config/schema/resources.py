@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.schema.durations import TIME_LIMIT
 from tenax.config.shapes import (
     INT64,
     Flag,
@@ -106,6 +107,9 @@ class Resources:
     slots_per_trial: Annotated[int, IntShape(minimum=0)] = 1
     #: Most slots that all running trials together may hold.
     max_slots: Annotated[int | None, IntShape(minimum=0)] = None
+    #: Seconds, or as in '4h', that a run may hold its slots: then it saves, and goes on when its turn comes. None: as
+    #: long as it takes.
+    time_limit: Annotated[float | None, TIME_LIMIT] = None
     #: Share under fair share scheduling.
     weight: Annotated[float, WEIGHT] = 1
     #: 1 (most urgent) to 99.

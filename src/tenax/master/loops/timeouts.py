@@ -1,4 +1,6 @@
-"""Timeouts: deadlines that passed, agents and unmanaged scripts that fell silent; each ends as any other event does.
+"""Timeouts: deadlines that passed, time limits that end, agents and unmanaged scripts that fell silent.
+
+Each ends as any other event does.
 
 Silence counts only while someone could listen: an agent is given up after the wait of its pool (`agent_reconnect_wait`;
 the longest of all where its pool is no more), counted from when this master began to listen, or from when its database
@@ -17,6 +19,7 @@ from tenax.config.master import PoolSettings
 from tenax.lifecycle import listening
 from tenax.lifecycle.allocation import doubt
 from tenax.lifecycle.container import Desired
+from tenax.lifecycle.time_limit import asked_after_s
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.allocations.verdicts import exit_lines
@@ -48,7 +51,7 @@ class Timeouts:
         self._watch: listening.Listening | None = None
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
-        """Check deadlines and silences."""
+        """Check deadlines, time limits and silences."""
         async with context.transaction() as conn:
             self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
@@ -56,15 +59,22 @@ class Timeouts:
             await agents.ask_for_life(conn, listening.UNHEARD_S)
             silent_agents = await agents.silent(conn, self._waits_s)
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
+            limited = await allocations.limited(conn)
             deadline = await allocations.next_deadline_s(conn)
             await self._say_doubts(conn)
         for first in range(0, len(overdue), AT_ONCE):
             await self._end(context, overdue[first : first + AT_ONCE])
+        left = {each.allocation_id: asked_after_s(each.time_limit_s) - each.held_s for each in limited}
+        due = [each for each in limited if left[each.allocation_id] <= 0]
+        for first in range(0, len(due), AT_ONCE):
+            async with context.transaction() as conn:
+                await allocations.end_in_time(conn, due[first : first + AT_ONCE])
         lost = {agent.agent_id: agent.wait_s for agent in silent_agents if agent.wait_s <= self._watch.seconds}
         await each(list(lost), lambda name: self._give_up_agent(context, name, lost[name]), loop=self.name)
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
         await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
-        return _CHECK_S if deadline is None else max(0.05, min(_CHECK_S, deadline))
+        next_s = [each for each in (deadline, *left.values()) if each is not None and each > 0]
+        return max(0.05, min(_CHECK_S, *next_s)) if next_s else _CHECK_S
 
     def _wait_s(self, pool: str) -> float:
         """How long an agent of this pool is waited for; of one that is not in the settings, as long as of any."""

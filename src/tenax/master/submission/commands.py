@@ -166,6 +166,7 @@ async def _examine(
         pool=pool.name,
         priority=admitted.priority,
         weight=resolved.weight,
+        time_limit_s=resolved.time_limit,
         workspace_id=workspace_id,
         description=resolved.description,
         own=resolved.own,

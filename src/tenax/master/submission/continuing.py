@@ -47,6 +47,7 @@ def continued(
         priority=resources.priority or pool.scheduler.default_priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
+        time_limit_s=resources.time_limit,
         hparams={trial.id: _taken_over(space, trial.hparams) if changed else trial.hparams for trial in chosen},
         at_once=before.search.method.most_at_once(),
     )

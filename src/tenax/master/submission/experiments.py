@@ -137,6 +137,7 @@ async def examine(
         priority=priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
+        time_limit_s=resources.time_limit,
         expected_trials=sum(bracket.max_trials for bracket in resolved.search.brackets()),
         max_restarts_given=resolved.max_restarts_given,
         context_hash=code.hash if code else ground.parents_code,
@@ -157,8 +158,8 @@ async def _admitted(
 ) -> quotas.Admission:
     """What quotas make of it. What a fork took over is no wish of its own."""
     wished, usual = resources.priority, pool.scheduler.default_priority
-    if wished is not None and wished == ground.parents_priority:
-        wished, usual = None, wished
+    if ground.parents_priority is not None and wished == ground.parents_priority:
+        wished, usual = None, ground.parents_priority
     workspace_id, slots = ground.project.workspace_id, resources.slots_per_trial
     return await quotas.admit(conn, owner_id, workspace_id, wished=wished, usual=usual, slots=slots)
 

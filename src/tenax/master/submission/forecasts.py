@@ -44,6 +44,7 @@ async def forecast_of(
             _ITS_JOB,
             resolved.experiment.resources.slots_per_trial,
             requested_at=now + number * 1e-6,
+            time_limit=new.time_limit_s,
             single_node=resolved.experiment.resources.is_single_node is True,
         )
         for number in range(1, min(trials, MAX_TRIALS) + 1)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
+from tenax.config.schema.durations import MAX_TIME_LIMIT_S
 from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.master.store.experiments.columns import EXPERIMENTS
 from tenax.scheduler.reasons import WaitClass
@@ -163,21 +164,27 @@ class GetExperimentsResponse(Message):
 
 
 class PatchResources(Message):
-    """Its share of the cluster; ``maxSlots`` null: no limit."""
+    """Its share of the cluster; ``maxSlots`` and ``timeLimit`` null: no limit."""
 
     max_slots: int | None = Field(None, ge=0, le=2**31 - 1)
+    #: Seconds for each of its runs, those that go on among them.
+    time_limit: float | None = Field(None, ge=1, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)
     weight: float | None = Field(None, gt=0, le=MAX_WEIGHT, allow_inf_nan=False)
     priority: int | None = Field(None, ge=1, le=99)
     #: Take the limit of its slots away.
     unlimited: bool = False
+    #: Take the limit of its runs' time away.
+    without_time_limit: bool = False
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_no_limit(cls, given: object) -> object:
         # Everywhere else null says nothing; here it is the only way to say so.
-        if isinstance(given, dict) and any(name in given and given[name] is None for name in ("maxSlots", "max_slots")):
-            return {**given, "unlimited": True}
-        return given
+        if not isinstance(given, dict):
+            return given
+        null = {name for name, value in given.items() if value is None}
+        took = {"unlimited": null & {"maxSlots", "max_slots"}, "withoutTimeLimit": null & {"timeLimit", "time_limit"}}
+        return {**given, **{name: True for name, which in took.items() if which}}
 
 
 class PatchCheckpointStorage(Message):

@@ -156,10 +156,7 @@ async def patch_experiment(
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
         if body.resources is not None:
-            share = Share(
-                body.resources.max_slots, body.resources.unlimited, body.resources.weight, body.resources.priority
-            )
-            await experiment_edits.set_share(conn, experiment_id, share)
+            await experiment_edits.set_share(conn, experiment_id, Share(**body.resources.model_dump(by_alias=False)))
         if body.checkpoint_storage is not None:
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
         await experiment_edits.edit(conn, experiment_id, edit)

@@ -126,6 +126,7 @@ async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResp
         ahead_total=len(ahead),
         holders=[_holder(line, views[line.job_id]) for line in holding[:_HOLDERS] if line.job_id in views],
         holding=len(holding),
+        starts_by=None if explained.starts_by is None else datetime.fromtimestamp(explained.starts_by, timezone.utc),
         remedies=[
             messages.QueueRemedy(kind=remedy.kind, value=remedy.value, leaving=remedy.leaving)
             for remedy in explained.remedies

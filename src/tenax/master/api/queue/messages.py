@@ -99,6 +99,8 @@ class ExplainJobResponse(Message):
     holders: list[JobHolder] = []
     holding: int = 0
     remedies: list[QueueRemedy] = []
+    #: When it starts, at the latest, by the time limits of what runs; none where they do not say it.
+    starts_by: Timestamp | None = None
 
 
 class RbacJob(Message):

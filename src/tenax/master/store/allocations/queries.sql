@@ -10,7 +10,7 @@ from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as n (allocat
 order by n.place;
 
 -- name: lock
-select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready,
+select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, over_time, ready_at is not null as ready,
        coalesce(ready_at < now() - interval '1 minute', false) as lasted
 from allocations where allocation_id = any($1::text[]) order by allocation_id for no key update;
 
@@ -95,6 +95,19 @@ update allocations set proxy_address = $2, version = version + 1
 where allocation_id = $1 and proxy_address <> $2 and state <> 'TERMINATED'
 returning allocation_id;
 
+-- name: limited
+-- Those that hold their slots for a limited time and were not asked to leave yet.
+select a.allocation_id, j.time_limit_s, extract(epoch from now() - a.assigned_at)::float8 as held_s
+from allocations a
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+where a.state not in ('PENDING', 'TERMINATED') and a.preemption = 'NONE' and j.time_limit_s is not null
+order by a.allocation_id;
+
+-- name: are_over_time
+update allocations set over_time = true
+where allocation_id = any($1::text[]) and preemption = 'NONE' and state <> 'TERMINATED';
+
 -- name: overdue
 select allocation_id from allocations
 where state not in ('PENDING', 'TERMINATED') and preemption_deadline < now()
@@ -155,7 +168,8 @@ delete from user_sessions where allocation_id = any($1::text[]);
 -- name: open_requests
 select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
        extract(epoch from a.requested_at)::float8 as requested_at,
-       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots,
+       extract(epoch from least(a.assigned_at + make_interval(secs => j.time_limit_s), a.preemption_deadline))::float8 as ends_at,
+       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, j.time_limit_s,
        tr.run_id as trial_run_id
 from allocations a
 join tasks t on t.task_id = a.task_id

@@ -13,6 +13,7 @@ from asyncpg import Connection, Record
 
 from tenax.errors import Stale
 from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.time_limit import leave_reason, within_s
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 
@@ -34,6 +35,8 @@ class AllocationRow:
     preemption: Preemption
     #: Why it was asked to leave.
     preemption_reason: str
+    #: That was for its time limit.
+    over_time: bool
     ready: bool
     #: It has run for a minute, at least.
     lasted: bool
@@ -201,6 +204,33 @@ async def set_proxy_address(conn: Connection, allocation_id: str, address: str) 
     """Where the task says that it is reached. Idempotent."""
     if await conn.fetchval(Q.set_proxy_address, allocation_id, address) is not None:
         await notify(conn, "allocation", allocation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedAttempt:
+    """An attempt that holds its slots for a limited time, and was not asked to leave yet."""
+
+    allocation_id: str
+    time_limit_s: float
+    #: Seconds since it got them.
+    held_s: float
+
+
+async def limited(conn: Connection) -> list[LimitedAttempt]:
+    """All of them."""
+    return [LimitedAttempt(**row) for row in await conn.fetch(Q.limited)]
+
+
+async def end_in_time(conn: Connection, attempts: Sequence[LimitedAttempt]) -> None:
+    """Ask attempts to save and leave before their time limits end; what was asked meanwhile leaves for that."""
+    asked = [
+        LeaveRequest(each.allocation_id, leave_reason(each.time_limit_s), within_s(each.time_limit_s, each.held_s))
+        for each in attempts
+    ]
+    names = [each.allocation_id for each in attempts]
+    await conn.fetch(Q.hold, names)
+    await conn.execute(Q.are_over_time, names)
+    await ask_to_leave(conn, asked)
 
 
 async def overdue(conn: Connection) -> list[str]:

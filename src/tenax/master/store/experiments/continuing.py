@@ -50,6 +50,7 @@ class Continued:
     priority: int
     weight: float
     max_slots: int | None
+    time_limit_s: float | None
     #: By trial that goes on, its hyperparameters.
     hparams: Mapping[int, JsonObject]
     #: How many of them may run at a time; None: all.
@@ -67,7 +68,9 @@ async def trials_of(conn: Connection, experiment_id: int) -> list[EndedTrial]:
 async def go_on(conn: Connection, experiment: ExperimentRow, new: Continued) -> None:
     """Let a locked experiment that has ended go on. Raises NotNow."""
     await experiments.happen(conn, experiment, ExperimentEvent.CONTINUE)
-    await conn.execute(Q.revive_job, experiment.job_id, new.pool, new.priority, new.weight, new.max_slots)
+    await conn.execute(
+        Q.revive_job, experiment.job_id, new.pool, new.priority, new.weight, new.max_slots, new.time_limit_s
+    )
     await conn.execute(Q.set_documents, experiment.id, new.config, new.name, new.description, list(new.labels))
     if new.hparams:
         await _reopen(conn, experiment.id, new.hparams, new.at_once)

@@ -37,6 +37,7 @@ class NewExperiment:
     priority: int
     weight: float
     max_slots: int | None
+    time_limit_s: float | None
     #: How many trials its search will make.
     expected_trials: int
     #: As `ResolvedExperiment` has it.
@@ -56,7 +57,9 @@ async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int
     if new.context_hash is not None and new.archive is not None:
         await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
     job_id = str(uuid.uuid4())
-    await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.max_slots, new.owner_id)
+    await conn.execute(
+        Q.create_job, job_id, new.pool, new.priority, new.weight, new.max_slots, new.owner_id, new.time_limit_s
+    )
     experiment_id: int = await conn.fetchval(Q.create_experiment, job_id, new.owner_id, new.project_id, new.parent_id)
     await conn.execute(
         Q.create_documents,

@@ -38,6 +38,10 @@ class Share:
     max_slots: int | None = None
     #: Take its limit away.
     unlimited: bool = False
+    #: Seconds for each of its runs.
+    time_limit: float | None = None
+    #: Take that away.
+    without_time_limit: bool = False
     weight: float | None = None
     priority: int | None = None
 
@@ -103,6 +107,11 @@ async def set_share(conn: Connection, experiment_id: int, share: Share) -> None:
         await conn.execute(Q.set_max_slots, job.job_id, share.max_slots)
         await conn.execute(Q.note_in_config, experiment_id, "max_slots", share.max_slots)
         await notify(conn, "scheduling", "")
+    if share.time_limit is not None or share.without_time_limit:
+        await conn.execute(Q.set_time_limit, job.job_id, share.time_limit)
+        await conn.execute(Q.note_in_config, experiment_id, "time_limit", share.time_limit)
+        await notify(conn, "scheduling", "")
+        await notify(conn, "deadline", "")
 
 
 async def set_log_retention(conn: Connection, experiment_id: int, days: int) -> None:

@@ -188,6 +188,9 @@ update experiments set project_id = $2, version = version + 1 where id = $1 and 
 -- name: set_max_slots
 update jobs set max_slots = $2, version = version + 1 where job_id = $1;
 
+-- name: set_time_limit
+update jobs set time_limit_s = $2, version = version + 1 where job_id = $1;
+
 -- name: note_in_config
 update experiment_documents
 set config = jsonb_set(config, array['resources', $2::text], coalesce($3::jsonb, 'null'), true)
@@ -201,8 +204,8 @@ update experiment_documents set log_retention_days = $2 where experiment_id = $1
 update trials set log_retention_days = null where experiment_id = $1 and log_retention_days is not null;
 
 -- name: create_job
-insert into jobs (job_id, pool, priority, weight, max_slots, queue_position, owner_id)
-values ($1, $2, $3, $4, $5, floor(extract(epoch from clock_timestamp()) * 1000000), $6);
+insert into jobs (job_id, pool, priority, weight, max_slots, queue_position, owner_id, time_limit_s)
+values ($1, $2, $3, $4, $5, floor(extract(epoch from clock_timestamp()) * 1000000), $6, $7);
 
 -- name: create_experiment
 insert into experiments (job_id, owner_id, project_id, parent_id) values ($1, $2, $3, $4) returning id;
@@ -247,7 +250,7 @@ update trial_telemetry set progress = null, runner_state = '' where trial_id = a
 -- name: revive_job
 -- Its place in the queue stays.
 update jobs
-set ended_at = null, pool = $2, priority = $3, weight = $4, max_slots = $5, version = version + 1
+set ended_at = null, pool = $2, priority = $3, weight = $4, max_slots = $5, time_limit_s = $6, version = version + 1
 where job_id = $1;
 
 -- name: set_documents

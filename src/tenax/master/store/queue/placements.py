@@ -19,6 +19,7 @@ from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
 from tenax.master.store.agents import rows as agent_rows
 from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.containers import NewMember
+from tenax.master.store.database.connection import now
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows as quotas
@@ -51,6 +52,7 @@ async def snapshots(
     conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]
 ) -> list[PoolSnapshot]:
     """Every pool with an agent or a request, as the scheduler sees it, by what quotas say now."""
+    at = (await now(conn)).timestamp()
     held = await conn.fetch(Q.placements)
     agents = _agents(await conn.fetch(_AGENTS.for_scheduling), held, aux_places)
     members: dict[str, list[PlacedMember]] = defaultdict(list)
@@ -72,6 +74,7 @@ async def snapshots(
             jobs.get(pool, {}),
             tuple(requests.get(pool, ())),
             rules.get(pool, PoolRules()),
+            at=at,
         )
         for pool in sorted({*agents, *requests})
     ]
@@ -165,6 +168,8 @@ def _request(row: Record, members: tuple[PlacedMember, ...]) -> SlotRequest:
         row["preemptible"],
         row["single_node"],
         frozenset(AgentId(name) for name in row["blocked_agents"]),
+        row["time_limit_s"],
         Phase.PENDING if pending else Phase.RELEASING if releasing else Phase.PLACED,
         members,
+        ends_at=row["ends_at"],
     )

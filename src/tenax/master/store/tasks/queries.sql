@@ -1,6 +1,6 @@
 -- name: create_job
-insert into jobs (job_id, pool, priority, weight, queue_position, owner_id)
-values ($1, $2, $3, $4, floor(extract(epoch from clock_timestamp()) * 1000000), $5);
+insert into jobs (job_id, pool, priority, weight, queue_position, owner_id, time_limit_s)
+values ($1, $2, $3, $4, floor(extract(epoch from clock_timestamp()) * 1000000), $5, $6);
 
 -- name: create_task
 insert into tasks (task_id, kind, job_id, spec) values ($1, $2, $3, $4);

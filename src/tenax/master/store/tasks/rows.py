@@ -69,6 +69,7 @@ class NewTask:
     pool: str
     priority: int
     weight: float = 1.0
+    time_limit_s: float | None = None
     workspace_id: int = 1
     project_id: int | None = None
     description: str = ""
@@ -101,7 +102,7 @@ async def create(conn: Connection, new: NewTask) -> str:
         spec["submitted"] = new.submitted
     if new.as_in_workspace is not None:
         spec["as_in_workspace"] = new.as_in_workspace
-    await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
+    await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id, new.time_limit_s)
     await conn.execute(Q.create_task, task_id, new.kind.value, job_id, spec)
     await conn.execute(
         Q.create_launched,

@@ -109,6 +109,11 @@ select t.id, m.hang from trials t
 join trial_telemetry m on m.trial_id = t.id and m.hang_run_id = t.run_id
 where t.id = any($1::bigint[]) and m.hang_ends;
 
+-- name: saved
+select t.id from trials t
+where t.id = any($1::bigint[])
+  and exists (select 1 from checkpoints k where k.trial_id = t.id and k.run_id = t.run_id and k.state = 'COMPLETED');
+
 -- name: set_invalid_hp
 update trials set invalid_hp = true, version = version + 1
 where id = $1 and run_id = $2 and state = 'ACTIVE' and not invalid_hp

@@ -273,6 +273,11 @@ async def ended_by_hang(conn: Connection, trial_ids: Sequence[int]) -> dict[int,
     return {row["id"]: row["hang"] for row in await conn.fetch(Q.ended_by_hang, list(trial_ids))}
 
 
+async def saved(conn: Connection, trial_ids: Sequence[int]) -> frozenset[int]:
+    """Of these trials, those whose current run has saved a checkpoint."""
+    return frozenset(row["id"] for row in await conn.fetch(Q.saved, list(trial_ids)))
+
+
 async def set_invalid_hp(conn: Connection, trial_id: int, run_id: int) -> bool:
     """The script gave up these hyperparameters; False if that was known, or changes nothing any more."""
     return await conn.fetchval(Q.set_invalid_hp, trial_id, run_id) is not None
