@@ -86,6 +86,7 @@ FREE = {
     ("experiment", "set", "description"): {"text"},
     ("experiment", "set", "notes"): {"text"},
     ("experiment", "set", "max-slots"): {"slots"},
+    ("experiment", "set", "time-limit"): {"limit"},
     ("experiment", "label", "add"): {"labels"},
     ("experiment", "label", "remove"): {"labels"},
     ("workspace", "create"): {"name"},

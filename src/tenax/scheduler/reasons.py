@@ -112,25 +112,26 @@ class Reserved:
 Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, MakingRoom]
 
 
-@dataclass(slots=True)
 class _Line:
-    """How many wait for room ahead of the request that was reached, in the order of the queue."""
+    """How many wait for room ahead of the request that was reached, in the order of the queue. Mutable; one writer owns
+    it."""
 
-    priority: int = 0
-    turn: int = 0
-    more_urgent: int = 0
-    #: Of its priority; and of these, of earlier turns.
-    same: int = 0
-    earlier_turns: int = 0
+    def __init__(self) -> None:
+        self.more_urgent = 0
+        #: Of its priority; and of these, of earlier turns.
+        self.same = 0
+        self.earlier_turns = 0
+        self._priority = 0
+        self._turn = 0
 
     def reach(self, job: PoolJob) -> None:
         """Go on to a request of ``job``."""
-        if job.priority != self.priority:
+        if job.priority != self._priority:
             self.more_urgent += self.same
-            self.priority, self.same, self.earlier_turns = job.priority, 0, 0
-        elif job.turn != self.turn:
+            self._priority, self.same, self.earlier_turns = job.priority, 0, 0
+        elif job.turn != self._turn:
             self.earlier_turns = self.same
-        self.turn = job.turn
+        self._turn = job.turn
 
 
 class ReasonWriter:

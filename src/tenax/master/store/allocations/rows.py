@@ -223,14 +223,14 @@ async def limited(conn: Connection) -> list[LimitedAttempt]:
 
 async def end_in_time(conn: Connection, attempts: Sequence[LimitedAttempt]) -> None:
     """Ask attempts to save and leave before their time limits end; what was asked meanwhile leaves for that."""
-    asked = [
+    requests = [
         LeaveRequest(each.allocation_id, leave_reason(each.time_limit_s), within_s(each.time_limit_s, each.held_s))
         for each in attempts
     ]
     names = [each.allocation_id for each in attempts]
     await conn.fetch(Q.hold, names)
     await conn.execute(Q.are_over_time, names)
-    await ask_to_leave(conn, asked)
+    await ask_to_leave(conn, requests)
 
 
 async def overdue(conn: Connection) -> list[str]:
