@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -126,8 +127,13 @@ def test_a_job_is_explained(queue: PretendMaster, tenax: Tenax) -> None:
             {"kind": "PRIORITY", "value": "41", "leaving": 1},
         ],
     }
+    soon = datetime.now(timezone.utc) + timedelta(minutes=10, seconds=30)
+    answer |= {"likelyStart": soon.isoformat(), "sureness": "GUESS"}
     queue.on("GET", "/api/v1/job-queues/bbbb-2/explanation", answer)
-    assert tenax("queue", "explain", "second").out.splitlines() == [
+    first, second, third, *rest = tenax("queue", "explain", "second").out.splitlines()
+    assert third.startswith("It is likely to start in 10m")
+    assert third.endswith("s, which is a guess: by how long runs in this pool usually take.")
+    assert [first, second, *rest] == [
         "experiment 8 (second) of bob, in the pool default",
         "waits for 2 free slots in pool default",
         "Ahead of it:",

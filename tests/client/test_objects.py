@@ -60,6 +60,17 @@ def test_every_name_of_the_sdk_is_there() -> None:
     ("said", "words"),
     [
         ({"trials": 1, "starting": 1}, "If it was created now, its trial would start at once."),
+        (
+            {
+                "trials": 1,
+                "starting": 0,
+                "reason": "waits for 1 free slot",
+                "likelyStart": "2026-11-27T14:05:30Z",
+                "sureness": "GUESS",
+            },
+            "If it was created now, nothing of it would start at once: its first trial waits for 1 free slot; as a "
+            "guess it starts about 2026-11-27 14:05 UTC.",
+        ),
         ({"trials": 8, "starting": 8}, "If it was created now, its first 8 trials would start at once."),
         (
             {"trials": 8, "starting": 3, "reason": "waits for 1 free slot", "waitClass": "WAIT"},

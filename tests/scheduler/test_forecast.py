@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.ids import JobId
 from tenax.scheduler.forecast import Forecast, forecast
+from tenax.scheduler.outlook import LikelyStart, Spans, Sureness
 from tenax.scheduler.snapshot import PoolJob, PoolRules, SlotRequest
 from tests.kits.builders.pool import Pool, agent, request
 from tests.scheduler.pools import pools
@@ -31,6 +34,17 @@ def test_what_starts_and_why_the_next_waits() -> None:
     assert (capped.starting, "max_slots is 2" in capped.reason) == (2, True)
     behind = of(pool.job("urgent", 1).run("u", 1, "a", "urgent").ask("large", 4, "urgent"), 1, 1)
     assert (behind.starting, "waits behind large (priority 1" in behind.reason) == (0, True)
+
+
+def test_when_the_first_that_waits_is_likely_to_start() -> None:
+    """By how long runs take, where it is known; of what starts at once, or never, nothing is said."""
+    pool = Pool([agent("a", 1)]).run("runs", 1, "a", "other")
+    spans = Spans(of_job={JobId("other"): 60.0})
+    job, one = PoolJob(NEW, queue_position=1e9), request("new.0", 1, NEW, requested_at=1e9)
+    assert forecast(pool.snapshot, job, [one], spans).likely == LikelyStart(60.0, Sureness.LIKELY)
+    assert forecast(pool.snapshot, job, [one]).likely is None
+    assert forecast(pool.snapshot, job, [replace(one, slots=2)], spans).likely is None
+    assert forecast(Pool([agent("a", 1)]).snapshot, job, [one], spans).likely is None
 
 
 def test_who_would_leave_for_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import click
@@ -76,6 +77,13 @@ _REMEDIES: Dict[str, str] = {
 }
 
 
+#: What the time of a likely start stands on.
+_SURENESS = {
+    "likely": "by the progress of what runs and by how long runs of the same jobs took",
+    "guess": "which is a guess: by how long runs in this pool usually take",
+}
+
+
 @group.command()
 @click.argument("job")
 @json_option
@@ -95,6 +103,10 @@ def explain(access: Access, job: str, as_json: bool) -> None:
         return
     print(f"{target.kind} {target.entity_id} ({target.name}) of {target.username}, in the pool {explained.pool}")
     print(explained.reason or "Nothing of it waits.")
+    if explained.likely_start is not None:
+        left = max(0.0, (explained.likely_start - datetime.datetime.now(datetime.timezone.utc)).total_seconds())
+        by = _SURENESS.get(explained.sureness, explained.sureness)
+        print(f"It is likely to start in {output.duration(left)}, {by}.")
     _enumerate("Ahead of it:", explained.ahead, explained.ahead_total)
     _enumerate("Slots are held by:", explained.holders, explained.holding)
     if explained.waiting_slots is None:

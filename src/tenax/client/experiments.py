@@ -332,6 +332,10 @@ class ExpectedStart(Answer):
     reason: str = part(reading.text, "reason")
     #: What has to happen before that one starts: ``wait``, ``change`` or ``ask``, as of a `Job`.
     wait_class: str = made(lambda value: reading.text(value, "waitClass").lower())
+    #: When that one is likely to start; None: nobody can say.
+    likely_start: Optional[datetime.datetime] = part(reading.moment, "likelyStart")
+    #: ``likely`` or ``guess``, as of a `JobExplanation`.
+    sureness: str = made(lambda value: reading.text(value, "sureness").lower())
 
     @property
     def words(self) -> str:
@@ -343,6 +347,10 @@ class ExpectedStart(Answer):
             begins = f"{whose} would start at once, and the next {self.reason}"
         else:
             begins = f"nothing of it would start at once: its first trial {self.reason}"
+        if self.likely_start is not None:
+            when = self.likely_start.strftime("%Y-%m-%d %H:%M UTC")
+            starts = "it is likely to start" if self.sureness == "likely" else "as a guess it starts"
+            begins += f"; {starts} about {when}"
         leaving = "" if not self.leaving else f"; {self.leaving} of what runs would be asked to save and leave for it"
         return f"If it was created now, {begins}{leaving}."
 

@@ -106,6 +106,10 @@ class JobExplanation(Answer):
     )
     #: When it starts, at the latest, by the time limits of what runs; None: they do not say it.
     starts_by: Optional[datetime.datetime] = part(reading.moment, "startsBy")
+    #: When it is likely to start, by how long runs take; None: nobody can say.
+    likely_start: Optional[datetime.datetime] = part(reading.moment, "likelyStart")
+    #: ``likely``: by the progress of what runs, and by runs of the same jobs; ``guess``: by what is usual in the pool.
+    sureness: str = made(lambda value: reading.text(value, "sureness").lower())
 
 
 def _slots(value: JsonObject) -> Optional[int]:

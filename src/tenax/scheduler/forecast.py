@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId
+from tenax.scheduler.outlook import LikelyStart, Spans, likely_start
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import PoolJob, PoolSnapshot, SlotRequest
 
@@ -26,18 +27,24 @@ class Forecast:
     leaving: tuple[AllocationId, ...] = ()
     #: Why the first of those that do not start waits; empty: all start.
     reason: str = ""
+    #: When that one is likely to start; None: all start at once, or nobody can say.
+    likely: LikelyStart | None = None
 
 
-def forecast(snapshot: PoolSnapshot, job: PoolJob, requests: Sequence[SlotRequest]) -> Forecast:
-    """``requests``: what the job asks for in the beginning, in that order."""
+def forecast(
+    snapshot: PoolSnapshot, job: PoolJob, requests: Sequence[SlotRequest], spans: Spans | None = None
+) -> Forecast:
+    """``requests``: what the job asks for in the beginning, in that order; ``spans``: how long runs take."""
     jobs = {**snapshot.jobs, job.id: job}
-    decided = plan(replace(snapshot, jobs=jobs, requests=(*snapshot.requests, *requests)))
+    with_it = replace(snapshot, jobs=jobs, requests=(*snapshot.requests, *requests))
+    decided = plan(with_it)
     leaving = decided.preempt.keys() - plan(snapshot).preempt.keys() if decided.preempt else set[AllocationId]()
     names = [request.allocation_id for request in requests]
-    reasons = (decided.waiting[name] for name in names if name in decided.waiting)
+    waits = next((name for name in names if name in decided.waiting), None)
     return Forecast(
         requests=len(names),
         starting=sum(name in decided.placements for name in names),
         leaving=tuple(sorted(leaving)),
-        reason=next(reasons, ""),
+        reason="" if waits is None else decided.waiting[waits],
+        likely=None if waits is None or spans is None else likely_start(with_it, waits, spans),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -382,6 +383,19 @@ async def test_a_job_that_waits_is_explained(api: Api, three: list[JsonObject]) 
     assert ([job["name"] for job in last["ahead"]], last["aheadTotal"]) == (["second"], 1)  # type: ignore[index,union-attr]
     assert [(job["name"], job["slots"]) for job in last["holders"]] == [("first", 2)]  # type: ignore[index,union-attr]
     assert last["remedies"] == [{"kind": "POOL", "value": "gpus", "leaving": 0}]
+    assert (last["likelyStart"], last["sureness"], last["startsBy"]) == (None, None, None)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update allocations set assigned_at = now() - interval '100 s' where state <> 'PENDING'")
+        await conn.execute(
+            "insert into trial_telemetry (trial_id, progress) select id, 0.25 from trials"
+            " on conflict (trial_id) do update set progress = excluded.progress"
+        )
+        now = await conn.fetchval("select now()")
+    second = await explained(three[1])
+    assert second["sureness"] == "LIKELY"
+    left = (datetime.fromisoformat(str(second["likelyStart"])) - now).total_seconds()
+    # And the seven trials that the search has not made yet, at the same pace.
+    assert left == pytest.approx(300 + 7 * 400, abs=20)
     nothing = await explained(first)
     assert (nothing["waitingSlots"], nothing["reason"], nothing["remedies"]) == (None, "", [])
     assert (await api.user.get("/api/v1/job-queues/nobodys/explanation")).status_code == 404

@@ -12,6 +12,7 @@ from tenax.ids import AllocationId, JobId
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments.creation import NewExperiment
+from tenax.master.store.queue.spans import spans_of
 from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.workspaces import projects
 from tenax.master.submission.experiments import Submission
@@ -35,6 +36,7 @@ async def forecast_of(
     job = PoolJob(_ITS_JOB, new.priority, now * 1e6, new.max_slots, new.weight)
     async with db.snapshot() as conn:
         snapshot = await _with_job(conn, settings, new, job)
+        spans = await spans_of(conn, new.pool)
     if len(snapshot.requests) > MAX_QUEUE:
         return None
     trials = sum(bracket.initial_trials for bracket in resolved.search.brackets())
@@ -49,7 +51,7 @@ async def forecast_of(
         )
         for number in range(1, min(trials, MAX_TRIALS) + 1)
     ]
-    return await threads.run(forecast, snapshot, snapshot.jobs[_ITS_JOB], requests)
+    return await threads.run(forecast, snapshot, snapshot.jobs[_ITS_JOB], requests, spans)
 
 
 async def _with_job(conn: Connection, settings: MasterSettings, new: NewExperiment, job: PoolJob) -> PoolSnapshot:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from tenax.config.schema.durations import MAX_TIME_LIMIT_S
 from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.master.store.experiments.columns import EXPERIMENTS
+from tenax.scheduler.outlook import Sureness
 from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Document, Int64, Message, Name, Pagination, Timestamp
 
@@ -118,6 +119,9 @@ class StartForecast(Message):
     reason: str = ""
     #: What has to happen before that one starts.
     wait_class: WaitClass | None = None
+    #: When that one is likely to start, and how sure that is; none where nobody can say.
+    likely_start: Timestamp | None = None
+    sureness: Sureness | None = None
 
 
 class CreateExperimentResponse(Message):

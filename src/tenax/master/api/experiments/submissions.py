@@ -130,12 +130,15 @@ def _reply(
 def _start(forecast: Forecast | None) -> messages.StartForecast | None:
     if forecast is None:
         return None
+    likely = forecast.likely
     return messages.StartForecast(
         trials=forecast.requests,
         starting=forecast.starting,
         leaving=len(forecast.leaving),
         reason=forecast.reason,
         wait_class=class_of(forecast.reason),
+        likely_start=None if likely is None else datetime.fromtimestamp(likely.at, timezone.utc),
+        sureness=None if likely is None else likely.sureness,
     )
 
 

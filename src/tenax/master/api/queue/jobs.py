@@ -19,9 +19,11 @@ from tenax.master.api.queue import messages
 from tenax.master.context import Master
 from tenax.master.store.queue import jobs, pools, usage
 from tenax.master.store.queue.jobs import JobView
+from tenax.master.store.queue.spans import spans_of
 from tenax.master.submission import queue_control
 from tenax.master.submission.forecasts import MAX_QUEUE
 from tenax.scheduler.explain import RemedyKind, explain
+from tenax.scheduler.outlook import likely_start
 from tenax.scheduler.queueing import JobStanding, QueueLine, Rooms, holders, lines, with_held
 from tenax.scheduler.reasons import class_of
 from tenax.scheduler.registry import in_turns
@@ -102,6 +104,7 @@ async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResp
                 f"the queue of the pool {job.pool} is too long to try what would help: its list has the reason"
             )
         bound = await pools.bindings(conn)
+        its_spans = await spans_of(conn, job.pool)
     explained = await master.examiners.run(explain, JobId(job_id), job.pool, snapshots)
     holding = holders(lines(snapshot)) if explained is not None else ()
     ahead = explained.ahead if explained is not None else ()
@@ -115,6 +118,7 @@ async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResp
         return messages.ExplainJobResponse(
             job_id=job_id, name=view.name, resource_pool=job.pool, reason=view.reason or ""
         )
+    likely = await master.examiners.run(likely_start, snapshot, explained.request.allocation_id, its_spans)
     return messages.ExplainJobResponse(
         job_id=job_id,
         name=view.name,
@@ -127,6 +131,8 @@ async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResp
         holders=[_holder(line, views[line.job_id]) for line in holding[:_HOLDERS] if line.job_id in views],
         holding=len(holding),
         starts_by=None if explained.starts_by is None else datetime.fromtimestamp(explained.starts_by, timezone.utc),
+        likely_start=None if likely is None else datetime.fromtimestamp(likely.at, timezone.utc),
+        sureness=None if likely is None else likely.sureness,
         remedies=[
             messages.QueueRemedy(kind=remedy.kind, value=remedy.value, leaving=remedy.leaving)
             for remedy in explained.remedies

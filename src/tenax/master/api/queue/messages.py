@@ -8,6 +8,7 @@ from tenax.master.api.agents.messages import DeviceType
 from tenax.master.api.experiments.messages import JobState, JobSummary
 from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.explain import RemedyKind
+from tenax.scheduler.outlook import Sureness
 from tenax.scheduler.reasons import WaitClass
 from tenax.wire.message import Message, Pagination, Timestamp
 
@@ -101,6 +102,9 @@ class ExplainJobResponse(Message):
     remedies: list[QueueRemedy] = []
     #: When it starts, at the latest, by the time limits of what runs; none where they do not say it.
     starts_by: Timestamp | None = None
+    #: When it is likely to start, by how long runs take, and how sure that is; none where nobody can say.
+    likely_start: Timestamp | None = None
+    sureness: Sureness | None = None
 
 
 class RbacJob(Message):

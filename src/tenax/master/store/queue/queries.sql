@@ -56,6 +56,41 @@ where j.job_id = $1;
 -- name: priority_of_experiment
 select j.priority from experiments e join jobs j on j.job_id = e.job_id where e.id = $1;
 
+-- name: running_spans
+-- What holds slots in a pool: for how long, and of trials how far they are after how long a time in all runs.
+select a.allocation_id, extract(epoch from now() - a.assigned_at)::float8 as held_s, m.progress,
+       (select sum(extract(epoch from coalesce(p.ended_at, now()) - p.assigned_at))::float8
+        from allocations p where p.task_id = a.task_id) as spent_s
+from allocations a
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join trial_telemetry m on m.trial_id = t.trial_id
+where j.pool = $1 and a.state not in ('PENDING', 'TERMINATED') and a.assigned_at is not null;
+
+-- name: job_spans
+-- The median of the attempts of each open job that have ended.
+select t.job_id, (percentile_cont(0.5) within group (order by extract(epoch from a.ended_at - a.assigned_at)))::float8 as seconds
+from jobs j
+join tasks t on t.job_id = j.job_id
+join allocations a on a.task_id = t.task_id
+where j.pool = $1 and j.ended_at is null and a.state = 'TERMINATED' and a.assigned_at is not null
+group by t.job_id;
+
+-- name: usual_span
+-- The median of the thousand that ended last in a pool.
+select (percentile_cont(0.5) within group (order by extract(epoch from l.ended_at - l.started_at)))::float8
+from (select u.ended_at, u.started_at from usage u
+      where u.pool = $1 and u.slots > 0 and u.ended_at > now() - interval '30 days'
+      order by u.ended_at desc limit 1000) l;
+
+-- name: trials_to_come
+-- Those that the searches of a pool have not made yet.
+select e.job_id, (greatest(y.expected_trials, y.trials) - y.trials)::int as trials
+from jobs j
+join experiments e on e.job_id = j.job_id
+join experiment_tallies y on y.experiment_id = e.id
+where j.pool = $1 and j.ended_at is null and y.expected_trials > y.trials;
+
 -- name: lock_queue
 -- One change of a pool's order at a time.
 select pg_advisory_xact_lock(hashtextextended('queue ' || $1, 0));
