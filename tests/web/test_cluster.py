@@ -107,7 +107,14 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     totals = page.get_by_role("list", name="Pools").get_by_role("link", name="default")
     expect(totals).to_contain_text("1 running, 3 queued, 1 of 8 slots free")
     expect(row(page, "huge")).to_contain_text("● you")
+    patient = row(page, "patient")
+    patient.get_by_role("button", name="When, and what would help?").click()
+    expect(patient).to_contain_text("It would start at once with")
+    expect(patient.get_by_role("listitem").filter(has_text="the pool spare")).to_be_visible()
+    expect(patient).to_contain_text(re.compile("Nobody can say when it starts|It is likely to start in"))
     keep(page, "queue-classes")
+    patient.get_by_role("button", name="Close").click()
+    expect(patient.get_by_role("listitem")).to_have_count(0)
     page.evaluate("document.body.dataset.loaded = 'once'")
 
     # By keys: to the third, and ahead of the second.

@@ -45,12 +45,12 @@ export function editOf(former: Texts, texts: Texts): Edit {
     const labels = texts.labels.split("\n").map((label) => label.trim());
     edit.labels = [...new Set(labels.filter((label) => label !== ""))];
   }
-  const resources: NonNullable<Edit["resources"]> = { unlimited: false };
+  const resources: NonNullable<Edit["resources"]> = { unlimited: false, withoutTimeLimit: false };
   if (texts.priority !== former.priority && texts.priority) resources.priority = Number(texts.priority);
   if (texts.weight !== former.weight && texts.weight) resources.weight = Number(texts.weight);
   // Null is no limit, which absence does not say.
   if (texts.maxSlots !== former.maxSlots) resources.maxSlots = texts.maxSlots ? Number(texts.maxSlots) : null;
-  if (Object.keys(resources).length > 1) edit.resources = resources;
+  if (Object.keys(resources).length > 2) edit.resources = resources;
   return edit;
 }
 

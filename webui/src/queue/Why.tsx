@@ -5,6 +5,7 @@ import { Fragment } from "react";
 import { calledSo } from "../actions/jobs";
 import { count } from "../format";
 import { type Holder, isInTurns, type Job, type WaitClass } from "../services/queue";
+import { WhatIf } from "./WhatIf";
 
 /** Shape, word and colour of each class. */
 const CLASSES: Record<WaitClass, { shape: string; word: string; tone: string }> = {
@@ -33,6 +34,7 @@ export function Why({ job, holders, holding }: { job: Job; holders: Holder[]; ho
       <p className="text-dim">
         <Help job={job} holders={holders} holding={holding} />
       </p>
+      {job.waitClass === "WAIT" && <WhatIf job={job} />}
     </div>
   );
 }

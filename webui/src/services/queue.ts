@@ -7,6 +7,8 @@ import { newsOf } from "./stream/news";
 
 export type Job = components["schemas"]["Job"];
 export type Holder = components["schemas"]["JobHolder"];
+export type Explanation = components["schemas"]["ExplainJobResponse"];
+export type Remedy = components["schemas"]["QueueRemedy"];
 export type WaitClass = NonNullable<Job["waitClass"]>;
 
 /** Jobs that are asked for at once. */
@@ -34,4 +36,14 @@ export function queueQuery(pool: string) {
     topics: [`job-queues/${pool}`],
     news: (change) => newsOf(["job_queue"], change, pool),
   });
+}
+
+/** Why a job waits, tried by the scheduler when it is asked: nothing keeps it up to date. */
+export function explanationQuery(job: string) {
+  return {
+    queryKey: ["explanation", job],
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
+      answered(api.GET("/api/v1/job-queues/{jobId}/explanation", { params: { path: { jobId: job } }, signal })),
+    gcTime: 0,
+  };
 }
