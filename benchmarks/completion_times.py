@@ -5,7 +5,8 @@ Two seeded traces of published shapes: Philly's (many small, short jobs and a lo
 work as the slots hold) and Pollux's (160 jobs in 8 hours, half of them gangs of 4 to 32; 16 machines of 4). The real
 scheduler plans real pools, so gangs meet fragments. A job that is asked to leave takes 30 s of work anew. Beside them,
 on the same trace, over slots without machines: strict first come, first served, and an oracle that knows what is left
-of each job (least remaining slot time first, preemptive). Prints one JSON line for each trace.
+of each job (least remaining slot time first, preemptive). With time limits each job has one, from what it takes to five
+times that, as people give them. Prints one JSON line for each trace.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ GOALS = {"philly": 2.4, "pollux": 1.5}
 POLICIES = {
     "priority": PoolRules("priority"),
     "priority, reservation": PoolRules("priority", reservation=True),
+    "priority, reservation, time limits": PoolRules("priority", reservation=True),
     "fair_share": PoolRules("fair_share"),
 }
 
@@ -37,6 +39,13 @@ class Job:
     at: float
     slots: int
     work_s: float
+    time_limit_s: float | None = None
+
+
+def with_limits(jobs: list[Job], seed: int) -> list[Job]:
+    """Each is longer than its work."""
+    chance = random.Random(seed)
+    return [replace(job, time_limit_s=job.work_s * chance.uniform(1.0, 5.0)) for job in jobs]
 
 
 def philly(seed: int, count: int) -> tuple[list[Job], list[int]]:
@@ -86,7 +95,8 @@ def by_scheduler(jobs: list[Job], machines: list[int], rules: PoolRules) -> tupl
         name = AllocationId(str(number))
         if epoch == _ARRIVES:
             entries[JobId(name)] = PoolJob(JobId(name), queue_position=now)
-            requests[name] = SlotRequest(name, JobId(name), jobs[number].slots, now)
+            limit_s = jobs[number].time_limit_s
+            requests[name] = SlotRequest(name, JobId(name), jobs[number].slots, now, time_limit=limit_s)
         elif epoch == epochs[number]:
             free(name)
             del requests[name], entries[JobId(name)], began[name]
@@ -95,7 +105,8 @@ def by_scheduler(jobs: list[Job], machines: list[int], rules: PoolRules) -> tupl
             continue
         if events and events[0][0] == now:
             continue
-        decided = plan(PoolSnapshot(PoolName("p"), tuple(agents.values()), entries, tuple(requests.values()), rules))
+        pool = tuple(agents.values())
+        decided = plan(PoolSnapshot(PoolName("p"), pool, entries, tuple(requests.values()), rules, at=now))
         for leaving in decided.preempt:
             index = int(leaving)
             asked += 1
@@ -106,7 +117,9 @@ def by_scheduler(jobs: list[Job], machines: list[int], rules: PoolRules) -> tupl
             heapq.heappush(events, (now, index, _PLANS_AGAIN))
         for placed, members in decided.placements.items():
             index = int(placed)
-            requests[placed] = replace(requests[placed], phase=Phase.PLACED, members=members)
+            limit_s = requests[placed].time_limit
+            ends_at = None if limit_s is None else now + limit_s
+            requests[placed] = replace(requests[placed], phase=Phase.PLACED, members=members, ends_at=ends_at)
             for member in members:
                 there = agents[member.agent_id]
                 agents[member.agent_id] = replace(there, in_use=there.in_use | set(member.slots))
@@ -161,7 +174,8 @@ def main() -> None:
         oracle_s = of_slots(jobs, sum(machines), knows=True)
         line.add(trace=name, jobs=len(jobs), first_come_s=round(first_s), oracle_s=round(oracle_s), goal=GOALS[name])
         for policy, rules in POLICIES.items():
-            mean_s, asked = by_scheduler(jobs, machines, rules)
+            limited = with_limits(jobs, 1) if "time limits" in policy else jobs
+            mean_s, asked = by_scheduler(limited, machines, rules)
             line.add(
                 **{
                     policy: {

@@ -72,6 +72,17 @@ def test_the_machine_that_is_free_first_is_waited_for() -> None:
     assert decided.placements == {}
 
 
+def test_the_machines_that_are_free_first_are_waited_for_by_a_gang() -> None:
+    """Not those that it would have on the empty pool; without limits these."""
+    for limits in ((60.0, 7200.0, 300.0), (7200.0, 60.0, 300.0), (300.0, 60.0, 7200.0)):
+        pool = Pool([agent(name, 4) for name in "abc"], rules(reservation=True))
+        pool.at = AT
+        for name, limit in zip("abc", limits):
+            pool.run(f"on {name}", 4, name, time_limit=limit)
+        pool.ask("gang", 8)
+        assert pool.plan().starts_by == {"gang": AT + 300}
+
+
 def test_less_urgent_ones_pass_if_they_put_off_nobody() -> None:
     """They are gone before the only one that waits needs its places; behind two that wait they wait, too."""
     pool = busy().ask("late", 1, "late", time_limit=60.0)

@@ -42,8 +42,8 @@ def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Ti
     """Where a request that does not fit is to wait for its slots; None where it would not fit with nothing running.
 
     Of the agents that can take it whole the one that has the slots first, by what time limits say; where they say it of
-    none, the one with the most slots that are or come free, so that what is kept there only grows. Else the gang that
-    it would be on the empty pool.
+    none, the one with the most slots that are or come free, so that what is kept there only grows. Else the even gang
+    that is free first, by time limits; else the gang that it would be on the empty pool.
     """
     able = [
         agent
@@ -61,8 +61,36 @@ def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Ti
         return ((min(able, key=key).id, request.slots),)
     if not may_be_gang(request):
         return None
+    first = _first_even_gang(request, coming, times)
+    if first is not None:
+        return first
     empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in coming.agents.values())
     return find(request, empty, rules)
+
+
+def _first_even_gang(request: SlotRequest, coming: FreeSlots, times: Times) -> Fit | None:
+    """Of whole agents of one size; None where time limits say of none when it is free.
+
+    Which of those that are free in time does not depend on when each is: what runs there until then changes nothing.
+    """
+    best: tuple[float, int] | None = None
+    fit: Fit | None = None
+    free_at: dict[int, list[tuple[float, AgentId]]] = {}
+    for agent in coming.agents.values():
+        size = len(agent.slots)
+        if size and request.slots % size == 0 and agent.id not in request.blocked_agents:
+            at = times.of(agent.id, size, coming)
+            if at is not None:
+                free_at.setdefault(size, []).append((at, agent.id))
+    for size, agents in free_at.items():
+        count = request.slots // size
+        if len(agents) < count:
+            continue
+        by = sorted(at for at, _ in agents)[count - 1]
+        if best is None or (by, -size) < best:
+            able = sorted((distance(request.allocation_id, agent), agent) for at, agent in agents if at <= by)
+            best, fit = (by, -size), tuple((agent, size) for _, agent in able[:count])
+    return fit
 
 
 def may_be_gang(request: SlotRequest) -> bool:
