@@ -138,6 +138,7 @@ CREATE TABLE allocations (
     assigned_at timestamp with time zone,
     ended_at timestamp with time zone,
     listens boolean NOT NULL DEFAULT false,
+    time_limit_s double precision,
     over_time boolean NOT NULL DEFAULT false,
     CONSTRAINT allocations_pkey PRIMARY KEY (allocation_id),
     CONSTRAINT allocations_task_id_run_id_key UNIQUE (task_id, run_id),

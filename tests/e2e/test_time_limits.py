@@ -51,7 +51,7 @@ def test_a_run_that_saved_nothing_is_the_last(place: Machine, tmp_path: Path) ->
     experiment, (trial,) = ran(place, document, script(tmp_path, NEVER_SAVES))
     assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 0)
     assert "its time limit was over before it had saved anything" in trial.reason
-    assert "raise resources.time_limit, or save more often" in trial.reason
+    assert "save more often, or raise resources.time_limit" in trial.reason
 
 
 def test_a_limit_holds_for_what_runs_already(place: Machine, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import (
     MAX_FULL_DISKS,
+    MAX_NOT_BEGUN,
     TrialAttempt,
     TrialExit,
     TrialState,
@@ -70,11 +71,21 @@ def test_a_run_over_its_time_that_saved_nothing_is_the_last(ending: Ending, wish
     over = {"ending": ending, "preemption": Preemption.ACKNOWLEDGED, "over_time": True, "wish": wish}
     after = verdict(**over)
     assert (after.state, after.restarts, after.exit) == (TrialState.ERROR, 0, TrialExit.ERRORED)
-    assert "raise resources.time_limit, or save more often" in after.reason
-    assert verdict(**over, saved=True).state is TrialState.ACTIVE
+    assert "save more often, or raise resources.time_limit" in after.reason
+    assert verdict(**over, comes_further=True).state is TrialState.ACTIVE
     assert verdict(over_time=True).state is TrialState.COMPLETED
     assert verdict(over_time=True, ending=FAILED).restarts == 1
     assert verdict(**{**over, "wish": Wish.STOP}).state is TrialState.COMPLETED
+
+
+def test_a_run_over_its_time_before_it_began_is_tried_again() -> None:
+    """A slow machine, a long download: but not for ever."""
+    after = verdict(ending=ENDED_BY_US, over_time=True, ran=False)
+    for setbacks in range(1, MAX_NOT_BEGUN):
+        assert (after.state, after.setbacks) == (TrialState.ACTIVE, setbacks)
+        after = verdict(ending=ENDED_BY_US, over_time=True, ran=False, setbacks=setbacks)
+    assert after.state is TrialState.ERROR
+    assert "before it had begun, 5 times in a row" in after.reason
 
 
 @given(st.integers(0, 100))

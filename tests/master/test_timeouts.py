@@ -90,9 +90,50 @@ async def test_a_time_limit_is_kept(place: Place) -> None:
     assert asked[:3] == ("REQUESTED", True, "its time limit of 1h is almost over")
     # What is for saving is never less than a tenth, though only 300 seconds are left of the limit.
     assert asked[3] == pytest.approx(360, abs=30)
+
+
+@pytest.mark.parametrize(
+    ("before", "over_time", "reason"),
+    [
+        ("preemption = 'ACKNOWLEDGED'", True, "its time limit of 1h is almost over"),
+        (
+            "preemption = 'REQUESTED', preemption_reason = 'paused', preemption_deadline = now() + interval '1 day'",
+            False,
+            "paused",
+        ),
+    ],
+)
+async def test_who_leaves_anyhow_keeps_to_the_limit(place: Place, before: str, over_time: bool, reason: str) -> None:
+    """By itself, or for another reason, with more time for that: and who was paused does not end for its time."""
+    await place.looked_last(seconds_ago=0)
     async with place.db.transaction() as conn:
-        await conn.execute("update allocations set preemption_reason = 'paused', over_time = false")
-    assert (await look(5000, 3600.0))[1:3] == (False, "paused")
+        await conn.execute("update jobs set time_limit_s = 3600")
+        await conn.execute("update agent_presence set last_seen_at = now()")
+        await conn.execute(f"update allocations set assigned_at = now() - interval '3300 s', {before}")
+    await place.loop.make_pass(place.context, NEWS)
+    async with place.db.connection() as conn:
+        row = await conn.fetchrow(
+            "select over_time, preemption_reason, extract(epoch from preemption_deadline - now())::float8 as left"
+            " from allocations"
+        )
+    assert (row["over_time"], row["preemption_reason"]) == (over_time, reason)
+    assert row["left"] == pytest.approx(360, abs=30)
+
+
+async def test_time_to_save_that_passed_unheard_is_given_anew(place: Place) -> None:
+    """A master that was away asks nobody to have saved to nobody; one that was there ends it."""
+    for listened_s, state in ((5.0, "RUN"), (300.0, "KILL")):
+        async with place.db.connection() as conn:
+            moment = (await now(conn)).timestamp()
+            await conn.execute("update agent_presence set last_seen_at = now()")
+            await conn.execute(
+                "update allocations set time_limit_s = 600, over_time = true, preemption = 'REQUESTED',"
+                " preemption_deadline = now() - interval '60 s'"
+            )
+        place.loop._watch = Listening(moment - listened_s, moment)
+        await place.loop.make_pass(place.context, NEWS)
+        async with place.db.connection() as conn:
+            assert await conn.fetchval("select want from containers") == state
 
 
 async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:

@@ -156,7 +156,7 @@ def test_what_is_promised_for_a_time_is_kept(pool: Pool, data: st.DataObject) ->
     pool.jobs = {name: replace(job, max_slots=None, turn=0, limits=()) for name, job in pool.jobs.items()}
     for supplied in list(pool.agents.values()):
         pool.agents[supplied.id] = replace(supplied, state=AgentState.ENABLED)
-    pool.job("behind", 99, 1e9)
+    pool.job("behind", 99, 1e12)
     promised: dict[AllocationId, float] = {}
     for step in range(12):
         decided = pool.plan()
@@ -174,8 +174,14 @@ def test_what_is_promised_for_a_time_is_kept(pool: Pool, data: st.DataObject) ->
             gone = held.phase is Phase.RELEASING or (held.ends_at is not None and held.ends_at <= pool.at)
             if held.members and gone:
                 pool.end(name)
+                if held.time_limit is not None and data.draw(st.booleans()):
+                    # It has saved and goes on.
+                    new = {"requested_at": 1e3 + pool.at, "again": True, "time_limit": held.time_limit}
+                    pool.ask(f"{name}+", held.slots, held.job_id, single_node=held.single_node, **new)
         limit = data.draw(st.sampled_from([None, 5.0, 10.0, 30.0]))
-        pool.ask(f"late{step}", data.draw(st.integers(1, 4)), "behind", time_limit=limit)
+        # Who comes later asks later.
+        came = 1e3 + pool.at + 0.5
+        pool.ask(f"late{step}", data.draw(st.integers(1, 4)), "behind", time_limit=limit, requested_at=came)
 
 
 @given(pools())

@@ -70,7 +70,7 @@ def list_(
 _REMEDIES: Dict[str, str] = {
     "slots": "{value} slots each, if it is made anew (resources.slots_per_trial; resources.slots of a task)",
     "max_slots": "max_slots of {value}: tenax experiment set max-slots {job} {value}",
-    "time_limit": "a time limit of {value} for each run: tenax experiment set time-limit {job} {value}",
+    "time_limit": "a time limit of {value} for each run, in which it has to save: {how}",
     "priority": "priority {value}: tenax queue update {job} --priority {value}",
     "weight": "weight {value}: tenax queue update {job} --weight {value}",
     "pool": "the pool {value}: tenax queue update {job} --pool {value}",
@@ -116,7 +116,15 @@ def explain(access: Access, job: str, as_json: bool) -> None:
         after = (
             "It would start, once what runs has saved and left, with:" if leaving else "It would start at once with:"
         )
-        words = [_REMEDIES[remedy.kind].format(job=target.entity_id, value=remedy.value) for remedy in helps]
+        how = "resources.time_limit, if it is made anew"
+        if target.kind == "experiment":
+            how = f"tenax experiment set time-limit {target.entity_id} VALUE"
+        words = [
+            _REMEDIES[remedy.kind].format(
+                job=target.entity_id, value=remedy.value, how=how.replace("VALUE", remedy.value)
+            )
+            for remedy in helps
+        ]
         _enumerate(after, tuple(words), len(words))
     if not explained.remedies:
         print("Nothing that can be changed about it alone would start it now.")

@@ -164,7 +164,7 @@ RULES: tuple[tuple[str, Callable[[TaskAttempt], bool], Callable[[TaskAttempt], T
     ("the platform failed, and it is not started again", lambda a: a.ending.platform, _failed),
     ("failed", lambda a: a.ending.failed, _failed),
     ("saved and left", lambda a: a.pausable and a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
-    ("over time, and ended by us", lambda a: a.over_time and a.ending.requested, _over_time),
+    ("over time, and ended by us", lambda a: a.over_time and a.ran and a.ending.requested, _over_time),
     ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.requested, _ended_late),
     ("ended by us, and it is not started again", lambda a: a.ending.requested, _ended),
     ("finished", lambda a: True, _finished),

@@ -1,10 +1,11 @@
 """``resources.time_limit``: how long an attempt may hold what it was given.
 
 Rules:
-- It is counted from when the attempt got its slots, and each attempt has all of it.
+- It is counted from when the attempt got its slots, and each attempt has all of it. One that was lowered counts at
+  once, one that was raised from the next attempt on: those who were let pass for it must keep to it.
 - Before its end the attempt is asked to save and leave; at its end it is ended. So what was given comes free by then.
-- Who saved goes on in a new attempt, when its turn comes. Who saved nothing would come no further the next time, and
-  ends.
+- Who saved goes on in a new attempt, when its turn comes: behind those who waited meanwhile. Who saved nothing would
+  come no further the next time, and ends.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _SAVING_S = (30.0, 600.0)
 
 #: Why what was ended over time is not tried again.
 NOTHING_SAVED = (
-    "its time limit was over before it had saved anything, so the next run would come no further: raise "
-    "resources.time_limit, or save more often"
+    "its time limit was over before it had saved anything, so the next run would come no further: save more often, or "
+    "raise resources.time_limit (tenax experiment continue ID --config resources.time_limit=8h)"
 )
+NOT_BEGUN = "its time limit was over before it had begun"
 
 
 def asked_after_s(limit_s: float) -> float:

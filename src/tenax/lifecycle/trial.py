@@ -7,7 +7,8 @@ Rules it keeps:
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
 - A kill that a person asked for ends CANCELED, whatever the script made of it.
-- An attempt that its time limit ended before it had saved is the last: the next one would come no further.
+- An attempt that its time limit ended before it had saved is the last, unless the limit was raised meanwhile: the next
+  one would come no further. One that had not even begun is tried again, so many times in a row (`MAX_NOT_BEGUN`).
 - Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, or the same options
   refused, after the same last step and without a checkpoint, is the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
@@ -25,7 +26,7 @@ from tenax.backoff import Backoff
 from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.lifecycle.time_limit import NOTHING_SAVED
+from tenax.lifecycle.time_limit import NOT_BEGUN, NOTHING_SAVED
 
 
 class TrialState(str, Enum):
@@ -47,6 +48,9 @@ class Wish(str, Enum):
 
 #: Between attempts that the platform ends within a minute, and counts none of: nobody lives on such ends.
 _SETBACKS = Backoff(first=0.5, ceiling=60.0)
+
+#: Attempts in a row that their time limit ended before they had begun, of which the last ends the trial.
+MAX_NOT_BEGUN = 5
 
 #: Failures in a row on a full disk, of which the last counts; however long each ran.
 MAX_FULL_DISKS = 5
@@ -96,8 +100,8 @@ class TrialAttempt:
     leave_reason: str = ""
     #: Its time limit was over.
     over_time: bool = False
-    #: It has saved a checkpoint.
-    saved: bool = False
+    #: It has saved a checkpoint, or its time limit was raised meanwhile.
+    comes_further: bool = False
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
     #: Where it failed as the run before did, after the same last step; None where ``max_restarts`` was set.
@@ -236,6 +240,14 @@ def _over_time(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ERROR, attempt.restarts, NOTHING_SAVED, TrialExit.ERRORED)
 
 
+def _not_begun(attempt: TrialAttempt) -> TrialVerdict:
+    tries = attempt.setbacks + 1
+    if tries >= MAX_NOT_BEGUN:
+        reason = f"{NOT_BEGUN}, {tries} times in a row: raise resources.time_limit"
+        return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
+    return TrialVerdict(TrialState.ACTIVE, attempt.restarts, NOT_BEGUN, None, tries)
+
+
 def _finished(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.COMPLETED, attempt.restarts, "the script finished", TrialExit.COMPLETED)
 
@@ -263,7 +275,8 @@ RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt],
     ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
     ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),
-    ("over time, and nothing saved", lambda a: a.over_time and not a.saved and _was_ended(a), _over_time),
+    ("over time before it began", lambda a: a.over_time and not a.ran and a.ending.requested, _not_begun),
+    ("over time, and nothing saved", lambda a: a.over_time and not a.comes_further and _was_ended(a), _over_time),
     ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
     ("ended by us, not asked to stop", lambda a: a.ending.requested, _killed_late),
     ("finished", lambda a: True, _finished),

@@ -19,6 +19,8 @@ from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import in_turns, plan, queue
 from tenax.scheduler.snapshot import Phase, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
 
+#: Seconds that somebody takes to follow an advice.
+_MARGIN_S = 30.0
 #: Weights that are tried, times its own.
 _TIMES = (2.0, 4.0, 8.0)
 
@@ -131,7 +133,7 @@ def _fewer(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[str, 
 def _time_limits(snapshot: PoolSnapshot, request: SlotRequest, decided: PoolPlan) -> Iterator[tuple[str, PoolSnapshot]]:
     """In whole minutes, until the one for which places are reserved starts."""
     for starts_at in decided.starts_by.values():
-        minutes = int((starts_at - snapshot.at) // 60)
+        minutes = int((starts_at - snapshot.at - _MARGIN_S) // 60)
         if minutes and (request.time_limit is None or minutes * 60 < request.time_limit):
             yield f"{minutes}m", _with_request(snapshot, replace(request, time_limit=minutes * 60.0))
 

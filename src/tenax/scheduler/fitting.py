@@ -38,7 +38,7 @@ def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | No
     return _whole_agents(request, cluster) or _free_blocks(request, cluster)
 
 
-def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Times) -> Fit | None:
+def awaited(request: SlotRequest, now: FreeSlots, coming: FreeSlots, rules: PoolRules, times: Times) -> Fit | None:
     """Where a request that does not fit is to wait for its slots; None where it would not fit with nothing running.
 
     Of the agents that can take it whole the one that has the slots first, by what time limits say; where they say it of
@@ -53,7 +53,7 @@ def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Ti
     if able:
 
         def key(agent: PoolAgent) -> tuple[float, int, int, str]:
-            at = times.of(agent.id, request.slots, coming)
+            at = times.of(agent.id, request.slots, now, coming)
             # Where the time is known, what others take beside it changes nothing.
             first = (math.inf, -len(coming.free_slots(agent.id))) if at is None else (at, 0)
             return (*first, distance(request.allocation_id, agent.id), agent.id)
@@ -61,14 +61,14 @@ def awaited(request: SlotRequest, coming: FreeSlots, rules: PoolRules, times: Ti
         return ((min(able, key=key).id, request.slots),)
     if not may_be_gang(request):
         return None
-    first = _first_even_gang(request, coming, times)
+    first = _first_even_gang(request, now, coming, times)
     if first is not None:
         return first
     empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in coming.agents.values())
     return find(request, empty, rules)
 
 
-def _first_even_gang(request: SlotRequest, coming: FreeSlots, times: Times) -> Fit | None:
+def _first_even_gang(request: SlotRequest, now: FreeSlots, coming: FreeSlots, times: Times) -> Fit | None:
     """Of whole agents of one size; None where time limits say of none when it is free.
 
     Which of those that are free in time does not depend on when each is: what runs there until then changes nothing.
@@ -79,7 +79,7 @@ def _first_even_gang(request: SlotRequest, coming: FreeSlots, times: Times) -> F
     for agent in coming.agents.values():
         size = len(agent.slots)
         if size and request.slots % size == 0 and agent.id not in request.blocked_agents:
-            at = times.of(agent.id, size, coming)
+            at = times.of(agent.id, size, now, coming)
             if at is not None:
                 free_at.setdefault(size, []).append((at, agent.id))
     for size, agents in free_at.items():

@@ -43,7 +43,6 @@ class Places:
         "_rules",
         "_snapshot",
         "_starts_at",
-        "_times",
         "later",
         "now",
     )
@@ -52,8 +51,6 @@ class Places:
         self._snapshot = snapshot
         self._rules = snapshot.rules
         self._at = snapshot.at
-        #: What time limits say, made when first needed.
-        self._times: Times | None = None
         #: What is free, reserved places among it, for those who are gone before these are needed; and when that is.
         self._lent: FreeSlots | None = None
         self._starts_at = 0.0
@@ -119,15 +116,13 @@ class Places:
         kind = (request.slots, request.single_node)
         if kind in self._hopeless:
             return None
-        if self._times is None:
-            self._times = Times(self._snapshot)
-        times = self._times
-        fit = fitting.awaited(request, self.later, self._rules, times)
+        times = Times(self._snapshot, request)
+        fit = fitting.awaited(request, self.now, self.later, self._rules, times)
         if fit is None:
             if not request.blocked_agents:
                 self._hopeless.add(kind)
             return None
-        starts = [times.of(agent, count, self.later) for agent, count in fit]
+        starts = [times.of(agent, count, self.now, self.later) for agent, count in fit]
         known = [at for at in starts if at is not None]
         starts_at = max(known) if len(known) == len(starts) else None
         if starts_at is not None:
@@ -135,19 +130,19 @@ class Places:
         kept = 0
         for agent, count in fit:
             free = sorted(self.now.free_slots(agent))
-            coming = sorted(self.later.free_slots(agent) - set(free))
+            coming = self.later.free_slots(agent) - set(free)
             if starts_at is None:
                 free = free[:count]
             else:
                 # What is held until then comes to it: of those that are free only what is still missing.
-                others = len(coming) + times.count(agent, starts_at, self.later)
-                free = free[: max(0, count - others)]
-            coming = coming[: count - len(free)]
+                held = {slot for slot, at in times.held(agent, self.now, self.later) if at <= starts_at}
+                free, coming = free[: max(0, count - len(held))], coming & held
+            from_coming = sorted(coming)[: count - len(free)]
             # Without slots a member is an auxiliary place.
             if free:
                 self.now.take(PlacedMember(agent, tuple(free)))
-            if free or coming:
-                self.later.take(PlacedMember(agent, (*free, *coming)))
+            if free or from_coming:
+                self.later.take(PlacedMember(agent, (*free, *from_coming)))
             kept += len(free)
         return Reservation(kept, starts_at)
 

@@ -34,14 +34,19 @@ class SchedulingPolicy(Protocol):
 
 
 def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
-    """The place of a request where priorities do not count: its owner's turn, position of its job, time of asking, its
-    name."""
-    job = snapshot.jobs[request.job_id]
-    return (job.turn, job.queue_position, request.requested_at, request.allocation_id)
+    """The place of a request where priorities do not count: its owner's turn, its place, time of asking, its name."""
+    turn = snapshot.jobs[request.job_id].turn
+    return (turn, place_of(snapshot, request), request.requested_at, request.allocation_id)
+
+
+def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
+    """Its order inside a priority and a turn: that of its job, or behind it, where its time was over."""
+    place = snapshot.jobs[request.job_id].queue_position
+    return max(place, request.requested_at * 1e6) if request.again else place
 
 
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
-    """The place of a request: priority, its owner's turn, position of its job, time of asking, its name."""
+    """The order of a request: priority, its owner's turn, its place, time of asking, its name."""
     return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
 
 

@@ -29,7 +29,7 @@ from tenax.ids import AllocationId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import planned, queue_key
+from tenax.scheduler.policy import place_of, planned, queue_key
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
@@ -183,7 +183,9 @@ class _Pass:
         need = (request.slots, request.single_node, job.turn)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
-        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position, job.turn)
+        chosen = self._who_may_leave(request.slots > 0).choose(
+            request, job.priority, place_of(self.snapshot, request), job.turn
+        )
         if not chosen:
             if not request.blocked_agents:
                 self._helpless.add(need)
@@ -201,7 +203,8 @@ class _Pass:
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    candidates.append(victims.Candidate(request, job.priority, job.queue_position, job.turn))
+                    place = place_of(self.snapshot, request)
+                    candidates.append(victims.Candidate(request, job.priority, place, job.turn))
             self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]
 

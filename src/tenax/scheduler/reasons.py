@@ -211,7 +211,8 @@ class ReasonWriter:
             return ""
         own = request.allocation_id == kept.request.allocation_id
         by = "" if kept.starts_at is None else f" by {_moment(kept.starts_at)} at the latest"
-        starts = f"; by the time limits of what runs it starts{by}" if own and by else ""
+        more = "unless work that is ahead of it asks for more"
+        starts = f"; by the time limits of what runs it starts{by}, {more}" if own and by else ""
         if not kept.slots:
             return starts
         are = f"{_count(kept.slots, 'free slot')} {'is' if kept.slots == 1 else 'are'} kept for"

@@ -64,6 +64,8 @@ class PoolJob:
     limits: tuple[str, ...] = ()
     #: The most urgent priority that quotas allow to it.
     most_urgent: int = 1
+    #: It will ask for more when something of it has ended: a search that has not made all of its trials.
+    asks_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class SlotRequest:
     charged: tuple[str, ...] | None = None
     #: When what it holds comes free at the latest, in seconds as ``PoolSnapshot.at``; None: nobody knows.
     ends_at: float | None = None
+    #: It has had its time: it stands behind all of its priority that had asked by then.
+    again: bool = False
 
 
 class Fitting(str, Enum):

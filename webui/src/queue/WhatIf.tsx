@@ -17,12 +17,12 @@ export function WhatIf({ job }: { job: Job }) {
       </Button>
       {open && explained.error && <Problem error={explained.error} retry={() => void explained.refetch()} />}
       {open && !explained.error && !explained.data && <p className="text-dim">The scheduler tries it …</p>}
-      {open && explained.data && <Answer job={job} explained={explained.data} />}
+      {open && explained.data && <Answer explained={explained.data} />}
     </div>
   );
 }
 
-function Answer({ job, explained }: { job: Job; explained: Explanation }) {
+function Answer({ explained }: { explained: Explanation }) {
   if (explained.waitingSlots === null || explained.waitingSlots === undefined) return <p>Nothing of it waits now.</p>;
   const at = explained.startsBy ?? explained.likelyStart;
   return (
@@ -36,10 +36,9 @@ function Answer({ job, explained }: { job: Job; explained: Explanation }) {
         {at && <Until at={at} />}
         {!explained.startsBy && explained.sureness && `, ${SURENESS[explained.sureness]}`}.
       </p>
-      <Remedies title="It would start at once with" job={job} remedies={explained.remedies.filter((r) => !r.leaving)} />
+      <Remedies title="It would start at once with" remedies={explained.remedies.filter((r) => !r.leaving)} />
       <Remedies
         title="It would start, once what runs has saved and left, with"
-        job={job}
         remedies={explained.remedies.filter((r) => r.leaving)}
       />
       {explained.remedies.length === 0 && (
@@ -49,14 +48,14 @@ function Answer({ job, explained }: { job: Job; explained: Explanation }) {
   );
 }
 
-function Remedies({ title, job, remedies }: { title: string; job: Job; remedies: Remedy[] }) {
+function Remedies({ title, remedies }: { title: string; remedies: Remedy[] }) {
   if (remedies.length === 0) return null;
   return (
     <>
       <p className="text-dim">{title}</p>
       <ul className="list-disc pl-5">
         {remedies.map((remedy) => (
-          <li key={remedy.kind}>{WORDS[remedy.kind](remedy.value, job.entityId)}</li>
+          <li key={remedy.kind}>{WORDS[remedy.kind](remedy.value)}</li>
         ))}
       </ul>
     </>
@@ -69,9 +68,10 @@ const SURENESS: Record<NonNullable<Explanation["sureness"]>, string> = {
   GUESS: "which is a guess: by how long runs in this pool usually take",
 };
 
-const WORDS: Record<Remedy["kind"], (value: string, id: string) => string> = {
+const WORDS: Record<Remedy["kind"], (value: string) => string> = {
   SLOTS: (value) => `${value} ${value === "1" ? "slot" : "slots"} each, if it is made anew`,
-  TIME_LIMIT: (value, id) => `a time limit of ${value} for each run (tenax experiment set time-limit ${id} ${value})`,
+  TIME_LIMIT: (value) =>
+    `a time limit of ${value} for each of its runs (resources.time_limit), in which it has to save`,
   MAX_SLOTS: (value) => `at most ${value} slots at a time`,
   PRIORITY: (value) => `priority ${value}`,
   WEIGHT: (value) => `weight ${value}`,

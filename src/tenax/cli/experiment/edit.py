@@ -76,7 +76,8 @@ def max_slots(access: Access, number: int, slots: str) -> None:
 def time_limit(access: Access, number: int, limit: str) -> None:
     """Let each run of an experiment hold its slots for at most TIME (90m, 4h, 1d12h); `none` removes the limit.
 
-    Before that is over a run saves and leaves, and goes on when its turn comes. Runs that go on already have it, too.
+    Before that is over a run saves and leaves, and goes on when its turn comes. A shorter one than before counts for
+    runs that go on already, too; a longer one from the next run on.
     """
     from tenax.config.schedule import parse_duration
 
@@ -85,7 +86,7 @@ def time_limit(access: Access, number: int, limit: str) -> None:
         print(f"The runs of experiment {number} take as long as they do")
         return
     try:
-        seconds = parse_duration(limit)
+        seconds = float(limit) if limit.isdecimal() else parse_duration(limit)
     except ValueError as error:
         raise click.UsageError(f"{error}; or none.") from None
     experiment_of(access, number).edit(time_limit=seconds)

@@ -88,7 +88,7 @@ async def _trials_ended(
     excluded = await log_policies.excluded(conn, failed) if failed else {}
     hung = await trials.ended_by_hang(conn, failed) if failed else {}
     over_time = [each.trial.id for each in attempts if each.trial is not None and each.allocation.over_time]
-    saved = await trials.saved(conn, over_time) if over_time else frozenset[int]()
+    further = await trials.coming_further(conn, over_time) if over_time else frozenset[int]()
     concluded, notes = [], []
     for each in attempts:
         experiment, trial, allocation = each.experiment, each.trial, each.allocation
@@ -116,7 +116,7 @@ async def _trials_ended(
             nowhere=await _nowhere_left(conn, excluded[trial.id], plan) if trial.id in excluded else None,
             leave_reason=allocation.preemption_reason,
             over_time=allocation.over_time,
-            saved=trial.id in saved,
+            comes_further=trial.id in further,
             repeats=None if plan.max_restarts_given or hang else _repeated(trial, own_lines, lines),
         )
         verdict = decide_exit(attempt)

@@ -55,6 +55,8 @@ class Timeouts:
         async with context.transaction() as conn:
             self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
+            # What would have ended while nobody was there may have had no one to save to.
+            await allocations.give_time_anew(conn, await allocations.missed(conn, self._watch.seconds))
             overdue = await allocations.overdue(conn)
             await agents.ask_for_life(conn, listening.UNHEARD_S)
             silent_agents = await agents.silent(conn, self._waits_s)

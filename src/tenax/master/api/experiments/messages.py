@@ -171,8 +171,8 @@ class PatchResources(Message):
     """Its share of the cluster; ``maxSlots`` and ``timeLimit`` null: no limit."""
 
     max_slots: int | None = Field(None, ge=0, le=2**31 - 1)
-    #: Seconds for each of its runs, those that go on among them.
-    time_limit: float | None = Field(None, ge=1, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)
+    #: Seconds for each of its runs; a shorter one than before counts for those that go on, too.
+    time_limit: float | None = Field(None, ge=1, le=MAX_TIME_LIMIT_S, allow_inf_nan=False, strict=True)
     weight: float | None = Field(None, gt=0, le=MAX_WEIGHT, allow_inf_nan=False)
     priority: int | None = Field(None, ge=1, le=99)
     #: Take the limit of its slots away.

@@ -96,17 +96,35 @@ where allocation_id = $1 and proxy_address <> $2 and state <> 'TERMINATED'
 returning allocation_id;
 
 -- name: limited
--- Those that hold their slots for a limited time and were not asked to leave yet.
-select a.allocation_id, j.time_limit_s, extract(epoch from now() - a.assigned_at)::float8 as held_s
+-- Those that hold their slots for a limited time and have longer until they are ended: also such as leave for another
+-- reason, or by themselves.
+select a.allocation_id, {{time_limit}} as time_limit_s, extract(epoch from now() - a.assigned_at)::float8 as held_s
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
-where a.state not in ('PENDING', 'TERMINATED') and a.preemption = 'NONE' and j.time_limit_s is not null
+where a.state not in ('PENDING', 'TERMINATED') and not a.over_time
+  and (a.preemption_deadline is null or a.preemption_deadline > a.assigned_at + make_interval(secs => {{time_limit}}))
+  and {{time_limit}} is not null
 order by a.allocation_id;
 
+-- name: time_limit
+-- Of an attempt `a` of a job `j`: a longer one than it was placed with is for the next, since others may count on it.
+least(a.time_limit_s, j.time_limit_s)
+
 -- name: are_over_time
+-- Who leaves for another reason does not do so for its time.
 update allocations set over_time = true
-where allocation_id = any($1::text[]) and preemption = 'NONE' and state <> 'TERMINATED';
+where allocation_id = any($1::text[]) and preemption <> 'REQUESTED' and state <> 'TERMINATED';
+
+-- name: missed
+-- Those whose time to save was over before anybody listened, which is for $1 seconds.
+select a.allocation_id, a.time_limit_s, 0::float8 as held_s from allocations a
+where a.state not in ('PENDING', 'TERMINATED') and a.over_time and a.time_limit_s is not null
+  and a.preemption_deadline < now() - make_interval(secs => $1);
+
+-- name: lift_deadline
+update allocations set preemption_deadline = now() + make_interval(secs => $2), version = version + 1
+where allocation_id = $1 and over_time and state <> 'TERMINATED';
 
 -- name: overdue
 select allocation_id from allocations
@@ -145,7 +163,8 @@ returning a.allocation_id;
 -- name: place
 -- What it waited for is over.
 with over as (delete from allocation_waits where allocation_id = $1)
-update allocations set state = 'ASSIGNED', assigned_at = now(), version = version + 1
+update allocations a set state = 'ASSIGNED', assigned_at = now(), version = version + 1,
+    time_limit_s = (select j.time_limit_s from tasks t join jobs j on j.job_id = t.job_id where t.task_id = a.task_id)
 where allocation_id = $1 and state = 'PENDING'
 returning run_id, task_id;
 
@@ -168,13 +187,18 @@ delete from user_sessions where allocation_id = any($1::text[]);
 -- name: open_requests
 select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
        extract(epoch from a.requested_at)::float8 as requested_at,
-       extract(epoch from least(a.assigned_at + make_interval(secs => j.time_limit_s), a.preemption_deadline))::float8 as ends_at,
-       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, j.time_limit_s,
+       extract(epoch from case when a.over_time then a.preemption_deadline
+               else least(a.assigned_at + make_interval(secs => {{time_limit}}), a.preemption_deadline) end)::float8 as ends_at,
+       coalesce(b.over_time, false) as was_over_time, b.assigned_at is not null as has_run,
+       coalesce(y.expected_trials > y.trials, false) as asks_more,
+       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, {{time_limit}} as time_limit_s,
        tr.run_id as trial_run_id
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
 left join trials tr on tr.id = t.trial_id
+left join experiment_tallies y on y.experiment_id = tr.experiment_id
+left join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
 where a.state <> 'TERMINATED';
 
 -- name: placements

@@ -208,7 +208,7 @@ async def set_proxy_address(conn: Connection, allocation_id: str, address: str) 
 
 @dataclass(frozen=True, slots=True)
 class LimitedAttempt:
-    """An attempt that holds its slots for a limited time, and was not asked to leave yet."""
+    """An attempt that holds its slots for a limited time."""
 
     allocation_id: str
     time_limit_s: float
@@ -219,6 +219,17 @@ class LimitedAttempt:
 async def limited(conn: Connection) -> list[LimitedAttempt]:
     """All of them."""
     return [LimitedAttempt(**row) for row in await conn.fetch(Q.limited)]
+
+
+async def missed(conn: Connection, listened_s: float) -> list[LimitedAttempt]:
+    """Attempts whose time to save was over before anybody listened, which is for so many seconds."""
+    return [LimitedAttempt(**row) for row in await conn.fetch(Q.missed, listened_s)]
+
+
+async def give_time_anew(conn: Connection, attempts: Sequence[LimitedAttempt]) -> None:
+    """The time that they have for saving, from now on."""
+    for each in attempts:
+        await conn.execute(Q.lift_deadline, each.allocation_id, within_s(each.time_limit_s, each.time_limit_s))
 
 
 async def end_in_time(conn: Connection, attempts: Sequence[LimitedAttempt]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asyncpg import Connection, Record
 from asyncpg.exceptions import ForeignKeyViolationError, UniqueViolationError
@@ -64,9 +64,18 @@ async def snapshots(
     for row in await conn.fetch(Q.open_requests):
         pool = row["pool"]
         jobs[pool][JobId(row["job_id"])] = PoolJob(
-            JobId(row["job_id"]), row["priority"], float(row["queue_position"]), row["max_slots"], row["weight"]
+            JobId(row["job_id"]),
+            row["priority"],
+            float(row["queue_position"]),
+            row["max_slots"],
+            row["weight"],
+            asks_more=row["asks_more"],
         )
-        requests[pool].append(_request(row, tuple(members.get(row["allocation_id"], ()))))
+        request = _request(row, tuple(members.get(row["allocation_id"], ())))
+        # Each run of a limited time takes a turn of its own, where places are kept; elsewhere one whose time was over.
+        preempts = rules.get(pool, PoolRules()).preemption
+        again = row["was_over_time"] or (row["has_run"] and request.time_limit is not None and not preempts)
+        requests[pool].append(replace(request, again=again) if again else request)
     made = [
         PoolSnapshot(
             PoolName(pool),

@@ -109,10 +109,13 @@ select t.id, m.hang from trials t
 join trial_telemetry m on m.trial_id = t.id and m.hang_run_id = t.run_id
 where t.id = any($1::bigint[]) and m.hang_ends;
 
--- name: saved
+-- name: coming_further
 select t.id from trials t
 where t.id = any($1::bigint[])
-  and exists (select 1 from checkpoints k where k.trial_id = t.id and k.run_id = t.run_id and k.state = 'COMPLETED');
+  and (exists (select 1 from checkpoints k where k.trial_id = t.id and k.run_id = t.run_id and k.state = 'COMPLETED')
+       or exists (select 1 from tasks o join allocations a on a.task_id = o.task_id and a.run_id = t.run_id
+                  join jobs j on j.job_id = o.job_id
+                  where o.trial_id = t.id and (j.time_limit_s is null or j.time_limit_s > a.time_limit_s)));
 
 -- name: set_invalid_hp
 update trials set invalid_hp = true, version = version + 1

@@ -273,9 +273,9 @@ async def ended_by_hang(conn: Connection, trial_ids: Sequence[int]) -> dict[int,
     return {row["id"]: row["hang"] for row in await conn.fetch(Q.ended_by_hang, list(trial_ids))}
 
 
-async def saved(conn: Connection, trial_ids: Sequence[int]) -> frozenset[int]:
-    """Of these trials, those whose current run has saved a checkpoint."""
-    return frozenset(row["id"] for row in await conn.fetch(Q.saved, list(trial_ids)))
+async def coming_further(conn: Connection, trial_ids: Sequence[int]) -> frozenset[int]:
+    """Of these trials, those whose current run has saved a checkpoint, or had a shorter time limit than the next."""
+    return frozenset(row["id"] for row in await conn.fetch(Q.coming_further, list(trial_ids)))
 
 
 async def set_invalid_hp(conn: Connection, trial_id: int, run_id: int) -> bool:
