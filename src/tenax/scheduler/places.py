@@ -40,6 +40,7 @@ class Places:
         "_full",
         "_hopeless",
         "_lent",
+        "_lent_full",
         "_rules",
         "_snapshot",
         "_starts_at",
@@ -54,6 +55,7 @@ class Places:
         #: What is free, reserved places among it, for those who are gone before these are needed; and when that is.
         self._lent: FreeSlots | None = None
         self._starts_at = 0.0
+        self._lent_full: set[tuple[int, bool]] = set()
         self._agents = snapshot.agents
         #: The pool with nothing running, made when it is first needed; and which kinds of request would fit it.
         self._empty: FreeSlots | None = None
@@ -81,7 +83,11 @@ class Places:
         """Take places that are free now; None where the request does not fit."""
         kind = (request.slots, request.single_node)
         if self.is_gone_in_time(request) and self._lent is not None:
+            if kind in self._lent_full:
+                return None
             fit = fitting.find(request, self._lent, self._rules)
+            if fit is None and not request.blocked_agents:
+                self._lent_full.add(kind)
             # Rather reserved places than those that others can take who stay longer.
             members = tuple(self._lent.pick(agent, count, rather_not=self.now) for agent, count in fit or ())
         elif kind in self._full:

@@ -170,6 +170,14 @@ async def test_a_priority_that_was_brought_down_is_told(api: Api) -> None:
     assert says in reply.json()["notices"]
 
 
+async def test_quotas_of_a_file_that_is_legal_no_more_are_shown(api: Api) -> None:
+    """Those of an older version, which took an empty one."""
+    await apply(api, "users: {determined: {max_slots: 3}}")
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update quotas set source = ''")
+    assert (await lines(api))["determined"]["maxSlots"] == 3
+
+
 async def test_use_of_long_ago_is_added_up(api: Api) -> None:
     """It counts nothing any more; to PostgreSQL an exp of that is an error."""
     async with api.master.db.transaction() as conn:

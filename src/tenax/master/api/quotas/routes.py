@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenax.config import ConfigError
 from tenax.config.quotas import parse_quotas
 from tenax.errors import NotFound, TooLarge
 from tenax.master.access.authorization import Allow
@@ -34,8 +35,12 @@ async def get_quotas(master: MasterDep) -> messages.GetQuotasResponse:
         if applied is None:
             return messages.GetQuotasResponse()
         lines = await lines_of(conn, master.readers, applied.quotas)
-        file, _ = await master.readers.run(parse_quotas, applied.source)
-        missing = await not_there(conn, file, applied.quotas)
+        try:
+            file, _ = await master.readers.run(parse_quotas, applied.source)
+            missing = await not_there(conn, file, applied.quotas)
+        except ConfigError:
+            # It was legal when it was applied, and its quotas hold.
+            missing = []
     return messages.GetQuotasResponse(
         applied=True,
         source=applied.source,
