@@ -16,10 +16,10 @@ SAVES = """
         if latest is not None:
             with context.checkpoint.restore_path(latest) as path:
                 first = int((path / "step").read_text())
-        for step in range(first + 1, 41):
+        for step in range(first + 1, 101):
             time.sleep(0.1)
             context.train.report_validation_metrics(step, {"loss": 1.0 / step})
-            if context.preempt.should_preempt() or step == 40:
+            if context.preempt.should_preempt() or step == 100:
                 with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
                     (path / "step").write_text(str(step))
                 break
@@ -42,7 +42,7 @@ def test_a_run_over_its_time_saves_and_the_trial_goes_on(place: Machine, tmp_pat
     assert "run 1 has ended: it saved and left when asked to; the trial goes on" in log
     with place.client() as client:
         points = client.trial(trial.id).series("loss", points=0)
-    assert [point.steps for point in points] == list(range(1, 41))
+    assert [point.steps for point in points] == list(range(1, 101))
 
 
 def test_a_run_that_saved_nothing_is_the_last(place: Machine, tmp_path: Path) -> None:

@@ -119,7 +119,12 @@ def test_editing_sends_what_was_changed(refused_page: Page, site: Site) -> None:
     page.on("request", lambda request: sent.append(request) if request.method == "PATCH" else None)
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
-    assert sent[0].post_data_json["resources"] == {"unlimited": False, "priority": 7, "maxSlots": 2}
+    assert sent[0].post_data_json["resources"] == {
+        "unlimited": False,
+        "withoutTimeLimit": False,
+        "priority": 7,
+        "maxSlots": 2,
+    }
     now = site.experiment(number)
     assert (now["name"], now["description"], now["notes"]) == ("edited", "by hand", "lines\nof notes")
     assert set(now["labels"]) == {"first", "best, so far"}  # type: ignore[call-overload]

@@ -111,6 +111,8 @@ async def place(
     await containers.desired_state_changed(conn, (member.agent_id for member in members))
     await agent_rows.check_open(conn, allocation_id, (member.agent_id for member in members))
     await notify(conn, "allocation", allocation_id)
+    if row["time_limit_s"] is not None:
+        await notify(conn, "deadline", allocation_id)
 
 
 async def any_waits(conn: Connection) -> bool:
