@@ -130,7 +130,9 @@ def test_what_is_being_released_may_take_its_time() -> None:
     pool.run("leaves", 1, "a").run("runs", 1, "a", time_limit=60.0).ask("wide", 2)
     left = pool.requests[AllocationId("leaves")]
     pool.requests[AllocationId("leaves")] = replace(left, phase=Phase.RELEASING, ends_at=AT + 600)
-    assert pool.plan().starts_by == {"wide": AT + 600}
+    for priority in (42, 1):
+        pool.jobs[JobId("leaves")] = replace(pool.jobs[JobId("leaves")], priority=priority)
+        assert pool.plan().starts_by == {"wide": AT + 600}
 
 
 def test_a_time_limit_is_advised() -> None:

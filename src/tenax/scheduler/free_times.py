@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tenax.ids import AgentId, SlotId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.policy import place_of
-from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Phase, PoolJob, PoolSnapshot, SlotRequest
 
 
 class Times:
@@ -31,15 +31,13 @@ class Times:
         for request in snapshot.requests:
             if request.phase is Phase.PENDING or request.ends_at is None:
                 continue
-            job = snapshot.jobs[request.job_id]
-            if (job.priority, job.turn) < place[:2]:
-                # It asks again before this one, or others of its rank do.
+            releasing = request.phase is Phase.RELEASING
+            if not releasing and _asks_before(snapshot.jobs[request.job_id], place):
                 continue
-            if not job.asks_more or (job.priority, job.turn, job.queue_position) > place:
-                times = self._leaves if request.phase is Phase.RELEASING else self._ends
-                for member in request.members:
-                    there = times.setdefault(member.agent_id, {})
-                    there.update(dict.fromkeys(member.slots, max(self._at, request.ends_at)))
+            times = self._leaves if releasing else self._ends
+            for member in request.members:
+                there = times.setdefault(member.agent_id, {})
+                there.update(dict.fromkeys(member.slots, max(self._at, request.ends_at)))
 
     def of(self, agent_id: AgentId, count: int, now: FreeSlots, later: FreeSlots) -> float | None:
         """When an agent has so many slots free; None: nobody knows. ``later``: with what comes free of itself."""
@@ -60,3 +58,10 @@ class Times:
                 yield slot, leaves.get(slot, ends.get(slot, self._at))
             elif slot in ends:
                 yield slot, ends[slot]
+
+
+def _asks_before(job: PoolJob, place: tuple[int, int, float]) -> bool:
+    """Whether what runs of a job asks again, or for more, before a request of that priority, turn and place."""
+    if (job.priority, job.turn) < place[:2]:
+        return True
+    return job.asks_more and (job.priority, job.turn, job.queue_position) <= place

@@ -219,6 +219,10 @@ async def test_what_is_filed_elsewhere_keeps_to_the_quotas_there(api: Api) -> No
     assert (await api.admin.patch(f"/api/v1/experiments/{made['id']}", {"resources": {"priority": 50}})).is_success
     reply = await api.admin.post(f"/api/v1/projects/{outside}/move", {"destinationWorkspaceId": target})
     assert reply.status_code == 200, reply.text
+    # Jobs that are there keep their priority, wherever they are filed in the workspace.
+    await apply(api, "workspaces: {calm: {priority: 60}}")
+    reply = await api.admin.post(f"/api/v1/experiments/{made['id']}/move", {"destinationProjectId": inside})
+    assert reply.status_code == 200, reply.text
 
 
 async def test_what_runs_counts_where_it_started(api: Api) -> None:

@@ -70,10 +70,13 @@ join projects p on p.id = e.project_id
 where u.ended_at is null and u.slots > 0 and u.workspace_id is distinct from p.workspace_id;
 
 -- name: open_experiments
--- Those of these, or of this project, whose jobs are open, one for each owner and priority.
+-- Those of these, or of this project, whose jobs are open and that are not in the workspace $3 already, one for each
+-- owner and priority.
 select distinct on (j.owner_id, j.priority) e.id, j.owner_id, j.priority
-from experiments e join jobs j on j.job_id = e.job_id
-where (e.id = any($1::bigint[]) or e.project_id = $2) and j.ended_at is null
+from experiments e
+join jobs j on j.job_id = e.job_id
+join projects p on p.id = e.project_id
+where (e.id = any($1::bigint[]) or e.project_id = $2) and p.workspace_id <> $3 and j.ended_at is null
 order by j.owner_id, j.priority, e.id;
 
 -- name: memberships

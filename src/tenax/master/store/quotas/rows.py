@@ -193,9 +193,9 @@ async def check_priority(conn: Connection, user_id: int, workspace_id: int, prio
 async def check_move(
     conn: Connection, workspace_id: int, experiment_ids: Iterable[int] = (), project_id: int | None = None
 ) -> None:
-    """Before experiments, or those of a project, are filed in a workspace. Raises InvalidInput for one that is more
-    urgent than quotas allow there."""
-    for row in await conn.fetch(Q.open_experiments, list(experiment_ids), project_id):
+    """Before experiments, or those of a project, are filed in another workspace. Raises InvalidInput for one that is
+    more urgent than quotas allow there."""
+    for row in await conn.fetch(Q.open_experiments, list(experiment_ids), project_id, workspace_id):
         ceiling = _most_urgent(await _bound(conn, row["owner_id"], workspace_id))
         if ceiling is not None and row["priority"] < ceiling[0]:
             whose = (await names_of(conn, [ceiling[1]])).get(ceiling[1], ceiling[1][0])
