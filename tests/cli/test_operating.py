@@ -132,7 +132,7 @@ def test_a_job_is_explained(queue: PretendMaster, tenax: Tenax) -> None:
     queue.on("GET", "/api/v1/job-queues/bbbb-2/explanation", answer)
     first, second, third, *rest = tenax("queue", "explain", "second").out.splitlines()
     assert third.startswith("It is likely to start in 10m")
-    assert third.endswith("s, which is a guess: by how long runs in this pool usually take.")
+    assert third.endswith("s, which is a guess: by time limits, and by how long runs in this pool usually take.")
     assert [first, second, *rest] == [
         "experiment 8 (second) of bob, in the pool default",
         "waits for 2 free slots in pool default",

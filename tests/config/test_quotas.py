@@ -46,7 +46,7 @@ everyone: {max_slots: 4}
         ("users: [a]", "users (line 1): a map is expected, and this is a list"),
         ("- x", "a map is expected, and this is a list"),
         ("users: {a: {}, a: {}}", "line 1"),
-        ("# nothing", "says nothing: to have no quotas, remove them (tenax quota remove)"),
+        ("# nothing", "quota file: says nothing: to have no quotas, remove them (tenax quota remove)"),
         ("users: {", "The quota file has a problem:"),
     ],
 )

@@ -80,7 +80,7 @@ _REMEDIES: Dict[str, str] = {
 #: What the time of a likely start stands on.
 _SURENESS = {
     "likely": "by the progress of what runs and by how long runs of the same jobs took",
-    "guess": "which is a guess: by how long runs in this pool usually take",
+    "guess": "which is a guess: by time limits, and by how long runs in this pool usually take",
 }
 
 

@@ -32,7 +32,11 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        where = self.path or "configuration"
+        return self.within("configuration")
+
+    def within(self, what: str) -> str:
+        """In a sentence; ``what`` as a whole, where it is of no part of it."""
+        where = self.path or what
         return f"{where} (line {self.line}): {self.message}" if self.line is not None else f"{where}: {self.message}"
 
 
@@ -49,7 +53,7 @@ class ConfigError(InvalidInput):
         count = f"more than {len(self.problems)}" if more else str(len(self.problems))
         head = f"The {what} has a problem:" if count == "1" else f"The {what} has {count} problems:"
         last = ["  and more: mend these first"] if more else []
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems), *last]))
+        super().__init__("\n".join([head, *(f"  {problem.within(what)}" for problem in self.problems), *last]))
 
 
 @dataclass(slots=True)

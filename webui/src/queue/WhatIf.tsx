@@ -65,7 +65,7 @@ function Remedies({ title, remedies }: { title: string; remedies: Remedy[] }) {
 /** What the time of a likely start stands on. */
 const SURENESS: Record<NonNullable<Explanation["sureness"]>, string> = {
   LIKELY: "by the progress of what runs and by how long runs of the same jobs took",
-  GUESS: "which is a guess: by how long runs in this pool usually take",
+  GUESS: "which is a guess: by time limits, and by how long runs in this pool usually take",
 };
 
 const WORDS: Record<Remedy["kind"], (value: string) => string> = {
