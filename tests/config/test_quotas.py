@@ -35,7 +35,7 @@ everyone: {max_slots: 4}
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("half_life: 3", "half_life (line 1): is not a time: write days or hours, as in 7d or 12h"),
+        ("half_life: 3", "half_life (line 1): '3' is no duration: write a number and a unit, such as 90m"),
         ("half_life: 1000d", "half_life (line 1): goes from 1h to 365d"),
         ("users: {a: {wieght: 2}}", "users.a.wieght (line 1): unknown key 'wieght'; did you mean 'weight'?"),
         ("groups: {g: {weight: 2}}", "groups.g.weight (line 1): unknown key 'weight'; legal here: max_slots"),

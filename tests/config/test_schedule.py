@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.config import ConfigError
+from tenax.config.durations import parse_duration
 from tenax.config.master import load_master_settings
-from tenax.config.schedule import Cron, Every, next_after, parse_duration, parse_schedule
+from tenax.config.schedule import Cron, Every, next_after, parse_schedule
 
 NOW = datetime(2026, 11, 21, 17, 30, 12, 5, tzinfo=timezone.utc)  # A Saturday.
 
@@ -24,7 +25,7 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "24", "1 h", "-1h", "1h-", "1y", "1h 30m", "∞"])
+@pytest.mark.parametrize("text", ["", "h", "24", "1 h", "-1h", "1h-", "1y", "1h 30m", "∞", f"{10**12}h"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     """With what to write instead."""
     with pytest.raises(ValueError, match="is no duration: write"):

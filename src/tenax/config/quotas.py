@@ -5,11 +5,11 @@ Who is meant is said by names; whether there are such is for whoever applies it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from tenax.config.durations import parse_duration
 from tenax.config.problems import ConfigError, Path, ProblemReport
 from tenax.config.schema.resources import PRIORITY, WEIGHT
 from tenax.config.shapes import IntShape, MapOf, Number, Respelled
@@ -18,16 +18,15 @@ from tenax.config.text import read
 from tenax.jsonvalue import Json, as_object
 
 _DAY_S = 86400.0
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([dh])")
 
 
 def _span(value: Json, at: Path, report: ProblemReport) -> Json:
-    """``"7d"`` and ``"12h"`` in seconds."""
-    whole = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
-    if whole is None:
-        report.add(at, "is not a time: write days or hours, as in 7d or 12h")
+    """``"7d"`` and ``"12h"`` in seconds; a number alone is refused."""
+    try:
+        seconds = parse_duration(value if isinstance(value, str) else str(value))
+    except ValueError as error:
+        report.add(at, str(error))
         return None
-    seconds = float(whole[1]) * (_DAY_S if whole[2] == "d" else 3600.0)
     if not 3600 <= seconds <= 365 * _DAY_S:
         report.add(at, "goes from 1h to 365d")
     return seconds

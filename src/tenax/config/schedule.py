@@ -1,21 +1,18 @@
-"""Durations and schedules as people write them: ``90m``, ``1h30m``, ``7d``; every so often, or a cron line. Pure.
+"""Schedules as people write them: every so often (a duration, `durations`), or a cron line. Pure.
 
-A duration is a number and a unit, several in a row: ns, us, ms, s, m, h (as Go writes them), d and w. A cron line has
-five fields (minute, hour, day of the month, month, day of the week from 0, Sunday, to 7, Sunday), each ``*``, a number,
-a range, a list, with ``/step``; names such as @daily are known. Where both kinds of day are given, either is enough.
-In UTC.
+A cron line has five fields (minute, hour, day of the month, month, day of the week from 0, Sunday, to 7, Sunday), each
+``*``, a number, a range, a list, with ``/step``; names such as @daily are known. Where both kinds of day are given,
+either is enough. In UTC.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Union
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_UNITS["w"] = 7 * _UNITS["d"]
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)")
+from tenax.config.durations import parse_duration
+
 _NICKNAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -51,15 +48,6 @@ class Cron:
 
 
 Schedule = Union[Every, Cron]
-
-
-def parse_duration(text: str) -> float:
-    """Seconds. Raises ValueError, with a sentence for people."""
-    given = text.strip()
-    parts = _PART.findall(given)
-    if not parts or "".join(number + unit for number, unit in parts) != given:
-        raise ValueError(f"{text!r} is no duration: write a number and a unit, such as 90m, 24h, 7d or 1h30m")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def parse_schedule(text: str) -> Schedule:

@@ -79,7 +79,7 @@ def time_limit(access: Access, number: int, limit: str) -> None:
     Before that is over a run saves and leaves, and goes on when its turn comes. A shorter one than before counts for
     runs that go on already, too; a longer one from the next run on.
     """
-    from tenax.config.schedule import parse_duration
+    from tenax.config.durations import parse_duration
 
     if limit.lower() == "none":
         experiment_of(access, number).edit(without_time_limit=True)

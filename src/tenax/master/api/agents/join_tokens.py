@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from tenax.config.schedule import parse_duration
+from tenax.config.durations import parse_duration
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash

@@ -14,9 +14,9 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tenax import __version__
+from tenax.config.durations import parse_duration
 from tenax.config.master import MasterSettings
 from tenax.config.master_display import master_config_shown
-from tenax.config.schedule import parse_duration
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller

@@ -9,12 +9,12 @@ the master's settings allow.
 
 from __future__ import annotations
 
-import re
 import secrets
 from typing import Annotated
 
 from fastapi import Query, Request
 
+from tenax.config.durations import parse_duration
 from tenax.errors import Forbidden, InvalidInput, NotAuthenticated, NotNow
 from tenax.master.access.authorization import ACCESS_PREFIX, Allow, Caller
 from tenax.master.access.task_tokens import token_hash
@@ -37,8 +37,6 @@ FOR_EVER_S = 36500 * DAY_S
 FRESH_S = 900.0
 #: A lifespan that asks for the longest that is allowed.
 MAX_LIFESPAN = "-1"
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
-_LIFESPAN = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[hms])+")
 MAX_DESCRIPTION = 1000
 
 _ORDERS = {
@@ -142,9 +140,10 @@ def _seconds(master: Master, lifespan: str | None) -> float:
     if lifespan is None or lifespan == "":
         usual = settings.default_lifespan_days
         return most if usual == -1 else usual * DAY_S
-    if not _LIFESPAN.fullmatch(lifespan):
-        raise InvalidInput("lifespan must be written as hours, minutes and seconds, as in 48h or 1h30m, or be -1")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([hms])", lifespan))
+    try:
+        seconds = parse_duration(lifespan)
+    except ValueError as error:
+        raise InvalidInput(f"lifespan: {error}; or -1") from None
     if not 0 < seconds <= most:
         raise InvalidInput(
             f"lifespan is {seconds / DAY_S:g} days: give more than none and at most {most / DAY_S:g} "

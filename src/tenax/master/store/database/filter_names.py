@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
+from tenax.config.durations import parse_duration
 from tenax.master.store.database.filter_language import (
     OPERATORS,
     Expression,
@@ -50,7 +51,6 @@ _LOCATIONS = {"validation": Location.VALIDATIONS, "training": Location.TRAINING}
 _PREFIXES = {"val_": "validation", "train_": "training"}
 _OPERATORS = {operator.value: operator for operator in Operator}
 _ORDERS = ("<", "<=", ">", ">=")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw])")
 #: Columns in percent.
 _PERCENTAGES = ("progress", "experimentProgress")
@@ -264,7 +264,7 @@ class _Binder:
         ago = _SPAN.fullmatch(value.text)
         try:
             if ago:
-                moment = self._now - timedelta(seconds=float(ago[1]) * _UNITS[ago[2]])
+                moment = self._now - timedelta(seconds=parse_duration(value.text))
             else:
                 moment = datetime.fromisoformat(value.text)
                 moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -320,7 +320,7 @@ def _is_number(text: str) -> bool:
 def _number(meaning: Meaning, operator: Token, value: Token) -> Node:
     text = value.text.removesuffix("%") if meaning.column in _PERCENTAGES else value.text
     span = _SPAN.fullmatch(text) if meaning.column == "duration" else None
-    number = str(float(span[1]) * _UNITS[span[2]]) if span else text
+    number = str(parse_duration(text)) if span else text
     if not _is_number(number):
         message = f"{value.text[:80]} is no number, and {meaning.column} is compared with one"
         raise QueryError(message, value.start, value.end)
