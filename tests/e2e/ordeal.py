@@ -69,6 +69,8 @@ class Work:
     steps: int = 50
     epochs: int = 4
     lines: int = 5
+    #: Seconds between two steps.
+    pause: float = 0.02
 
 
 SMALL = Work(trials=4, steps=20, epochs=2, lines=2)
@@ -206,7 +208,7 @@ def _submit(
         "book": str(directory / name),
         "steps": work.steps,
         "epochs": epochs,
-        "pause": 0.02,
+        "pause": work.pause,
         "lines": work.lines,
     }
     if name == "steady":

@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.ordeal import ordeal, ordeals
 from tests.kits.faulty_cluster import FaultyCluster, faulty_cluster
 from tests.kits.figures import Figures
-from tests.kits.inside_faults import CACHE_S, ROLES, InsideFaults
+from tests.kits.inside_faults import ROLES, InsideFaults
 from tests.kits.machine import wait_for
 
 HOUR_S = 3600
@@ -47,9 +47,8 @@ def jump(clocks: Clocks, role: str, hours: int, seconds: float) -> None:
     clocks.faults.jump(role, hours * HOUR_S)
     if role == "master":
         wait_for(lambda: abs(_ahead_s(clocks.place) - hours * HOUR_S) < HOUR_S / 2, "the master's clock to jump")
-    time.sleep(CACHE_S + seconds)
+    time.sleep(0.5 + seconds)
     clocks.faults.jump(role, 0)
-    time.sleep(CACHE_S)
 
 
 def _ahead_s(place: FaultyCluster) -> float:

@@ -1,4 +1,4 @@
-"""Installs what tests need from the system: an engine, curl, Chromium, libfaketime, Python 3.9. Safe to run again.
+"""Installs what tests need from the system: an engine, curl, Chromium, a C compiler, Python 3.9. Safe to run again.
 
 As root on Debian or Ubuntu it installs them with apt. Elsewhere it says what is missing and which tests will
 not run; in CI (the variable ``CI`` is set) that is an error, because there nothing may be skipped.
@@ -12,12 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Program or library -> its package, and what its absence means.
+#: Program -> its packages, and what its absence means.
 PACKAGES = {
     "dockerd": ("docker.io", "the tests marked 'docker' are not run"),
     "curl": ("curl", "the test of `det dev curl` fails"),
     "chromium": ("chromium", "the tests of the web page fail"),
-    "libfaketime.so.1": ("libfaketime", "the tests in which clocks jump are not run"),
+    "cc": ("gcc libc6-dev", "the tests in which clocks jump are not run"),
 }
 
 #: Where `tests/kits/interpreters.py` looks.
@@ -30,11 +30,11 @@ def main() -> int:
     """Install what is missing. Returns 1 where CI lacks something."""
     missing = [name for name in PACKAGES if not _is_there(name)]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install([PACKAGES[name][0] for name in missing])
+        _install([package for name in missing for package in PACKAGES[name][0].split()])
         missing = [name for name in missing if not _is_there(name)]
     for name in missing:
-        package, until_then = PACKAGES[name]
-        print(f"{name} is not installed and cannot be installed here: install {package}.", file=sys.stderr)
+        packages, until_then = PACKAGES[name]
+        print(f"{name} is not installed and cannot be installed here: install {packages}.", file=sys.stderr)
         print(f"Until then {until_then}.", file=sys.stderr)
     if not oldest_python() and os.geteuid() == 0 and shutil.which("apt-get"):
         _bring_oldest_python()
@@ -83,8 +83,6 @@ def _bring_oldest_python() -> None:
 
 
 def _is_there(name: str) -> bool:
-    if ".so" in name:
-        return any(Path("/usr/lib").glob(f"*/faketime/{name}"))
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
 
 

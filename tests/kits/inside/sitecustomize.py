@@ -2,7 +2,7 @@
 
 `TENAX_FAULTS` names a directory (`tests/kits/inside_faults.py` writes to it):
 
-- ``clock-<role>``: what the clock of a role's process is off by, as libfaketime reads it;
+- ``clock-<role>``: what the clock of a role's process is off by, as ``clock.c`` reads it;
 - ``hang-<loop>``: the next pass of this loop of the master hangs, in the way that the file says; the file is renamed to
   ``hung-<loop>`` when it does.
 
@@ -28,16 +28,12 @@ def _role() -> str:
     return "task" if "DET_CONTAINER_ID" in os.environ else ""
 
 
-def _fake_clock(role: str) -> None:
-    if role:
-        # The library looks its settings up again and again. What this process starts has the machine's clock.
-        os.environ["FAKETIME_TIMESTAMP_FILE"] = os.path.join(_FAULTS, f"clock-{role}")
-        os.environ.pop("LD_PRELOAD", None)
-    import select
-    import time
+def _own_clock(role: str) -> None:
+    import ctypes
 
-    # Under this library the system call of `time.sleep` fails.
-    time.sleep = lambda seconds: select.select([], [], [], seconds) and None  # type: ignore[assignment]
+    assert ctypes.CDLL(None).follow(os.path.join(_FAULTS, f"clock-{role}").encode()) == 0
+    # What this process starts has the machine's clock.
+    del os.environ["LD_PRELOAD"]
 
 
 class _Finder:
@@ -107,7 +103,7 @@ class _Hung:
 
 
 if _FAULTS:
-    if "LD_PRELOAD" in os.environ:
-        _fake_clock(_role())
+    if "LD_PRELOAD" in os.environ and _role():
+        _own_clock(_role())
     if _role() == "master":
         sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
