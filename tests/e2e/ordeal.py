@@ -74,6 +74,8 @@ class Work:
 
 
 SMALL = Work(trials=4, steps=20, epochs=2, lines=2)
+#: As long as the whole, with less to do meanwhile.
+CALM = Work(steps=20, pause=0.05, lines=3)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def ordeals(
     place: FaultyCluster, directory: Path, figures: Figures, *, environment: Mapping[str, str] | None = None
 ) -> Iterator[Befalls]:
     """Several faults, each within a second after the one before. Raises AssertionError."""
-    with _through(place, directory, figures, Work(), 1.0, environment) as befalls:
+    with _through(place, directory, figures, CALM, 1.0, environment) as befalls:
         yield befalls
 
 

@@ -313,7 +313,7 @@ async def crowd(database: Database, directory: Path, seed: int) -> AsyncIterator
                 await asyncio.gather(*running, return_exceptions=True)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
 async def test_verbs_at_once_break_nothing(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
