@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext
 
 from tests.web.pictures import AXE, TAGS, keep
 from tests.web.site import TIMEOUT_MS, Site, fits
