@@ -77,15 +77,19 @@ def _session(browser: Browser, site: Site, who: str) -> dict[str, object]:
     return site.sessions[who]
 
 
-@pytest.fixture
-def page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
-    """A page that is logged in. No error in its console, nothing refused by the policy, no request elsewhere."""
-    yield from _page(browser, site, session)
+@pytest.fixture(scope="module")
+def used_browser(browser: Browser, session: dict[str, object]) -> Iterator[BrowserContext]:
+    """One that has the page's files already, as most have: each test of a file has a tab of its own in it."""
+    yield from _used(browser, session)
 
 
 @pytest.fixture(scope="module")
-def used_browser(browser: Browser, session: dict[str, object]) -> Iterator[BrowserContext]:
-    """One that has the page's files already, as most have: what is asked of many addresses is asked of it."""
+def admin_browser(browser: Browser, admin_session: dict[str, object]) -> Iterator[BrowserContext]:
+    """The same of an administrator."""
+    yield from _used(browser, admin_session)
+
+
+def _used(browser: Browser, session: dict[str, object]) -> Iterator[BrowserContext]:
     made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
     made.set_default_timeout(TIMEOUT_MS)
     yield made
@@ -93,25 +97,21 @@ def used_browser(browser: Browser, session: dict[str, object]) -> Iterator[Brows
 
 
 @pytest.fixture
-def next_page(used_browser: BrowserContext, site: Site) -> Iterator[Page]:
-    """Another page in it, held to what `page` is held to."""
-    opened = used_browser.new_page()
-    troubles = watched(opened, site)
-    yield opened
-    opened.close()
-    assert troubles == []
+def page(used_browser: BrowserContext, site: Site, session: dict[str, object]) -> Iterator[Page]:
+    """A page that is logged in. No error in its console, nothing refused by the policy, no request elsewhere."""
+    yield from _page(used_browser, site, session)
 
 
 @pytest.fixture
-def admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
+def admin_page(admin_browser: BrowserContext, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
     """The same for an administrator."""
-    yield from _page(browser, site, admin_session)
+    yield from _page(admin_browser, site, admin_session)
 
 
 @pytest.fixture
-def refused_page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
+def refused_page(used_browser: BrowserContext, site: Site, session: dict[str, object]) -> Iterator[Page]:
     """A page of which something is refused, which browsers write down, and nothing else."""
-    yield from _page(browser, site, session, "400 (Bad Request)")
+    yield from _page(used_browser, site, session, "400 (Bad Request)")
 
 
 @pytest.fixture
@@ -138,22 +138,25 @@ def home(browser: Browser, site: Site) -> Iterator[Page]:
 
 
 @pytest.fixture
-def gone_page(browser: Browser, site: Site, session: dict[str, object]) -> Iterator[Page]:
+def gone_page(used_browser: BrowserContext, site: Site, session: dict[str, object]) -> Iterator[Page]:
     """A page that asks once more for what was deleted while it was shown, which browsers write down; nothing else."""
-    yield from _page(browser, site, session, "404 (Not Found)")
+    yield from _page(used_browser, site, session, "404 (Not Found)")
 
 
 @pytest.fixture
-def refused_admin_page(browser: Browser, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
+def refused_admin_page(admin_browser: BrowserContext, site: Site, admin_session: dict[str, object]) -> Iterator[Page]:
     """That of an administrator, of which something is refused."""
-    yield from _page(browser, site, admin_session, "status of 40")
+    yield from _page(admin_browser, site, admin_session, "status of 40")
 
 
-def _page(browser: Browser, site: Site, session: dict[str, object], provoked: str = "\0") -> Iterator[Page]:
-    made = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
-    made.set_default_timeout(TIMEOUT_MS)
-    opened = made.new_page()
+def _page(browser: BrowserContext, site: Site, session: dict[str, object], provoked: str = "\0") -> Iterator[Page]:
+    """A tab; of what it keeps in the browser the next one has nothing."""
+    browser.clear_cookies()
+    browser.add_cookies(session["cookies"])  # type: ignore[arg-type]
+    opened = browser.new_page()
     troubles = watched(opened, site)
     yield opened
-    made.close()
+    if opened.url.startswith(site.url):
+        opened.evaluate("localStorage.clear()")
+    opened.close()
     assert [trouble for trouble in troubles if provoked not in trouble] == []

@@ -134,9 +134,8 @@ def _share(site: Site) -> None:
 
 
 @pytest.mark.parametrize("address", [*SHOWN, *OTHERS])
-def test_values_are_text(next_page: Page, site: Site, evil: dict[str, object], address: str) -> None:
-    """Nothing of it becomes an element, no script runs, and nothing is asked of another place (``next_page``)."""
-    page = next_page
+def test_values_are_text(page: Page, site: Site, evil: dict[str, object], address: str) -> None:
+    """Nothing of it becomes an element, no script runs, and nothing is asked of another place (``page``)."""
     page.goto(f"{site.url}/ui/{address.format(**evil)}")
     if address in OTHERS:
         page.locator(OTHERS[address]).first.wait_for()

@@ -21,7 +21,7 @@ from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Document, Json, JsonObject
 from tenax.scheduler.registry import POLICIES, USUAL, in_turns
-from tenax.scheduler.snapshot import Fitting
+from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Fitting
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -52,7 +52,7 @@ class SchedulerSettings(Settings):
     #: Whether a more urgent job may take slots from less urgent ones; where they are shared they are taken in any case.
     preemption: bool = False
     #: 1 (most urgent) to 99, for jobs that name none.
-    default_priority: int = Field(default=42, ge=1, le=99)
+    default_priority: int = Field(default=DEFAULT_PRIORITY, ge=1, le=99)
     fitting_policy: Fitting = Fitting.BEST
     #: Whether a distributed trial may have members of unequal size, such as 5 + 3 slots.
     allow_heterogeneous_fits: bool = True

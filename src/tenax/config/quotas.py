@@ -16,6 +16,7 @@ from tenax.config.shapes import IntShape, MapOf, Number, Respelled
 from tenax.config.structs import Struct
 from tenax.config.text import read
 from tenax.jsonvalue import Json, as_object
+from tenax.scheduler.quotas import HALF_LIFE_S
 
 _DAY_S = 86400.0
 
@@ -64,7 +65,7 @@ class QuotaFile:
     """All quotas of a cluster. What is not named weighs 1 and is not limited."""
 
     #: Seconds after which what was used counts half.
-    half_life: Annotated[float, Respelled(Number(above=0), _span)] = 7 * _DAY_S
+    half_life: Annotated[float, Respelled(Number(above=0), _span)] = HALF_LIFE_S
     workspaces: Annotated[Mapping[str, WorkspaceQuotaConfig], MapOf(Struct(WorkspaceQuotaConfig))] = field(
         default_factory=dict
     )

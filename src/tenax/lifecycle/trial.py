@@ -49,6 +49,9 @@ class Wish(str, Enum):
 #: Between attempts that the platform ends within a minute, and counts none of: nobody lives on such ends.
 _SETBACKS = Backoff(first=0.5, ceiling=60.0)
 
+#: Failures after which a trial is tried again, where nothing else is said.
+MAX_RESTARTS = 5
+
 #: Attempts in a row that their time limit ended before they had begun, of which the last ends the trial.
 MAX_NOT_BEGUN = 5
 

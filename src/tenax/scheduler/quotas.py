@@ -41,13 +41,15 @@ class Quota:
 
 
 _PLAIN = Quota()
+#: What was used a week ago counts half, where nothing else is said.
+HALF_LIFE_S = 7 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
     """All that were applied. By number; what is not named has a weight of 1 and no limits."""
 
-    half_life_s: float = 7 * 86400.0
+    half_life_s: float = HALF_LIFE_S
     workspaces: Mapping[int, Quota] = field(default_factory=dict)
     users: Mapping[int, Quota] = field(default_factory=dict)
     groups: Mapping[int, Quota] = field(default_factory=dict)

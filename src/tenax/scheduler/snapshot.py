@@ -45,13 +45,17 @@ class PoolAgent:
     kind: DeviceKind = DeviceKind.CPU
 
 
+#: Of jobs that name none, in pools that name none.
+DEFAULT_PRIORITY = 42
+
+
 @dataclass(frozen=True, slots=True)
 class PoolJob:
     """A line of the queue: what its requests have in common."""
 
     id: JobId
     #: 1 (most urgent) .. 99.
-    priority: int = 42
+    priority: int = DEFAULT_PRIORITY
     #: Order inside a priority: lower first (microseconds of the submission, unless moved).
     queue_position: float = 0.0
     #: Most slots that all its requests together may hold; None: no cap.

@@ -21,6 +21,7 @@ from tenax.config.schema.storage import CHECKPOINT_STORAGE, CheckpointStorage
 from tenax.config.shapes import Flag, FreeMap, IntShape, ListOf, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle.trial import MAX_RESTARTS
 from tenax.search.config import Map
 from tenax.search.methods.registry import is_on_grid
 
@@ -94,7 +95,7 @@ class ExperimentConfig:
     checkpoint_storage: Annotated[CheckpointStorage | None, CHECKPOINT_STORAGE] = None
     checkpoint_policy: Annotated[CheckpointPolicyConfig, OneOf(CheckpointPolicyConfig)] = CheckpointPolicyConfig.BEST
     #: Failures of a trial's own doing after which it is not started again.
-    max_restarts: Annotated[int, IntShape(minimum=0)] = 5
+    max_restarts: Annotated[int, IntShape(minimum=0)] = MAX_RESTARTS
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     data: Annotated[JsonObject, FreeMap()] = field(default_factory=dict)
     debug: Annotated[bool, Flag()] = False

@@ -16,7 +16,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending, exit_status
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
-from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
+from tenax.lifecycle.trial import MAX_RESTARTS, TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
 from tenax.master.allocations.exit_reason import failure_place, last_errors, with_exit_reason
 from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.rows import AllocationRow
@@ -105,7 +105,7 @@ async def _trials_ended(
             ending=replace(ending, reason=f"it hung: {hang}") if hang else ending,
             preemption=allocation.preemption,
             restarts=trial.restarts,
-            max_restarts=limit if isinstance(limit, int) else 5,
+            max_restarts=limit if isinstance(limit, int) else MAX_RESTARTS,
             invalid_hp=trial.invalid_hp,
             fatal=trial.fatal,
             ran=allocation.ready,

@@ -33,6 +33,7 @@ from tenax.master.store.logs import rows as logs
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import NewTask, PlacedFile
 from tenax.master.submission.experiments import layers
+from tenax.scheduler.snapshot import DEFAULT_PRIORITY
 from tenax.wire.task_names import PYTHON, REMOVALS_FILE
 
 log = structlog.get_logger("tenax.checkpoint_gc")
@@ -190,6 +191,7 @@ async def launch_task(
         settings.default_compute_pool if requested.get("slots") else settings.default_aux_pool
     )
     pool = settings.pool(str(named))
+    usual = DEFAULT_PRIORITY if pool is None else pool.scheduler.default_priority
     priority, weight = requested.get("priority"), requested.get("weight")
     return await tasks.create(
         conn,
@@ -198,7 +200,7 @@ async def launch_task(
             owner_id=owner_id,
             config=config,
             pool=str(named),
-            priority=priority if isinstance(priority, int) else 42 if pool is None else pool.scheduler.default_priority,
+            priority=priority if isinstance(priority, int) else usual,
             weight=float(weight) if isinstance(weight, (int, float)) and weight > 0 else 1.0,
             workspace_id=workspace_id,
             as_in_workspace=as_in_workspace,
