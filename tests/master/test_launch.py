@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tenax.config.master import MasterSettings, PoolSettings
-from tenax.lifecycle.task import TaskKind, TaskState
+from tenax.lifecycle.task import TaskEvent, TaskKind, TaskState
 from tenax.master.checkpoints.removal_tasks import launch_task, own_config
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
@@ -15,6 +17,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import PlacedFile
+from tests.kits.database import until_somebody_waits
 from tests.kits.rows import add_agent, add_experiment
 
 SETTINGS = MasterSettings(
@@ -54,6 +57,29 @@ async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) 
         (row,) = await agents.desired_containers(conn, "a1")
         assert (row["task_kind"], row["username"], row["pool"]) == ("CHECKPOINT_GC", "owner", "aux")
         assert (await tasks.lock(conn, task_id)).state is TaskState.ACTIVE
+
+
+async def test_a_task_that_is_killed_while_it_is_placed_ends_in_the_same_pass(database: Database) -> None:
+    """Nothing would wake another: it would run on until the next full pass."""
+    async with database.transaction() as conn:
+        await add_agent(conn)
+        await add_experiment(conn)
+        config = own_config(SETTINGS, ["x"])
+        task_id = await launch_task(conn, SETTINGS, kind=TaskKind.CHECKPOINT_GC, owner_id=1, config=config)
+        lease = await leases.acquire(conn, "reconcile_tasks", "test", 3600.0)
+    assert lease is not None
+    context, news = PassContext(database, lease), Woken(frozenset({task_id}), full=False)
+    await ReconcileTasks().make_pass(context, news)
+    async with database.transaction() as conn:
+        await tasks.happen(conn, await tasks.lock(conn, task_id), TaskEvent.KILL, "killed")
+    async with database.transaction() as conn:
+        await conn.execute("update allocations set state = 'ASSIGNED' where task_id = $1", task_id)
+        pass_ = asyncio.ensure_future(ReconcileTasks().make_pass(context, news))
+        await until_somebody_waits(database)
+        await containers.create(conn, f"{task_id}.1", [containers.NewMember("c", 0, "a1", [])])
+    await pass_
+    async with database.connection() as conn:
+        assert await conn.fetchval("select want from containers") in ("STOP", "GONE")
 
 
 async def test_a_launch_that_is_rolled_back_never_was(database: Database) -> None:

@@ -65,6 +65,6 @@ async def _end_trials(conn: Connection, experiment_id: int, trial_ids: list[int]
     )
     attempts = [trial.allocation for trial in live if trial.allocation is not None]
     waiting = [each.allocation_id for each in attempts if each.state is AllocationState.PENDING]
-    await allocations.withdraw(conn, dict.fromkeys(waiting, reason))
-    placed = [each.allocation_id for each in attempts if each.state is not AllocationState.PENDING]
+    withdrawn = await allocations.withdraw(conn, dict.fromkeys(waiting, reason))
+    placed = [each.allocation_id for each in attempts if each.allocation_id not in withdrawn]
     await allocation_events.end_members(conn, placed, Desired.KILL)

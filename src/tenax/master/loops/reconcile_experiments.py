@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from asyncpg import Connection
 
+from tenax.errors import Stale
 from tenax.lifecycle import reconcile
 from tenax.lifecycle.experiment import ENDED, STOPPING, ExperimentEvent
 from tenax.master.allocations import events as allocation_events
@@ -55,6 +56,7 @@ class ReconcileExperiments:
         return wait
 
     async def _reconcile(self, context: PassContext, experiment_id: int) -> None:
+        """Raises Stale, when what could be done is done, where it must be looked at again."""
         # Mostly there is nothing to do: that should neither wait for the experiment's lock nor hold it.
         async with context.reading() as conn:
             scene = await trials.scene(conn, experiment_id)
@@ -63,22 +65,29 @@ class ReconcileExperiments:
             crowded = len(scene.trials) > 1 and any(trial.allocation is None for trial in scene.trials)
             most = await self._most(conn, experiment_id) if crowded else None
         due = [trial.trial_id for trial in reconcile.unsettled(scene.state, scene.trials, most)]
+        settled = True
         for first in range(0, len(due), AT_ONCE):
             async with context.transaction() as conn:
-                await self._settle(conn, experiment_id, due[first : first + AT_ONCE])
+                settled &= await self._settle(conn, experiment_id, due[first : first + AT_ONCE])
+        if not settled:
+            raise Stale(f"a trial of experiment {experiment_id} was placed meanwhile")
         if scene.state in STOPPING and not scene.trials:
             async with context.transaction() as conn:
                 await self._end(conn, experiment_id)
 
-    async def _settle(self, conn: Connection, experiment_id: int, due: list[int]) -> None:
-        """Do what must be done for trials of an experiment, as they are now that it is locked."""
+    async def _settle(self, conn: Connection, experiment_id: int, due: list[int]) -> bool:
+        """Do what must be done for trials of an experiment, as they are now that it is locked.
+
+        False if a request that was to be taken back had just been placed: what it became needs something else.
+        """
         experiment = await experiments.lock(conn, experiment_id)
         if experiment.state in ENDED:
-            return
+            return True
         live = await trials.live(conn, experiment_id, due)
         actions = reconcile.reconcile(experiment.state, live)
-        withdrawn = [action for action in actions if isinstance(action, reconcile.Withdraw)]
-        if await allocations.withdraw(conn, {action.allocation_id: action.reason for action in withdrawn}):
+        unwanted = {each.allocation_id: each.reason for each in actions if isinstance(each, reconcile.Withdraw)}
+        withdrawn = await allocations.withdraw(conn, unwanted)
+        if withdrawn:
             await experiments.announce(conn, experiment.id)
         requested = [action.trial_id for action in actions if isinstance(action, reconcile.RequestAllocation)]
         if requested:
@@ -95,6 +104,7 @@ class ReconcileExperiments:
         for desired in sorted({action.desired for action in kills}):
             names = [action.allocation_id for action in kills if action.desired is desired]
             await allocation_events.end_members(conn, names, desired)
+        return withdrawn == unwanted.keys()
 
     async def _end(self, conn: Connection, experiment_id: int) -> None:
         """End an experiment that is stopping, if no trial of it lives."""

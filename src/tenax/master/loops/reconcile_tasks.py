@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncpg import Connection
 
+from tenax.errors import Stale
 from tenax.lifecycle.reconcile import AskToLeave, Kill
 from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, reconcile_task
 from tenax.master.allocations import events as allocation_events
@@ -41,7 +42,8 @@ class ReconcileTasks:
             case Conclude(_, verdict):
                 await tasks.conclude(conn, [(task, verdict)])
             case WithdrawRequest(allocation_id, reason):
-                await allocations.withdraw(conn, {allocation_id: reason})
+                if not await allocations.withdraw(conn, {allocation_id: reason}):
+                    raise Stale(f"{allocation_id} was placed meanwhile")
                 await tasks.announce(conn, live.task_id)
             case AskToLeave(allocation_id, reason, within_s):
                 request = allocations.LeaveRequest(allocation_id, reason, within_s)

@@ -116,19 +116,20 @@ async def set_states(conn: Connection, changes: Sequence[AllocationChange]) -> N
         await notify(conn, "allocation", name)
 
 
-async def withdraw(conn: Connection, reasons: Mapping[str, str]) -> bool:
-    """Take back requests, by id and with the reason, that have not been placed; False if all have.
+async def withdraw(conn: Connection, reasons: Mapping[str, str]) -> frozenset[str]:
+    """Take back requests, by id and with the reason: the ids of those that were. The others have been placed meanwhile,
+    or have ended: whoever wanted them back must look again.
 
     The reason that one waited for is dropped by the scheduling loop, which alone writes those: many at a time, in an
     order of its own.
     """
     if not reasons:
-        return False
+        return frozenset()
     await conn.fetch(Q.hold, list(reasons))
-    if not await conn.fetch(Q.withdraw, list(reasons), list(reasons.values())):
-        return False
-    await notify(conn, "scheduling", "")
-    return True
+    taken_back = await conn.fetch(Q.withdraw, list(reasons), list(reasons.values()))
+    if taken_back:
+        await notify(conn, "scheduling", "")
+    return frozenset(row["allocation_id"] for row in taken_back)
 
 
 @dataclass(frozen=True, slots=True)
