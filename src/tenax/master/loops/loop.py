@@ -38,10 +38,8 @@ log = structlog.get_logger("tenax.loops")
 STEP_S = 120.0
 #: For loops whose steps delete files, or very many rows.
 LONG_STEP_S = 3600.0
-#: Tries of one object that cannot be handled, before it is left alone until something changes.
+#: Tries of one object before it is left alone until something changes.
 TRIES = 3
-#: Of one that others change all the while: each time somebody has got on.
-STALE_TRIES = 20
 #: Between a pass that failed and the next.
 _BROKEN = Backoff(first=1.0, ceiling=30.0)
 
@@ -150,10 +148,8 @@ async def each(
         except LeaseLost:
             raise
         except Stale:
-            if tries[name] < STALE_TRIES:
+            if tries[name] < TRIES:
                 waiting.append(name)
-            else:
-                log.warning("this object is changed all the while: it is left until the next full pass", object=name)
         except ExperimentGone:
             # Deleted between the wake-up and the pass.
             continue
