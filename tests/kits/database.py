@@ -10,14 +10,15 @@ import asyncio
 import shutil
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.connection import Database, prepare
+from tenax.master.store.database.connection import CHANNEL, Database, prepare
 from tenax.master.store.database.migrate import migrate
 from tests.kits.temporary import PREFIX, remove_abandoned
 
@@ -84,6 +85,29 @@ async def until_somebody_waits(database: Database) -> None:
     async with asyncio.timeout(60), database.connection() as conn:
         while not await conn.fetchval(text):  # noqa: ASYNC110 - the database has no event for it
             await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def hearing(database: Database) -> AsyncIterator[Callable[[str], Awaitable[list[str]]]]:
+    """``await until(payload)``: all wake-ups that were sent since, to this one; raises TimeoutError after a minute."""
+    queue: asyncio.Queue[str] = asyncio.Queue()
+
+    def hear(*told: object) -> None:
+        queue.put_nowait(str(told[3]))
+
+    async def until(payload: str) -> list[str]:
+        heard: list[str] = []
+        async with asyncio.timeout(60):
+            while payload not in heard:
+                heard.append(await queue.get())
+        return heard
+
+    async with database.connection() as conn:
+        await conn.add_listener(CHANNEL, hear)
+        try:
+            yield until
+        finally:
+            await conn.remove_listener(CHANNEL, hear)
 
 
 def database_in(dsn: str, name: str) -> str:

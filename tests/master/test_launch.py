@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tenax.config.master import MasterSettings, PoolSettings
-from tenax.lifecycle.task import TaskEvent, TaskKind, TaskState
+from tenax.lifecycle.task import TaskEvent, TaskKind, TaskState, TaskVerdict
 from tenax.master.checkpoints.removal_tasks import launch_task, own_config
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
@@ -17,7 +17,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import PlacedFile
-from tests.kits.database import until_somebody_waits
+from tests.kits.database import hearing, until_somebody_waits
 from tests.kits.rows import add_agent, add_experiment
 
 SETTINGS = MasterSettings(
@@ -80,6 +80,18 @@ async def test_a_task_that_is_killed_while_it_is_placed_ends_in_the_same_pass(da
     await pass_
     async with database.connection() as conn:
         assert await conn.fetchval("select want from containers") in ("STOP", "GONE")
+
+
+async def test_a_removal_task_that_ends_wakes_who_goes_on_with_what_it_has_not_reported(database: Database) -> None:
+    """Otherwise what it was to remove would lie there for half a minute more."""
+    async with hearing(database) as until:
+        async with database.transaction() as conn:
+            await add_experiment(conn)
+            config = own_config(SETTINGS, ["x"])
+            task_id = await launch_task(conn, SETTINGS, kind=TaskKind.CHECKPOINT_GC, owner_id=1, config=config)
+            verdict = TaskVerdict(TaskState.ERROR, "it was lost")
+            await tasks.conclude(conn, [(await tasks.lock(conn, task_id), verdict)])
+        await until("checkpoint_gc:")
 
 
 async def test_a_launch_that_is_rolled_back_never_was(database: Database) -> None:

@@ -22,7 +22,7 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import unpack
 from tenax.master.store.trials import lists as trial_lists
-from tests.kits.database import until_somebody_waits
+from tests.kits.database import hearing, until_somebody_waits
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
 #: As soon as somebody waits for a lock of another.
@@ -328,3 +328,29 @@ async def test_the_failure_of_a_member_counts_where_the_other_was_heard_after_it
     _, reason, restarts = await gang.look()
     assert restarts == 1
     assert "NCCL error" in reason
+
+
+async def test_an_agent_whose_end_nobody_could_write_is_not_connected(database: Database) -> None:
+    """Its master was killed, or the database was away: nothing is placed on it until it is heard again."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        await add_agent(conn, "a2")
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour' where agent_id = 'a1'")
+        lease = await leases.acquire(conn, "timeouts", "test", 3600.0)
+        moment = (await now(conn)).timestamp()
+    assert lease is not None
+    connected = "select array_agg(agent_id order by agent_id) from agent_presence where connected"
+    loop, context = Timeouts(POOLS), PassContext(database, lease)
+    await loop.make_pass(context, EVERYTHING)
+    async with database.connection() as conn:
+        # It has listened for a moment only: the agent may just not have come yet.
+        assert await conn.fetchval(connected) == ["a1", "a2"]
+    loop._watch = Listening(moment - 60, moment)
+    await loop.make_pass(context, NEWS)
+    async with database.transaction() as conn:
+        assert await conn.fetchval(connected) == ["a2"]
+        session = await conn.fetchval("select session from agent_presence where agent_id = 'a1'")
+    async with hearing(database) as until, database.connection() as conn:
+        assert await agents.heartbeats(conn, {("a1", session), ("a2", session)})
+        assert await conn.fetchval(connected) == ["a1", "a2"]
+        assert await until("scheduling:") == ["agent:a1", "scheduling:"]

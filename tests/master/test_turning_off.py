@@ -13,11 +13,12 @@ from tenax.master.allocations import events as allocation_events
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import deletion
-from tenax.master.store.queue import placements
+from tenax.master.store.queue import jobs, placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.scheduler.snapshot import PlacedMember
 from tenax.wire.agents import ContainerSpec, DesiredGone
 from tests.kits.api import Api
+from tests.kits.database import until_somebody_waits
 from tests.kits.master.attempts import running as attempt_on_a1
 from tests.kits.master.cluster import Cluster, report, running, submit
 from tests.kits.master.hub import Place, place
@@ -117,7 +118,7 @@ async def test_a_slot_that_is_turned_off_is_left_alone_by_others(database: Datab
         assert await where.value("select restarts from trials") == 0
 
 
-@pytest.mark.parametrize("closing", ["agent", "slot", "removed"])
+@pytest.mark.parametrize("closing", ["agent", "slot", "removed", "moved"])
 async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(database: Database, closing: str) -> None:
     """The plan is old: the request waits on, and nothing is written."""
     async with database.transaction() as conn:
@@ -128,6 +129,9 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
             await agents.set_agent(conn, "a1", "DRAINING")
         elif closing == "slot":
             await agents.set_slot(conn, "a1", 0, enabled=False, draining=True)
+        elif closing == "moved":
+            job_id = await conn.fetchval("select job_id from jobs")
+            assert await jobs.set_pool(conn, await jobs.find(conn, job_id), "another") == []
         else:
             await conn.execute("update agent_presence set connected = false")
             await agents.remove(conn, "a1")
@@ -138,6 +142,25 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
     async with database.connection() as conn:
         assert await conn.fetchval("select state from allocations") == "PENDING"
         assert await conn.fetchval("select count(*) from containers") == 0
+
+
+async def test_a_job_that_is_moved_while_it_is_placed_is_asked_to_leave(database: Database) -> None:
+    """Nobody else would say so: it would run in the pool that it has left until it ends."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        name = await request_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+        job_id = await conn.fetchval("select job_id from jobs")
+
+    async def move() -> list[str]:
+        async with database.transaction() as conn:
+            return await jobs.set_pool(conn, await jobs.find(conn, job_id), "another")
+
+    async with database.transaction() as conn:
+        members = [PlacedMember(AgentId("a1"), (SlotId(0),))]
+        await placements.place(conn, AllocationId(name), members, TaskCredentials(b"a" * 32, b"b" * 32))
+        moving = asyncio.create_task(move())
+        await until_somebody_waits(database)
+    assert await moving == [name]
 
 
 async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> None:

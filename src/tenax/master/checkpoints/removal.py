@@ -61,9 +61,9 @@ async def carry_out(transaction: Transaction, roots: CheckpointRoots, uuid: str)
     # Its experiment may have been deleted meanwhile, and its record with it.
     with suppress(NotFound):
         async with transaction() as conn:
-            if not removal.unreported:
+            ours = await gc.finish_removal(conn, removal.uuid, unreported=removal.unreported, globs=removal.globs)
+            if ours and not removal.unreported:
                 await checkpoints.set_files(conn, removal.uuid, left)
-            await gc.finish_removal(conn, removal.uuid, unreported=removal.unreported)
     log.info("deleted files of a checkpoint", checkpoint=uuid, reason=removal.reason, files_left=len(left))
     return RemovalOutcome()
 

@@ -38,6 +38,8 @@ log = structlog.get_logger("tenax.timeouts")
 _CHECK_S = 5.0
 #: An unmanaged script is given up after this silence; Determined's library sends a heartbeat once a minute.
 UNMANAGED_WAIT_S = 300.0
+#: An agent of which nothing came for so long is not connected, though nobody could write that its connection has ended.
+_UNHEARD_S = 30.0
 
 
 class Timeouts:
@@ -59,6 +61,8 @@ class Timeouts:
             await allocations.give_time_anew(conn, await allocations.missed(conn, self._watch.seconds))
             overdue = await allocations.overdue(conn)
             await agents.ask_for_life(conn, listening.UNHEARD_S)
+            if self._watch.seconds >= _UNHEARD_S:
+                await agents.close_unheard(conn, _UNHEARD_S)
             silent_agents = await agents.silent(conn, self._waits_s)
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             limited = await allocations.limited(conn)

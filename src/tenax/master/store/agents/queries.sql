@@ -71,26 +71,35 @@ order by a.agent_id;
 -- name: heartbeat
 -- The row is held, so that a newer connection waits for this transaction or this one sees the newer connection. The
 -- clock, not the transaction's time: it may have waited for locks since it began. Noted twice in a second at most.
-with current as (select agent_id from agent_presence where agent_id = $1 and session = $2 for no key update),
+with current as (select agent_id, connected from agent_presence where agent_id = $1 and session = $2 for no key update),
 noted as (
     update agent_presence p set last_seen_at = clock_timestamp(), connected = true
     from current
     where p.agent_id = current.agent_id
       and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
-select agent_id from current;
+select agent_id, not connected as is_back from current;
 
 -- name: heartbeats
 -- The same of many at once; of rows that somebody else holds nothing is noted, and nothing said.
 with heard as (select * from unnest($1::text[], $2::bigint[]) as h (agent_id, session)),
 held as (
-    select agent_id, session from agent_presence where agent_id = any($1::text[])
+    select agent_id, session, connected from agent_presence where agent_id = any($1::text[])
     order by agent_id for no key update skip locked),
 noted as (
     update agent_presence p set last_seen_at = clock_timestamp(), connected = true
     from held join heard using (agent_id, session)
     where p.agent_id = held.agent_id
       and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
-select heard.agent_id, heard.session, heard.session = held.session as current from heard join held using (agent_id);
+select heard.agent_id, heard.session, heard.session = held.session as current, not held.connected as is_back
+from heard join held using (agent_id);
+
+-- name: close_unheard
+-- Whose connection has ended without anybody who could write that: the master was killed, or the database was away.
+with unheard as (
+    select agent_id from agent_presence
+    where connected and last_seen_at < clock_timestamp() - make_interval(secs => $1)
+    order by agent_id for no key update skip locked)
+update agent_presence p set connected = false from unheard where p.agent_id = unheard.agent_id returning p.agent_id;
 
 -- name: disconnected
 -- Only the newest connection can say that the agent has left.
@@ -170,12 +179,14 @@ where c.gone_at is null and c.state <> 'TERMINATED' and c.want = 'RUN' and (a.st
 order by c.allocation_id, c.rank;
 
 -- name: closed
--- Whether anything that a placement has just taken was disabled, or is not there any more.
+-- Whether anything that a placement has just taken was disabled, or is not there any more, or its job was moved elsewhere.
 select exists (select 1 from unnest($1::text[]) as taken (agent_id)
                where not exists (select 1 from agents a where a.agent_id = taken.agent_id and a.state = 'ENABLED'))
     or exists (select 1 from containers c join slots_in_use u on u.container_id = c.container_id
                join agent_slots s on s.agent_id = u.agent_id and s.slot_id = u.slot_id
-               where c.allocation_id = $2 and not s.enabled);
+               where c.allocation_id = $2 and not s.enabled)
+    or exists (select 1 from allocations al join tasks t on t.task_id = al.task_id join jobs j on j.job_id = t.job_id
+               join agents a on a.agent_id = any($1) where al.allocation_id = $2 and a.pool <> j.pool);
 
 -- name: agent_standing
 select coalesce(p.connected and p.last_seen_at > now() - interval '30 seconds', false) as connected,

@@ -102,7 +102,10 @@ async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
 
     It locks a row that nothing else does, and comes last: at the end of a transaction (`docs/internals.md`).
     """
-    return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
+    row = await conn.fetchrow(Q.heartbeat, agent_id, session)
+    if row is not None and row["is_back"]:
+        await _changed(conn, agent_id)
+    return row is not None
 
 
 async def heartbeats(conn: Connection, connections: Collection[tuple[str, int]]) -> dict[tuple[str, int], bool]:
@@ -111,12 +114,31 @@ async def heartbeats(conn: Connection, connections: Collection[tuple[str, int]])
     Of an agent whose row somebody else holds, or that is not there, nothing is noted or said.
     """
     rows = await conn.fetch(Q.heartbeats, [name for name, _ in connections], [session for _, session in connections])
+    for row in rows:
+        if row["current"] and row["is_back"]:
+            await _changed(conn, row["agent_id"])
     return {(row["agent_id"], row["session"]): row["current"] for row in rows}
+
+
+async def close_unheard(conn: Connection, after_s: float) -> list[str]:
+    """Take agents for not connected of which nothing came for so long, whatever their connections became; their names.
+
+    Nothing is placed on them until they are heard again.
+    """
+    names = [row["agent_id"] for row in await conn.fetch(Q.close_unheard, after_s)]
+    for name in names:
+        await _changed(conn, name)
+    return names
 
 
 async def disconnected(conn: Connection, agent_id: str, session: int, *, silent: bool = False) -> None:
     """Its connection has ended; ``silent``: because nothing came, not by itself."""
     await conn.execute(Q.disconnected, agent_id, session, silent)
+    await _changed(conn, agent_id)
+
+
+async def _changed(conn: Connection, agent_id: str) -> None:
+    """It is connected now, or is not any more."""
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
@@ -216,7 +238,7 @@ async def evict_from_disabled(conn: Connection, agent_id: str | None = None) -> 
 
 
 async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[str]) -> None:
-    """Raises Stale where an attempt was placed on what was disabled, or removed, meanwhile.
+    """Raises Stale where what an attempt was placed on was closed or removed meanwhile, or is not in its job's pool.
 
     Holds these agents: from then on nobody else disables them. At the end of a transaction.
     """

@@ -260,10 +260,18 @@ async def removal_failed(conn: Connection, uuid: str, failure: str, wait_s: floa
     await conn.execute(Q.removal_failed, uuid, failure, wait_s, untouched)
 
 
-async def finish_removal(conn: Connection, uuid: str, *, unreported: bool) -> None:
-    """The files are gone, and the checkpoint's row says so already; ``unreported``: there is none."""
-    await conn.execute(Q.drop_removal, uuid)
+async def finish_removal(conn: Connection, uuid: str, *, unreported: bool, globs: Sequence[str] | None = None) -> bool:
+    """The files are gone; ``unreported``: of what is no checkpoint.
+
+    False, and nothing is noted, where others than ``globs`` were requested meanwhile, which the loop then removes, or
+    where another removal has ended before. None: whatever was requested.
+    """
+    await conn.execute(Q.lock_checkpoint, uuid)
+    if await conn.fetchval(Q.end_removal, uuid, None if globs is None else list(globs)) is None:
+        await notify(conn, KIND, "")
+        return False
     await conn.execute(Q.upload_removed if unreported else Q.removal_done, uuid)
+    return True
 
 
 async def drop_removal(conn: Connection, uuid: str) -> None:

@@ -239,6 +239,9 @@ set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3
     begun_at = case when $4 then null else begun_at end, delegated = false, task_id = null
 where uuid = $1;
 
+-- name: end_removal
+delete from removals where uuid = $1 and ($2::text[] is null or globs = $2) returning uuid;
+
 -- name: drop_removal
 delete from removals where uuid = $1;
 

@@ -144,6 +144,7 @@ async def set_weight(conn: Connection, job: JobRow, weight: float) -> None:
 
 async def set_pool(conn: Connection, job: JobRow, pool: str) -> list[str]:
     """Let it run in another pool from now on; returns its attempts that have places in the one before."""
+    await conn.fetch(Q.hold_open, job.job_id)
     await conn.execute(Q.set_pool, job.job_id, pool)
     await _note(conn, job, "resource_pool", pool)
     return [row["allocation_id"] for row in await conn.fetch(Q.placed_allocations, job.job_id)]

@@ -120,6 +120,13 @@ update experiment_documents
 set config = jsonb_set(config, array['resources', $2::text], $3::jsonb, true)
 where experiment_id = $1 and jsonb_typeof(config -> 'resources') = 'object';
 
+-- name: hold_open
+-- From now on nobody places a request of the job, nor has one that is being placed been missed.
+select a.allocation_id
+from tasks t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+where t.job_id = $1
+order by a.allocation_id for no key update of a;
+
 -- name: placed_allocations
 select a.allocation_id
 from tasks t join allocations a on a.task_id = t.task_id and a.state not in ('PENDING', 'TERMINATED')

@@ -188,6 +188,9 @@ async def _set(conn: Connection, verdicts: Sequence[tuple[LaunchedTask, TaskVerd
         await conn.execute(Q.end_jobs, [task.job_id for task in ended])
     for task in ended:
         await notify(conn, "logs", task.task_id)
+        if task.kind is TaskKind.CHECKPOINT_GC:
+            # What it has not reported is taken back from it.
+            await notify(conn, "checkpoint_gc", "")
     for task, _ in verdicts:
         await notify(conn, "task", task.task_id)
 
