@@ -203,44 +203,16 @@ async def test_what_is_needed_elsewhere_is_kept(api: Api, context: PassContext) 
     ]
 
 
-async def test_what_is_requested_while_less_is_removed_is_done_afterwards(
-    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ends_first", ["less", "all"])
+async def test_of_two_removals_at_once_the_wider_one_counts(
+    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch, ends_first: str
 ) -> None:
-    """The narrower removal is not taken for the wider one."""
+    """The end of the narrower one is not taken for its end, and what that has listed is not there any more."""
     run = await running(api)
     await saved(api, run, 0.9, 0.5, 0.7)
     began, goes_on = threading.Event(), threading.Event()
 
     def slowly(place: CheckpointPlace, name: str, globs: Sequence[str]) -> dict[str, int] | None:
-        began.set()
-        assert goes_on.wait(60)
-        return delete_checkpoint(place, name, globs)
-
-    async with api.master.db.transaction() as conn:
-        assert await gc.request_removals(conn, {uuid(2): "less"}, globs=["*.nothing"]) == [uuid(2)]
-    monkeypatch.setattr(removal, "delete_checkpoint", slowly)
-    narrow = asyncio.create_task(removal.carry_out(context.transaction, api.master.checkpoint_roots, uuid(2)))
-    assert await asyncio.to_thread(began.wait, 60)
-    async with api.master.db.transaction() as conn:
-        assert await gc.request_removals(conn, {uuid(2): "all"}) == [uuid(2)]
-    goes_on.set()
-    assert (await narrow).failure == ""
-    assert 2 in files(api)
-    await collect(api, context)
-    assert 2 not in files(api)
-    assert (await shown(api, 2))["state"] == "STATE_DELETED"
-    assert (await shown(api, 2))["going"] is None
-
-
-async def test_a_removal_that_ends_after_a_wider_one_changes_nothing(
-    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it has listed is not there any more."""
-    run = await running(api)
-    await saved(api, run, 0.9, 0.5, 0.7)
-    began, goes_on = threading.Event(), threading.Event()
-
-    def lists_first(place: CheckpointPlace, name: str, globs: Sequence[str]) -> dict[str, int] | None:
         left = delete_checkpoint(place, name, globs)
         began.set()
         assert goes_on.wait(60)
@@ -248,17 +220,21 @@ async def test_a_removal_that_ends_after_a_wider_one_changes_nothing(
 
     async with api.master.db.transaction() as conn:
         assert await gc.request_removals(conn, {uuid(2): "less"}, globs=["*.nothing"]) == [uuid(2)]
-    monkeypatch.setattr(removal, "delete_checkpoint", lists_first)
+    monkeypatch.setattr(removal, "delete_checkpoint", slowly)
     narrow = asyncio.create_task(removal.carry_out(context.transaction, api.master.checkpoint_roots, uuid(2)))
     assert await asyncio.to_thread(began.wait, 60)
     monkeypatch.undo()
     async with api.master.db.transaction() as conn:
         assert await gc.request_removals(conn, {uuid(2): "all"}) == [uuid(2)]
+    if ends_first == "less":
+        goes_on.set()
+        await narrow
     await collect(api, context)
-    assert (await shown(api, 2))["state"] == "STATE_DELETED"
     goes_on.set()
     assert (await narrow).failure == ""
+    assert 2 not in files(api)
     assert (await shown(api, 2))["state"] == "STATE_DELETED"
+    assert (await shown(api, 2))["going"] is None
 
 
 @pytest.mark.parametrize("instant", ["before the files", "after the files"])
