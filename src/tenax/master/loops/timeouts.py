@@ -61,13 +61,14 @@ class Timeouts:
             await allocations.give_time_anew(conn, await allocations.missed(conn, self._watch.seconds))
             overdue = await allocations.overdue(conn)
             await agents.ask_for_life(conn, listening.UNHEARD_S)
-            if self._watch.seconds >= _UNHEARD_S:
-                await agents.close_unheard(conn, _UNHEARD_S)
             silent_agents = await agents.silent(conn, self._waits_s)
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             limited = await allocations.limited(conn)
             deadline = await allocations.next_deadline_s(conn)
             await self._say_doubts(conn)
+            # Last, as a sign of life is noted: whoever holds such a row waits for no other.
+            if self._watch.seconds >= _UNHEARD_S:
+                await agents.close_unheard(conn, _UNHEARD_S)
         for first in range(0, len(overdue), AT_ONCE):
             await self._end(context, overdue[first : first + AT_ONCE])
         left = {each.allocation_id: asked_after_s(each.time_limit_s) - each.held_s for each in limited}
