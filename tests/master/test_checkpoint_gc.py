@@ -203,35 +203,41 @@ async def test_what_is_needed_elsewhere_is_kept(api: Api, context: PassContext) 
     ]
 
 
-@pytest.mark.parametrize("ends_first", ["less", "all"])
+@pytest.mark.parametrize("case", ["less, ends first", "less, ends last", "all, ends last"])
 async def test_of_two_removals_at_once_the_wider_one_counts(
-    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch, ends_first: str
+    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    """The end of the narrower one is not taken for its end, and what that has listed is not there any more."""
+    """Whichever begins, and whichever ends first: what is gone is gone, and what was requested is done."""
     run = await running(api)
     await saved(api, run, 0.9, 0.5, 0.7)
+    less, everything = ["*.nothing"], ["**/*"]
+    first, second = (everything, less) if case.startswith("all") else (less, everything)
     began, goes_on = threading.Event(), threading.Event()
 
     def slowly(place: CheckpointPlace, name: str, globs: Sequence[str]) -> dict[str, int] | None:
-        left = delete_checkpoint(place, name, globs)
+        left = delete_checkpoint(place, name, globs) if first == less else {}
         began.set()
         assert goes_on.wait(60)
-        return left
+        return left if first == less else delete_checkpoint(place, name, globs)
 
     async with api.master.db.transaction() as conn:
-        assert await gc.request_removals(conn, {uuid(2): "less"}, globs=["*.nothing"]) == [uuid(2)]
+        assert await gc.request_removals(conn, {uuid(2): "first"}, globs=first) == [uuid(2)]
     monkeypatch.setattr(removal, "delete_checkpoint", slowly)
-    narrow = asyncio.create_task(removal.carry_out(context.transaction, api.master.checkpoint_roots, uuid(2)))
+    begun = asyncio.create_task(removal.carry_out(context.transaction, api.master.checkpoint_roots, uuid(2)))
     assert await asyncio.to_thread(began.wait, 60)
     monkeypatch.undo()
     async with api.master.db.transaction() as conn:
-        assert await gc.request_removals(conn, {uuid(2): "all"}) == [uuid(2)]
-    if ends_first == "less":
+        assert await gc.request_removals(conn, {uuid(2): "second"}, globs=second) == [uuid(2)]
+        assert await conn.fetchval("select globs from removals") == everything
+        if second == less:
+            # As one would that does not know of the first.
+            await conn.execute("update removals set globs = $1", less)
+    if case.endswith("first"):
         goes_on.set()
-        await narrow
+        await begun
     await collect(api, context)
     goes_on.set()
-    assert (await narrow).failure == ""
+    assert (await begun).failure == ""
     assert 2 not in files(api)
     assert (await shown(api, 2))["state"] == "STATE_DELETED"
     assert (await shown(api, 2))["going"] is None

@@ -20,7 +20,7 @@ UNITS = {
     "d": 86400.0,
     "w": 7 * 86400.0,
 }
-_PART = re.compile(r"(\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})(ns|us|µs|μs|ms|s|m|h|d|w)")
+_PART = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(ns|us|µs|μs|ms|s|m|h|d|w)")
 
 
 def parse_duration(text: str) -> float:

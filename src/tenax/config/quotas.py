@@ -24,7 +24,7 @@ _DAY_S = 86400.0
 def _span(value: Json, at: Path, report: ProblemReport) -> Json:
     """``"7d"`` and ``"12h"`` in seconds; a number alone is refused."""
     try:
-        seconds = parse_duration(value if isinstance(value, str) else str(value))
+        seconds = parse_duration(str(value).replace(" ", ""))
     except ValueError as error:
         report.add(at, str(error))
         return None

@@ -62,8 +62,9 @@ async def carry_out(transaction: Transaction, roots: CheckpointRoots, uuid: str)
     with suppress(NotFound):
         async with transaction() as conn:
             ours = await gc.finish_removal(conn, removal.uuid, unreported=removal.unreported, globs=removal.globs)
-            if ours and not removal.unreported:
-                await checkpoints.set_files(conn, removal.uuid, left)
+            if not removal.unreported:
+                note = checkpoints.set_files if ours else checkpoints.keep_files
+                await note(conn, removal.uuid, left)
     log.info("deleted files of a checkpoint", checkpoint=uuid, reason=removal.reason, files_left=len(left))
     return RemovalOutcome()
 

@@ -90,7 +90,10 @@ noted as (
     from held join heard using (agent_id, session)
     where p.agent_id = held.agent_id
       and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
-select heard.agent_id, heard.session, heard.session = held.session as current, not held.connected as is_back
+-- Whoever is back is told in the same statement ($3: the channel): there is no transaction around it.
+select heard.agent_id, heard.session, heard.session = held.session as current,
+       case when heard.session = held.session and not held.connected
+            then pg_notify($3, 'agent:' || heard.agent_id)::text || pg_notify($3, 'scheduling:')::text end as told
 from heard join held using (agent_id);
 
 -- name: close_unheard

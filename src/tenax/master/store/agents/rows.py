@@ -22,6 +22,7 @@ from tenax.errors import AlreadyExists, NotFound, NotNow, Stale
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
+from tenax.master.store.database.connection import CHANNEL
 from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.wire.agents import Hello
@@ -113,10 +114,8 @@ async def heartbeats(conn: Connection, connections: Collection[tuple[str, int]])
 
     Of an agent whose row somebody else holds, or that is not there, nothing is noted or said.
     """
-    rows = await conn.fetch(Q.heartbeats, [name for name, _ in connections], [session for _, session in connections])
-    for row in rows:
-        if row["current"] and row["is_back"]:
-            await _changed(conn, row["agent_id"])
+    names, sessions = [name for name, _ in connections], [session for _, session in connections]
+    rows = await conn.fetch(Q.heartbeats, names, sessions, CHANNEL)
     return {(row["agent_id"], row["session"]): row["current"] for row in rows}
 
 

@@ -175,7 +175,9 @@ async def request_removals(
     """
     uuids = sorted(reasons)
     await conn.fetch(Q.hold_checkpoints, uuids)
-    rows = await conn.fetch(Q.request_removals, uuids, [reasons[uuid] for uuid in uuids], list(globs), wait_s)
+    rows = await conn.fetch(
+        Q.request_removals, uuids, [reasons[uuid] for uuid in uuids], list(globs), wait_s, list(EVERYTHING)
+    )
     if rows:
         await notify(conn, KIND, "")
     return [row["uuid"] for row in rows]

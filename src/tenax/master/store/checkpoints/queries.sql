@@ -122,7 +122,7 @@ from trials t left join trial_telemetry m on m.trial_id = t.id
 where t.experiment_id = $1 and t.state = 'ACTIVE';
 
 -- name: request_removals
--- Also where a narrower removal waits: what is requested last is done.
+-- Also where a narrower removal waits: what is requested last is done. All of the files ($5) stay all of them.
 with requested as (
     update checkpoints c set removal_requested = true, version = version + 1
     where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
@@ -132,7 +132,7 @@ select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
 from requested d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
 order by d.uuid
 on conflict (uuid) do update
-set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, delegated = false,
+set reason = excluded.reason, globs = case when removals.globs = $5 then removals.globs else excluded.globs end, retry_at = excluded.retry_at, tries = 0, delegated = false,
     -- A task that it is assigned to may delete less: its report does not count any more.
     task_id = null
 returning uuid;

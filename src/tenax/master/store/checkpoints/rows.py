@@ -8,7 +8,7 @@ of a model is never deleted.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -174,6 +174,17 @@ async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> C
         state = before.state
     row = await conn.fetchrow(Q.set_files, uuid, state, dict(resources), size)
     return row_as(CheckpointRow, row)
+
+
+async def keep_files(conn: Connection, uuid: str, left: Mapping[str, int]) -> CheckpointRow:
+    """What is listed and not ``left`` is gone: of a removal beside another, which may have listed before or after it.
+
+    A DELETED one stays so. Raises NotFound.
+    """
+    before = row_as(CheckpointRow, await _locked(conn, uuid))
+    if before.state == "DELETED":
+        return before
+    return await set_files(conn, uuid, {name: size for name, size in before.resources.items() if name in left})
 
 
 async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> CheckpointRow:
