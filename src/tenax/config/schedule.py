@@ -25,7 +25,7 @@ _NICKNAMES = {
 _FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of the month", 1, 31), ("month", 1, 12), ("day of the week", 0, 7))
 #: A time that never comes (the 30th of February) is given up after so many years.
 _YEARS = 9
-_MOST_S = 3650 * 86400.0
+_MAX_PERIOD_S = 3650 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def parse_schedule(text: str) -> Schedule:
     if len(fields) != 1:
         raise ValueError(f"{text!r} is no schedule: write a duration such as 24h, or the five fields of a cron line")
     seconds = parse_duration(given)
-    if not 1.0 <= seconds <= _MOST_S:
+    if not 1.0 <= seconds <= _MAX_PERIOD_S:
         raise ValueError(f"{text!r} is not from a second to ten years")
     return Every(seconds)
 
