@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 #: Seconds of each unit.
-UNITS = {
+_UNITS = {
     "ns": 1e-9,
     "us": 1e-6,
     "µs": 1e-6,
@@ -29,4 +29,4 @@ def parse_duration(text: str) -> float:
     parts = _PART.findall(given)
     if not parts or "".join(number + unit for number, unit in parts) != given:
         raise ValueError(f"{text[:80]!r} is no duration: write a number and a unit, such as 90m, 24h, 7d or 1h30m")
-    return sum(float(number) * UNITS[unit] for number, unit in parts)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
