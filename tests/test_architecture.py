@@ -51,7 +51,7 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
     ("local/supervise/control.py", "state.prepare"): "the directory of a local cluster",
     ("master/api/metrics/profiler.py", "series.fetch"): "a function of the store",
     ("master/api/metrics/routes.py", "series.fetch"): "a function of the store",
-    ("runtime/forkserver.py", "main_process.execute"): "becomes the user's program",
+    ("runtime/forking/forkserver.py", "main_process.execute"): "becomes the user's program",
     ("runtime/main_process.py", "self.execute"): "becomes the user's program",
 }
 

@@ -165,7 +165,7 @@ async def test_a_container_that_is_stopped_and_its_supervisor_with_it(
     bench: ProcessBench, stopper: asyncio.StreamReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the supervisor cannot end it, the agent ends both."""
-    monkeypatch.setattr("tenax.runtime.launching._HEEDS_WITHIN_S", 0.0)
+    monkeypatch.setattr("tenax.runtime.forking.launching._HEEDS_WITHIN_S", 0.0)
     first = await bench.runtime()
     task_spec, start, pid = await caught(first, bench, stopper)
     start.cancel()

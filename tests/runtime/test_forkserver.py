@@ -27,7 +27,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 
 def forkservers(directory: Path) -> list[int]:
     """Pids of those of this agent's directory, without the supervisors, whose command line is the same."""
-    program = b"/tenax/runtime/forkserver.py"
+    program = b"/tenax/runtime/forking/forkserver.py"
     pids = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):

@@ -168,7 +168,7 @@ class TestProcess(RealRuntimeKit):
         forkserver = runtime._forkserver._process
         assert forkserver is not None
         forkserver.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr("tenax.runtime.launching._READY_WITHIN_S", 0.2)
+        monkeypatch.setattr("tenax.runtime.forking.launching._READY_WITHIN_S", 0.2)
         with pytest.raises(StartFailed, match="did not answer") as failed:
             await runtime.start(held, placement())
         assert failed.value.platform

@@ -20,7 +20,7 @@ import structlog
 from tenax.runtime import segments
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.environment import kept
-from tenax.runtime.launching import Forkserver, is_locked, kill, launch
+from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.planning import encoded
 from tenax.runtime.port import StartFailed
 from tenax.runtime.processes import boot_id

@@ -28,7 +28,7 @@ from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, writ
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.interpreters import Interpreter, Interpreters
-from tenax.runtime.launching import Forkserver, is_locked, kill, launch
+from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tenax.runtime import forkserver
+from tenax.runtime.forking import forkserver
 from tenax.runtime.directory import Home
 from tenax.runtime.port import StartFailed
 from tenax.runtime.processes import Identity, kill_with_descendants, send
@@ -36,7 +36,7 @@ _REQUESTS = frozenset(
 
 
 class Forkserver:
-    """The process that forks supervisors (`tenax.runtime.forkserver`): made when needed, and again when it is gone.
+    """The process that forks supervisors (`tenax.runtime.forking.forkserver`): made when needed, and again when it is gone.
 
     One event loop. ``library``: where its code is, and its ``programs`` (modules with a ``main``); a copy that does not
     change, so that an upgrade of the agent changes nothing beneath it.
@@ -76,7 +76,7 @@ class Forkserver:
             raise BrokenPipeError(errno.EPIPE, "the forkserver takes no requests", str(self._library))
 
     def _open(self) -> socket.socket:
-        program = self._library / "tenax" / "runtime" / "forkserver.py"
+        program = self._library / "tenax" / "runtime" / "forking" / "forkserver.py"
         self._door, theirs = socket.socketpair()
         self._door.settimeout(_TAKEN_WITHIN_S)
         with theirs:

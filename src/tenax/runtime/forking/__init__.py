@@ -1,0 +1,1 @@
+"""What forks the processes of containers, so that a start costs no interpreter and no imports."""
