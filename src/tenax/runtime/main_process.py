@@ -34,7 +34,8 @@ MAX_EXEC_S = 30.0
 
 class ExecPlan:
     """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
-    ``names`` (files of these names stand in the directory), ``cgroup``, ``loaded`` (see `tenax.runtime.forking.forkserver`)."""
+    ``names`` (files of these names stand in the directory), ``cgroup``, ``loaded`` (see
+    `tenax.runtime.forking.forkserver`)."""
 
     def __init__(self, content: bytes) -> None:
         self.argv: list[bytes] = []

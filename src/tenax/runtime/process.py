@@ -27,8 +27,8 @@ from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
-from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
+from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send

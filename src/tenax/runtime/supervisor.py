@@ -1,7 +1,7 @@
 """Watches over one container of the process runtime: a small detached program that outlives its agent.
 
-Forked in the container's directory by `tenax.runtime.forking.forkserver`, where all that it imports is loaded, so the agent's
-environment may be upgraded or removed beneath it. Of the standard library only what loads in a millisecond.
+Forked in the container's directory by `tenax.runtime.forking.forkserver`, where all that it imports is loaded, so that
+the agent's environment may be upgraded or removed beneath it. Of the standard library only what loads in a millisecond.
 
 Arguments: container id, descriptor of the lock, descriptor of the ready pipe. The container's directory, version 1, is
 the current one:

@@ -18,8 +18,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tenax.runtime.forking import forkserver
 from tenax.runtime.directory import Home
+from tenax.runtime.forking import forkserver
 from tenax.runtime.port import StartFailed
 from tenax.runtime.processes import Identity, kill_with_descendants, send
 
@@ -36,7 +36,8 @@ _REQUESTS = frozenset(
 
 
 class Forkserver:
-    """The process that forks supervisors (`tenax.runtime.forking.forkserver`): made when needed, and again when it is gone.
+    """The process that forks supervisors (`tenax.runtime.forking.forkserver`): made when it is needed, and
+    again when it is gone.
 
     One event loop. ``library``: where its code is, and its ``programs`` (modules with a ``main``); a copy that does not
     change, so that an upgrade of the agent changes nothing beneath it.
