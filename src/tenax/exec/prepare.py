@@ -185,6 +185,11 @@ def validate_storage(trial: TrialEnvironment) -> None:
         from_config(section).validate()
 
 
+def hparams_of(trial: TrialEnvironment) -> JsonObject:
+    """The hyperparameters of the trial. Raises InvalidInput."""
+    return _parsed(trial.env, "DET_HPARAMS", dict)
+
+
 def visible_uuids(env: Mapping[str, str]) -> list[str]:
     """UUIDs of the devices of this container, where the agent named them by UUID (MIG instances too)."""
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):

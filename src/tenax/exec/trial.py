@@ -3,9 +3,10 @@
 In order: a line that says what begins (of several members, the first says it); info files; a private view of the file
 system where one is needed; the startup hooks (the cluster's, then ``startup-hook.sh`` of the model code), sourced by a
 shell that comes back here; the checkpoint to go on from, where it may be gone; the other members; the checkpoint
-storage is tried; a process that watches for hangs begins; then the entrypoint replaces this one. The work directory is
-the model code already: the agent unpacked it. What goes wrong on the way is said on standard error and ends with exit
-code 1 (126, 127 as a shell's: the entrypoint cannot be executed, is not there).
+storage is tried; a process that watches for hangs begins; then the entrypoint replaces this one, or its script starts
+in it (`tenax.exec.warm_start`). The work directory is the model code already: the agent unpacked it. What goes wrong on
+the way is said on standard error and ends with exit code 1 (126, 127 as a shell's: the entrypoint cannot be executed,
+is not there).
 
 Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
 """
@@ -16,7 +17,7 @@ import os
 import sys
 
 from tenax.errors import InvalidInput, TenaxError
-from tenax.exec import hangs, launch, needs, prepare, private_view
+from tenax.exec import hangs, launch, needs, prepare, private_view, warm_start
 from tenax.storage.port import StorageUnusable
 from tenax.wire.task_names import ASK, CANNOT_START, FIRST_MEMBER, LOOK, YES
 
@@ -58,7 +59,9 @@ def main() -> int:
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]
         prepare.validate_storage(trial)
-        launch.replace_process(argv, hangs.watched(trial, argv, env))
+        env = hangs.watched(trial, argv, env)
+        warm_start.start_script(argv, env, prepare.hparams_of(trial))
+        launch.replace_process(argv, env)
     except launch.CannotLaunch as error:
         print(f"tenax: {error}", file=sys.stderr)
         return 127 if isinstance(error.__cause__, FileNotFoundError) else 126

@@ -49,6 +49,15 @@ def filled(command: Sequence[str], hparams: JsonObject) -> list[str]:
     return result
 
 
+def command_line(command: Sequence[str], hparams: JsonObject, python: str) -> list[str]:
+    """All words of the program that COMMAND becomes, under the interpreter ``python`` where it is a script.
+
+    Raises InvalidInput.
+    """
+    argv = filled(command, hparams)
+    return [python, *argv] if argv and (argv[0] == "-m" or argv[0].endswith(".py")) else argv
+
+
 def escaped(text: str) -> str:
     """What `filled` makes ``text`` of again."""
     return _PLACE.sub(lambda place: f"{{{place[0]}}}" if _is_place(place) else place[0], text)
@@ -113,9 +122,7 @@ def main() -> int:
         info = get_cluster_info()
         if info is None or not info.is_trial:
             raise InvalidInput(f"{WITH_HPARAMS} is for trials of a cluster: anywhere else start the script itself")
-        argv = filled(command, info.trial.hparams)
-        if argv[0] == "-m" or argv[0].endswith(".py"):
-            argv.insert(0, sys.executable)
+        argv = command_line(command, info.trial.hparams, sys.executable)
         os.execvp(argv[0], argv)
     except InvalidInput as error:
         sys.stderr.write(f"{CANNOT_START}{error}\n")

@@ -35,7 +35,7 @@ MAX_EXEC_S = 30.0
 class ExecPlan:
     """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
     ``names`` (files of these names stand in the directory), ``cgroup``, ``loaded`` (see
-    `tenax.runtime.forking.forkserver`)."""
+    `tenax.runtime.forking.forkserver`), ``in_place`` (its program may start without exec)."""
 
     def __init__(self, content: bytes) -> None:
         self.argv: list[bytes] = []
@@ -93,7 +93,8 @@ class Main:
                 self.cgroup = ""
         error_read, error_write = os.pipe()
         supervisor = os.getpid()
-        pid, inside = fork(self.cgroup)
+        # A program that starts here goes by what the C library and Python know of their process.
+        pid, inside = (os.fork(), False) if "in_place" in self.plan.single else fork(self.cgroup)
         if pid == 0:
             become(self.plan, outputs, "" if inside else self.cgroup, supervisor, error_write, self.execute)
         os.close(error_write)

@@ -15,11 +15,14 @@ from pathlib import Path
 
 from tenax.runtime.directory import Card, Home
 from tenax.runtime.environment import in_run_directory, task_environment
+from tenax.runtime.forking import warmth
+from tenax.runtime.forking.warmth import Setting
+from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import USUAL_SHM_BYTES, Placement, StartFailed
-from tenax.runtime.processes import boot_id
+from tenax.runtime.processes import LINUX, boot_id
 from tenax.runtime.users import TaskUser, name_of
 from tenax.wire.agents import ContainerSpec
-from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS, SHM_BYTES
+from tenax.wire.task_names import HOST_PATHS, LEARN_IMPORTS, PYTHON, READ_ONLY_PATHS, RUN_DIRECTORY, SHM_BYTES
 
 #: Unix sockets take 107 bytes of path; what Python's multiprocessing appends to TMPDIR is 32 long.
 MAX_TMPDIR = 70
@@ -46,9 +49,12 @@ def plan(
     library: Path | None,
     who: TaskUser | None,
     passwd: str | None = None,
+    notes: Path | None = None,
+    in_place: bool = False,
 ) -> bytes:
     """The content of the supervisor's ``plan``.
 
+    ``notes``: where its script is to note what it imports; ``in_place``: its script may start where it is forked.
     ``home``: the directory's final place; ``python``: the task's interpreter; ``library``: what to put on its
     PYTHONPATH, None where it has tenax itself; ``passwd``: such a file as the task is to see it, None for the
     machine's own.
@@ -73,6 +79,8 @@ def plan(
     if spec.shm_bytes not in (0, USUAL_SHM_BYTES):
         # The machine's own is otherwise as good, and needs no view.
         environment.setdefault(SHM_BYTES, str(spec.shm_bytes))
+    if notes is not None:
+        environment[LEARN_IMPORTS] = str(notes)
     if who is not None:
         environment.update(_account(who.uid, home.workdir, passwd or ""))
     argv = [str(python) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]
@@ -81,14 +89,47 @@ def plan(
     items += [("cwd", str(_directory(spec, home))), ("cap", str(spec.output_cap_bytes)), ("boot", boot_id())]
     if card.cgroup:
         items.append(("cgroup", card.cgroup))
-    if library is not None or str(python) == sys.executable:
-        # The library that it would import is the one that the forkserver has loaded.
+    if runs_our_library(python, library):
         items.append(("loaded", "1"))
+    if in_place:
+        items.append(("in_place", "1"))
     if who is not None:
         items += who.plan()
         if passwd is not None:
             items.append(("names", "1"))
     return encoded(items)
+
+
+def runs_our_library(python: Path, library: Path | None) -> bool:
+    """Whether the library that this interpreter imports is the one that the forkserver has loaded."""
+    return library is not None or str(python) == sys.executable
+
+
+def setting_of(
+    spec: ContainerSpec, placement: Placement, *, machine: Machine, python: Path, library: Path | None
+) -> Setting | None:
+    """What such containers have in common that may start in one interpreter; None for what has one of its own."""
+    if not LINUX or not runs_our_library(python, library):
+        return None
+    run = Path(RUN_DIRECTORY)
+    environment = task_environment(
+        spec,
+        placement,
+        agents=dict(machine.environ),
+        run=run,
+        workdir=run,
+        temporary=run,
+        python=python,
+        library=library,
+    )
+    return warmth.setting_of(
+        spec,
+        environment,
+        python=python,
+        python_changed_at=python.stat().st_mtime_ns,
+        library=library,
+        placed=[*placement.env, *gpus.variables(placement.device_kind, placement.device_uuids)],
+    )
 
 
 def encoded(items: Sequence[tuple[str, str]]) -> bytes:

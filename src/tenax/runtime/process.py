@@ -28,6 +28,7 @@ from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, writ
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
+from tenax.runtime.forking.zygotes import Start, Zygotes
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
@@ -77,6 +78,7 @@ class ProcessRuntime:
         self._library = library.install(directory / "lib")
         library.prune(directory, self._library)
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
+        self._zygotes = Zygotes(directory / "zygotes", self._library, self._forkserver)
         self._interpreters = Interpreters(directory, self._forkserver)
         self._wakes = Wakes(directory / "wake")
         #: For starts that are about to be made, by container.
@@ -97,12 +99,13 @@ class ProcessRuntime:
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         self._wakes.listen()
         home = self._homes.home(spec.container_id)
+        start = Start(self._forkserver)
         if not is_there(home.path):
-            await self._prepare(spec, placement)
+            start = await self._prepare(spec, placement)
         if home.started or is_locked(home):
             return
         try:
-            started = await launch(home, self._forkserver)
+            started = await launch(home, start.server)
         except OSError as error:
             await self.remove(spec.container_id)
             raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
@@ -229,6 +232,7 @@ class ProcessRuntime:
     async def close(self) -> None:
         self._wakes.close()
         await self._interpreters.close()
+        self._zygotes.close()
         self._forkserver.close()
 
     async def _admit(self, spec: ContainerSpec) -> TaskUser | None:
@@ -246,16 +250,37 @@ class ProcessRuntime:
             return await self._interpreters.find(named, {**machines, **spec.env}, who)
         return await self._interpreters.find(self._machine.python, machines, None)
 
-    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
+    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> Start:
         who = await self._admit(spec)
         interpreter = self._answers.pop(spec.container_id, None) or await self._ask_interpreter(spec, who)
         try:
-            await asyncio.to_thread(self._stage, spec, placement, interpreter, who)
+            start = await self._choose_start(spec, placement, interpreter, who)
+            await asyncio.to_thread(self._stage, spec, placement, interpreter, who, start)
         except OSError as error:
             place = error.filename or self._homes.root
             raise StartFailed(f"could not prepare its directory: {error.strerror} ({place})", platform=True) from error
+        return start
 
-    def _stage(self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: TaskUser | None) -> None:
+    async def _choose_start(
+        self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: TaskUser | None
+    ) -> Start:
+        """What a user brings is loaded by nobody else."""
+        setting = None
+        if who is None:
+            library = None if interpreter.has_tenax else self._library
+            setting = planning.setting_of(
+                spec, placement, machine=self._machine, python=interpreter.path, library=library
+            )
+        return Start(self._forkserver) if setting is None else await self._zygotes.choose(setting)
+
+    def _stage(
+        self,
+        spec: ContainerSpec,
+        placement: Placement,
+        interpreter: Interpreter,
+        who: TaskUser | None,
+        start: Start,
+    ) -> None:
         staged = self._homes.stage(spec.container_id, mode=0o700 if who is None else 0o711)
         home = self._homes.home(spec.container_id)
         card = self._card(spec, placement, home)
@@ -273,6 +298,8 @@ class ProcessRuntime:
                 library=None if interpreter.has_tenax else self._library,
                 who=who,
                 passwd=passwd,
+                notes=start.notes,
+                in_place=start.in_place,
             )
             write_private(staged.path / "plan", plan)
             staged.write("spec.json", spec)

@@ -44,3 +44,7 @@ LAUNCHER_NAMES = (*LAUNCHERS, *(name.replace("tenax", "determined", 1) for name 
 CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.
 WITH_HPARAMS = "tenax.launch.with_hparams"
+#: Of the process runtime: ``0`` keeps a trial from starting in an interpreter that has its imports loaded.
+WARM_START = "TENAX_WARM_START"
+#: Where this trial's script is to note what it imports (`tenax.exec.learn_imports`).
+LEARN_IMPORTS = "TENAX_LEARN_IMPORTS"

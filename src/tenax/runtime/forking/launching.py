@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tenax.runtime.directory import Home
 from tenax.runtime.forking import forkserver
@@ -35,6 +36,16 @@ _REQUESTS = frozenset(
 )
 
 
+class Forks(Protocol):
+    """What can start a supervisor."""
+
+    def fork(self, home: Home, lock: int, ready: int) -> None:
+        """Of a prepared container. Raises OSError."""
+
+    def close(self) -> None:
+        """End it; supervisors live on."""
+
+
 class Forkserver:
     """The process that forks supervisors (`tenax.runtime.forking.forkserver`): made when it is needed, and
     again when it is gone.
@@ -51,16 +62,13 @@ class Forkserver:
 
     def fork(self, home: Home, lock: int, ready: int) -> None:
         """Start the supervisor of a prepared container. Raises OSError."""
-        with (home.path / "supervisor.log").open("ab") as log:
-            descriptors = [lock, ready, log.fileno()]
-            request = f"{home.container_id}\0{home.path}".encode().ljust(forkserver.FRAME, b"\0")
-            if self._door is not None:
-                with contextlib.suppress(OSError):
-                    self._ask(self._door, request, descriptors)
-                    return
-                # It was killed, and has forked nothing: a request is read whole before that.
-                self.close()
-            self._ask(self._open(), request, descriptors)
+        if self._door is not None:
+            with contextlib.suppress(OSError):
+                fork_through(self._door, home, lock, ready)
+                return
+            # It was killed, and has forked nothing: a request is read whole before that.
+            self.close()
+        fork_through(self._open(), home, lock, ready)
 
     def close(self) -> None:
         """End it; supervisors live on."""
@@ -72,14 +80,9 @@ class Forkserver:
             self._process.wait()
             self._process = None
 
-    def _ask(self, door: socket.socket, request: bytes, descriptors: list[int]) -> None:
-        if socket.send_fds(door, [request], descriptors) != len(request):
-            raise BrokenPipeError(errno.EPIPE, "the forkserver takes no requests", str(self._library))
-
     def _open(self) -> socket.socket:
         program = self._library / "tenax" / "runtime" / "forking" / "forkserver.py"
         self._door, theirs = socket.socketpair()
-        self._door.settimeout(_TAKEN_WITHIN_S)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", program, str(theirs.fileno()), self._library, *self._programs],
@@ -89,6 +92,15 @@ class Forkserver:
                 start_new_session=True,
             )
         return self._door
+
+
+def fork_through(door: socket.socket, home: Home, lock: int, ready: int) -> None:
+    """Ask the program at the other end for the supervisor of a prepared container. Raises OSError."""
+    door.settimeout(_TAKEN_WITHIN_S)
+    with (home.path / "supervisor.log").open("ab") as log:
+        request = f"{home.container_id}\0{home.path}".encode().ljust(forkserver.FRAME, b"\0")
+        if socket.send_fds(door, [request], [lock, ready, log.fileno()]) != len(request):
+            raise BrokenPipeError(errno.EPIPE, "what forks containers takes no requests", str(home.path))
 
 
 def is_locked(home: Home) -> bool:
@@ -106,7 +118,7 @@ def is_locked(home: Home) -> bool:
     return False
 
 
-async def launch(home: Home, server: Forkserver) -> bool:
+async def launch(home: Home, server: Forks) -> bool:
     """Start the supervisor and wait until the main process runs; False if one lives already. Raises StartFailed."""
     lock = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,0 +1,110 @@
+"""``python3 learn_imports.py train.py ...``: the script, in an interpreter that notes what it imports. Standard library
+only, Python 3.9.
+
+Of the second trial of the same code; those that follow start in an interpreter that has it loaded already
+(`tenax.runtime.forking`). A line per module, in the order of their imports, is appended to the file that the variable
+`LEARN_IMPORTS` names: its name, a tab, the file it came from; a last line `COMPLETE` at the end of the script.
+
+Rules it keeps:
+
+- What the script imports after it has changed the environment is not noted: it may depend on that
+  (``os.environ["KERAS_BACKEND"] = "torch"`` before ``import keras``). What a module changes while it is imported it
+  changes there, too.
+- A file that cannot be written ends the notes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Optional
+
+#: Ends the file when the script has ended.
+COMPLETE = "."
+
+
+class ImportNotes:
+    """Stands first among the finders, finds nothing, and notes what it is asked for."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._asked: list[str] = []
+        self._environment = os.environb.copy()
+        own = (os.getcwd(), os.environ.get("DET_RUN_DIR") or os.getcwd())
+        self._places = tuple(place + os.sep for place in sys.path if place and not place.startswith(own))
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if self._file >= 0:
+            self._write()
+            environment = os.environb.copy()
+            if environment != self._environment and self._is_by_script():
+                self.end(complete=True)
+            self._environment = environment
+            self._asked.append(name)
+        return None
+
+    def end(self, *, complete: bool) -> None:
+        """Note nothing more. ``complete``: nobody need wait for more."""
+        if self._file >= 0:
+            self._write()
+            if complete:
+                self._put(COMPLETE + "\n")
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _write(self) -> None:
+        """What has been imported meanwhile of what was asked for; what is amid its import stays."""
+        asked, self._asked = self._asked, []
+        for name in asked:
+            spec = getattr(sys.modules.get(name), "__spec__", None)
+            if getattr(spec, "_initializing", False):
+                self._asked.append(name)
+            elif spec is not None and spec.origin and "\n" not in spec.origin:
+                self._put(f"{name}\t{spec.origin}\n")
+
+    def _put(self, line: str) -> None:
+        try:
+            os.write(self._file, line.encode("utf-8", "surrogateescape"))
+        except OSError:
+            os.close(self._file)
+            self._file = -1
+
+    def _is_by_script(self) -> bool:
+        """Whether code that is not installed asks for a module."""
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+            frame = frame.f_back
+        file = frame.f_code.co_filename
+        return not file.startswith("<") and not file.startswith(self._places)
+
+
+def main() -> None:
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+    import atexit
+
+    from tenax.exec import in_place
+    from tenax.wire.task_names import LEARN_IMPORTS
+
+    notes = ImportNotes(os.environ.pop(LEARN_IMPORTS))
+    atexit.register(notes.end, complete=True)
+    argv = [*getattr(sys, "orig_argv", ["python3"])[:1], *sys.argv[1:]]
+    script = in_place.script_of(argv, os.environ, {})
+    if script is None:
+        raise SystemExit(f"tenax: {' '.join(argv)} is no script of this Python")
+    in_place.show_as(argv)
+    sys.meta_path.insert(0, notes)
+    in_place.become(script)
+
+
+if __name__ == "__main__":
+    main()
