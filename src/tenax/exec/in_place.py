@@ -134,9 +134,10 @@ def become(script: Script) -> NoReturn:
         sys.path.insert(0, script.directory)
     _reset_signals()
     main = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    namespace = vars(main)
+    namespace["__builtins__"] = sys.modules["builtins"]
     if sys.version_info < (3, 14):
-        main.__dict__["__annotations__"] = {}
+        namespace["__annotations__"] = {}
     sys.modules["__main__"] = main
     status = 0
     try:
@@ -147,7 +148,7 @@ def become(script: Script) -> NoReturn:
             runpy._run_module_as_main(script.name)  # type: ignore[attr-defined]
         else:
             sys.argv = [script.name, *script.arguments]
-            exec(_code(script.name, main.__dict__), main.__dict__)
+            exec(_code(script.name, namespace), namespace)
     except SystemExit as error:
         status = _status_of(error)
     except BaseException as error:
