@@ -336,8 +336,11 @@ async def test_one_that_hangs_while_it_loads_is_not_waited_for(
     assert [(result[0], result[1]) for result in results] == [(0, NOT_LOADED)] * 3
 
 
-async def test_a_killed_supervisor_takes_all_of_it_along(bench: ProcessBench, runtime: ProcessRuntime) -> None:
-    """What a script has started is found and ended though it was never executed as a program of that container."""
+async def test_a_killed_supervisor_takes_all_of_it_along(
+    bench: ProcessBench, runtime: ProcessRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a script has started is found by its environment, though none of it was ever executed as a program."""
+    monkeypatch.setattr("tenax.runtime.process.cgroup_parent", lambda: None)
     await three(runtime, scripted(bench, TELLING))
     script = "import os, time\nprint('child', os.fork(), flush=True)\nwhile True: time.sleep(0.01)\n"
     task_spec = scripted(bench, TELLING + script)

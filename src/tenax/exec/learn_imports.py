@@ -34,7 +34,7 @@ class ImportNotes:
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._asked: list[str] = []
+        self._pending: list[str] = []
         self._environment = os.environb.copy()
         own = (os.getcwd(), os.environ.get("DET_RUN_DIR") or os.getcwd())
         self._places = tuple(place + os.sep for place in sys.path if place and not place.startswith(own))
@@ -48,7 +48,7 @@ class ImportNotes:
             if environment != self._environment and self._is_by_script():
                 self.end(complete=True)
             self._environment = environment
-            self._asked.append(name)
+            self._pending.append(name)
         return None
 
     def end(self, *, complete: bool) -> None:
@@ -63,11 +63,11 @@ class ImportNotes:
 
     def _write(self) -> None:
         """What has been imported meanwhile of what was asked for; what is amid its import stays."""
-        asked, self._asked = self._asked, []
-        for name in asked:
+        pending, self._pending = self._pending, []
+        for name in pending:
             spec = getattr(sys.modules.get(name), "__spec__", None)
             if getattr(spec, "_initializing", False):
-                self._asked.append(name)
+                self._pending.append(name)
             elif spec is not None and spec.origin and "\n" not in spec.origin:
                 self._put(f"{name}\t{spec.origin}\n")
 

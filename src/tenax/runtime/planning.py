@@ -19,7 +19,7 @@ from tenax.runtime.forking import warmth
 from tenax.runtime.forking.warmth import Setting
 from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import USUAL_SHM_BYTES, Placement, StartFailed
-from tenax.runtime.processes import LINUX, boot_id
+from tenax.runtime.processes import boot_id
 from tenax.runtime.users import TaskUser, name_of
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.task_names import HOST_PATHS, LEARN_IMPORTS, PYTHON, READ_ONLY_PATHS, RUN_DIRECTORY, SHM_BYTES
@@ -106,11 +106,15 @@ def runs_our_library(python: Path, library: Path | None) -> bool:
 
 
 def setting_of(
-    spec: ContainerSpec, placement: Placement, *, machine: Machine, python: Path, library: Path | None
+    spec: ContainerSpec,
+    placement: Placement,
+    *,
+    machine: Machine,
+    python: Path,
+    python_changed_at: int,
+    library: Path | None,
 ) -> Setting | None:
     """What such containers have in common that may start in one interpreter; None for what has one of its own."""
-    if not LINUX or not runs_our_library(python, library):
-        return None
     run = Path(RUN_DIRECTORY)
     environment = task_environment(
         spec,
@@ -126,7 +130,7 @@ def setting_of(
         spec,
         environment,
         python=python,
-        python_changed_at=python.stat().st_mtime_ns,
+        python_changed_at=python_changed_at,
         library=library,
         placed=[*placement.env, *gpus.variables(placement.device_kind, placement.device_uuids)],
     )

@@ -32,7 +32,7 @@ from tenax.runtime.forking.zygotes import Start, Zygotes
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
-from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
+from tenax.runtime.processes import LINUX, Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.removal import delete_tree
 from tenax.runtime.users import TaskUser, files_of, user_of
 from tenax.runtime.wakes import Wakes
@@ -253,8 +253,10 @@ class ProcessRuntime:
     async def _prepare(self, spec: ContainerSpec, placement: Placement) -> Start:
         who = await self._admit(spec)
         interpreter = self._answers.pop(spec.container_id, None) or await self._ask_interpreter(spec, who)
+        start = Start(self._forkserver)
         try:
-            start = await self._choose_start(spec, placement, interpreter, who)
+            with suppress(OSError):  # its interpreter is gone, which its start will say
+                start = await self._choose_start(spec, placement, interpreter, who)
             await asyncio.to_thread(self._stage, spec, placement, interpreter, who, start)
         except OSError as error:
             place = error.filename or self._homes.root
@@ -264,13 +266,19 @@ class ProcessRuntime:
     async def _choose_start(
         self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: TaskUser | None
     ) -> Start:
-        """What a user brings is loaded by nobody else."""
-        setting = None
-        if who is None:
-            library = None if interpreter.has_tenax else self._library
-            setting = planning.setting_of(
-                spec, placement, machine=self._machine, python=interpreter.path, library=library
-            )
+        """What a user brings is loaded by nobody else. Raises OSError."""
+        library = None if interpreter.has_tenax else self._library
+        if who is not None or not LINUX or not planning.runs_our_library(interpreter.path, library):
+            return Start(self._forkserver)
+        changed_at = interpreter.path.stat().st_mtime_ns
+        setting = planning.setting_of(
+            spec,
+            placement,
+            machine=self._machine,
+            python=interpreter.path,
+            python_changed_at=changed_at,
+            library=library,
+        )
         return Start(self._forkserver) if setting is None else await self._zygotes.choose(setting)
 
     def _stage(

@@ -157,7 +157,8 @@ def main(arguments: list[str]) -> int:
 
     loading = Loading(_notes_of(notes), _installed(), int(megabytes))
     try:
-        in_place.show_as(["zygote"], os.environ)
+        in_place.show_as([sys.executable, os.path.abspath(__file__), notes], os.environ)
+        forkserver.name_process(b"zygote")
         loading.load()
         import ctypes  # noqa: F401 - ends an interpreter
 
