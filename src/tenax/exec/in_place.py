@@ -98,12 +98,17 @@ def module_path(env: Mapping[str, str], installed: Iterable[str]) -> list[str]:
 
 
 def is_shadowed(directories: Iterable[str], loaded: Iterable[str]) -> str:
-    """A module of these names that one of the directories has, too, and that is found there first; "" for none."""
+    """A module of these names that one of the directories has, too, and that is found there first; "" for none.
+
+    Of what is no directory that can be read (an archive) itself.
+    """
     names = {name for name in loaded if name not in sys.builtin_module_names}.union(_AT_START)
     for directory in directories:
         try:
             entries = os.listdir(directory)
         except OSError:
+            if os.path.exists(directory):
+                return directory
             continue
         for entry in entries:
             name, dot, suffix = entry.partition(".")
@@ -124,15 +129,19 @@ def _is_package(path: str, name: str) -> bool:
     return known is None or any(entry.startswith("__init__.") for entry in os.listdir(path))
 
 
-def become(script: Script) -> NoReturn:
-    """Run it and end as its interpreter would. ``sys.path`` is that of an interpreter already."""
-    import types
-
+def prepare(script: Script) -> None:
+    """Have all but ``__main__`` as its interpreter has it. ``sys.path`` is that of an interpreter already."""
     sys.executable = script.program
     sys.orig_argv = list(script.argv)
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, script.directory)
     _reset_signals()
+
+
+def become(script: Script) -> NoReturn:
+    """Run what was prepared and end as its interpreter would."""
+    import types
+
     main = types.ModuleType("__main__")
     namespace = vars(main)
     namespace["__builtins__"] = sys.modules["builtins"]

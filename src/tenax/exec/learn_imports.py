@@ -7,35 +7,41 @@ Of the second trial of the same code; those that follow start in an interpreter 
 
 Rules it keeps:
 
-- What the script imports after it has changed the environment is not noted: it may depend on that
-  (``os.environ["KERAS_BACKEND"] = "torch"`` before ``import keras``). What a module changes while it is imported it
-  changes there, too.
+- What the script imports after it has set something is not noted, as it may depend on that: a variable
+  (``KERAS_BACKEND`` before ``import keras``), `sys.path`, directory, processors, handlers of signals
+  and logs. What a module sets while it is imported it sets there, too.
 - A file that cannot be written ends the notes, and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Optional
 
 #: Ends the file when the script has ended.
 COMPLETE = "."
+#: The level of logs that nobody has set.
+_WARNING = 30
 
 
 class ImportNotes:
-    """Stands first among the finders, finds nothing, and notes what it is asked for."""
+    """Stands first among the finders, finds nothing, and notes what it is to find."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError:
+            self._file = -1
         self._pending: list[str] = []
-        self._environment = os.environb.copy()
+        self._state = _state()
         own = (os.getcwd(), os.environ.get("DET_RUN_DIR") or os.getcwd())
         self._places = tuple(place + os.sep for place in sys.path if place and not place.startswith(own))
 
@@ -44,10 +50,10 @@ class ImportNotes:
     ) -> Optional[ModuleSpec]:
         if self._file >= 0:
             self._write()
-            environment = os.environb.copy()
-            if environment != self._environment and self._is_by_script():
+            state = _state()
+            if state != self._state and not self._is_amid_import():
                 self.end(complete=True)
-            self._environment = environment
+            self._state = state
             self._pending.append(name)
         return None
 
@@ -62,7 +68,7 @@ class ImportNotes:
             self._file = -1
 
     def _write(self) -> None:
-        """What has been imported meanwhile of what was asked for; what is amid its import stays."""
+        """What has been imported meanwhile of what was to be found; what is amid its import stays."""
         pending, self._pending = self._pending, []
         for name in pending:
             spec = getattr(sys.modules.get(name), "__spec__", None)
@@ -78,13 +84,26 @@ class ImportNotes:
             os.close(self._file)
             self._file = -1
 
-    def _is_by_script(self) -> bool:
-        """Whether code that is not installed asks for a module."""
-        frame = sys._getframe(2)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+    def _is_amid_import(self) -> bool:
+        """Whether a module that is installed is being imported, here and now."""
+        frame: Optional[FrameType] = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            is_own = code.co_filename == __file__
+            if code.co_name == "<module>" and code.co_filename.startswith(self._places) and not is_own:
+                return True
             frame = frame.f_back
-        file = frame.f_code.co_filename
-        return not file.startswith("<") and not file.startswith(self._places)
+        return False
+
+
+def _state() -> tuple[object, ...]:
+    """What a script may set for the imports that follow."""
+    handlers = tuple(signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1))
+    root = getattr(sys.modules.get("logging"), "root", None)
+    logs = (tuple(root.handlers), root.level) if root is not None else ((), _WARNING)
+    contexts = sys.modules.get("multiprocessing.context")
+    method = getattr(getattr(contexts, "_default_context", None), "_actual_context", None)
+    return os.environb.copy(), tuple(sys.path), os.getcwd(), os.sched_getaffinity(0), handlers, logs, method
 
 
 def main() -> None:
@@ -95,13 +114,15 @@ def main() -> None:
     from tenax.exec import in_place
     from tenax.wire.task_names import LEARN_IMPORTS
 
-    notes = ImportNotes(os.environ.pop(LEARN_IMPORTS))
-    atexit.register(notes.end, complete=True)
+    path = os.environ.pop(LEARN_IMPORTS)
     argv = [*getattr(sys, "orig_argv", ["python3"])[:1], *sys.argv[1:]]
     script = in_place.script_of(argv, os.environ, {})
     if script is None:
         raise SystemExit(f"tenax: {' '.join(argv)} is no script of this Python")
     in_place.show_as(argv)
+    in_place.prepare(script)
+    notes = ImportNotes(path)
+    atexit.register(notes.end, complete=True)
     sys.meta_path.insert(0, notes)
     in_place.become(script)
 

@@ -15,25 +15,39 @@ from tenax.wire.task_names import LEARN_IMPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
     from tenax.jsonvalue import JsonObject
+
+#: Of matplotlib, numba and python-dotenv.
+_SETTINGS = ("matplotlibrc", ".numba_config.yaml", ".env")
 
 
 class Zygote:
     """What this process has of the interpreter that it was forked from."""
 
-    def __init__(self, installed: list[str], loaded: frozenset[str]) -> None:
-        """``installed``: its `sys.path` behind PYTHONPATH; ``loaded``: names of modules, without those below them."""
+    def __init__(
+        self,
+        installed: list[str],
+        loaded: frozenset[str],
+        changes: dict[str, str],
+        temporary: str,
+        unseeded: list[Random],
+    ) -> None:
+        """``installed``: its `sys.path` behind PYTHONPATH; ``loaded``: names of modules, without those below them;
+        ``changes``: variables that imports have set, while ``temporary`` was the directory for temporary files;
+        ``unseeded``: generators that nobody gave a seed."""
+        self.unseeded = unseeded
         self.installed = installed
         self.loaded = loaded
-        #: By directory, when it last changed.
-        self.stamps = {path: _changed_at(path) for path in installed}
-        #: What imports have changed in the environment, and the directory for temporary files at that time.
-        self.changes: dict[str, str] = {}
-        self.temporary = ""
+        self.changes = changes
+        self.temporary = temporary
+        self.stamps = {path: stamp(path) for path in installed}
 
     def is_current(self) -> bool:
         """Whether nothing was installed or removed since."""
-        return all(_changed_at(path) == stamp for path, stamp in self.stamps.items())
+        return all(stamp(path) == known for path, known in self.stamps.items())
 
 
 #: Set in a process that was forked from one.
@@ -58,26 +72,44 @@ def start_script(argv: list[str], env: dict[str, str], hparams: JsonObject) -> N
 def _continue_from(zygote: Zygote, script: in_place.Script, env: dict[str, str]) -> None:
     path = in_place.module_path(env, zygote.installed)
     own = [script.directory, *(entry for entry in path if entry not in zygote.stamps)]
-    if in_place.is_shadowed(own, zygote.loaded) or not zygote.is_current():
+    if in_place.is_shadowed(own, zygote.loaded) or _has_settings(own) or not zygote.is_current():
         return
     for name, value in zygote.changes.items():
         env.setdefault(name, value.replace(zygote.temporary, env.get("TMPDIR", zygote.temporary)))
     os.environ.clear()
     os.environ.update(env)
-    _renew_state()
+    _renew_state(zygote)
     in_place.show_as(script.argv, env)
     sys.path[:] = path
+    in_place.prepare(script)
     in_place.become(script)
 
 
-def _renew_state() -> None:
+def _has_settings(directories: Iterable[str]) -> bool:
+    """Whether there is a file that packages read from the current directory when they are imported."""
+    return any(os.path.exists(os.path.join(place, name)) for place in [os.curdir, *directories] for name in _SETTINGS)
+
+
+def _renew_state(zygote: Zygote) -> None:
     """What is another in each process that imports these modules."""
     import gc
 
     gc.enable()
+    if "faulthandler" in sys.modules or os.environ.get("PYTHONFAULTHANDLER"):
+        import faulthandler
+
+        if faulthandler.is_enabled():
+            faulthandler.disable()
+            faulthandler.enable()
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None:
+        processes.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]
+        processes.current_process().authkey = os.urandom(32)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile.tempdir = None  # type: ignore[attr-defined]
+    for generator in zygote.unseeded:
+        generator.seed()
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
@@ -89,8 +121,10 @@ def _renew_state() -> None:
         logging._startTime = now  # type: ignore[attr-defined]
 
 
-def _changed_at(path: str) -> int:
+def stamp(path: str) -> tuple[int, int]:
+    """When a file or directory was last changed (ns), and its size; zeros where there is none."""
     try:
-        return os.stat(path).st_mtime_ns
+        status = os.stat(path)
     except OSError:
-        return 0
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -109,7 +109,9 @@ class ProcessRuntime:
         except OSError as error:
             await self.remove(spec.container_id)
             raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
-        except StartFailed:
+        except StartFailed as failed:
+            if failed.platform:
+                self._zygotes.failed(start)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_REMOVED_WITHIN_S):
                     await self.remove(spec.container_id)
@@ -232,7 +234,7 @@ class ProcessRuntime:
     async def close(self) -> None:
         self._wakes.close()
         await self._interpreters.close()
-        self._zygotes.close()
+        await self._zygotes.close()
         self._forkserver.close()
 
     async def _admit(self, spec: ContainerSpec) -> TaskUser | None:
@@ -270,7 +272,7 @@ class ProcessRuntime:
         library = None if interpreter.has_tenax else self._library
         if who is not None or not LINUX or not planning.runs_our_library(interpreter.path, library):
             return Start(self._forkserver)
-        changed_at = interpreter.path.stat().st_mtime_ns
+        changed_at = (await asyncio.to_thread(interpreter.path.stat)).st_mtime_ns
         setting = planning.setting_of(
             spec,
             placement,

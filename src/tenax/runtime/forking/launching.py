@@ -39,6 +39,10 @@ _REQUESTS = frozenset(
 class Forks(Protocol):
     """What can start a supervisor."""
 
+    @property
+    def answers_within_s(self) -> float:
+        """How long a supervisor may take to say that its container runs."""
+
     def fork(self, home: Home, lock: int, ready: int) -> None:
         """Of a prepared container. Raises OSError."""
 
@@ -59,6 +63,10 @@ class Forkserver:
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
+
+    @property
+    def answers_within_s(self) -> float:
+        return _READY_WITHIN_S
 
     def fork(self, home: Home, lock: int, ready: int) -> None:
         """Start the supervisor of a prepared container. Raises OSError."""
@@ -137,7 +145,7 @@ async def launch(home: Home, server: Forks) -> bool:
     finally:
         os.close(lock)
     try:
-        answer = await _read_all(ready)
+        answer = await _read_all(ready, server.answers_within_s)
     except StartFailed:
         # Perhaps it is the forkserver that hangs: it goes, and with it what it was asked for and did not get to.
         server.close()
@@ -174,7 +182,7 @@ async def kill(home: Home) -> bool:
     return True
 
 
-async def _read_all(fd: int) -> bytes:
+async def _read_all(fd: int, within_s: float) -> bytes:
     """Until the other end is closed; takes the descriptor over."""
     loop = asyncio.get_running_loop()
     os.set_blocking(fd, False)
@@ -192,10 +200,10 @@ async def _read_all(fd: int) -> bytes:
 
     loop.add_reader(fd, readable)
     try:
-        async with asyncio.timeout(_READY_WITHIN_S):
+        async with asyncio.timeout(within_s):
             await done.wait()
     except TimeoutError:
-        raise StartFailed(f"the supervisor did not answer within {_READY_WITHIN_S:.0f} s", platform=True) from None
+        raise StartFailed(f"the supervisor did not answer within {within_s:.0f} s", platform=True) from None
     finally:
         loop.remove_reader(fd)
         os.close(fd)

@@ -1,17 +1,20 @@
 """An interpreter of a task's own environment that has loaded what its script imports, and forks supervisors as the
-forkserver does: ``python zygote.py <socket> <pipe> <notes> <megabytes> <spaces>``. Standard library only, Python 3.9.
+forkserver does: ``python zygote.py <socket> <pipe> <pipe of output> <notes> <megabytes> <spaces>``. Standard library
+only, Python 3.9.
 
 ``notes``: modules to load, as `tenax.exec.learn_imports` notes them. The pipe gets one line of JSON: ``{"ready": true,
-"path": [...]}``, or ``{"refused": "<why>", "at": <line of the notes, from 0>}``, after which this program ends. The
-spaces make room for the command lines of scripts (`tenax.exec.in_place.show_as`), a variable for their environments.
+"stamps": {<path>: [<modified at, ns>, <bytes>]}}`` of all that it has read, or ``{"refused": "<why>", "at": <line of
+the notes, from 0>}``, after which this program ends. The spaces make room for the command lines of scripts
+(`tenax.exec.in_place.show_as`), a variable for their environments.
 
 Rules it keeps:
 
-- Installed packages only: the standard library, site-packages, and tenax itself. Nothing of a user's is read, and
-  nothing that was found elsewhere than when it was noted.
-- A fork has everything, and shares nothing: what begins a thread that survives no fork, keeps a file or device open or
-  prints while it is imported is refused, and left to the scripts; so is more memory than it may take.
-- It ends with the agent: at the end of the socket, and amid imports after `MAX_IMPORT_S`.
+- Installed packages only: the standard library, site-packages, and tenax itself. Nothing of a user's is read, nothing
+  that is installed in place, and nothing that was found elsewhere than when it was noted.
+- Each script has everything, and shares nothing: what an import leaves behind that a fork has not, or that two forks
+  would have in common, is refused, and left to the scripts (`Loading.check`); so is more memory than it may take.
+- It is ready once a fork of it has forked. It ends with the agent: at the end of the socket, and amid imports after
+  `MAX_IMPORT_S`.
 """
 
 from __future__ import annotations
@@ -19,11 +22,18 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
 #: Of a variable and of words that only make room.
 ROOM = "TENAX_ROOM"
 ROOM_BYTES = 100_000
 ROOM_OF_WORDS = 8_000
 MAX_IMPORT_S = 120
+#: How long a fork of a fork may take before nothing is forked from here.
+_FORKS_WITHIN_MS = 4_000
 #: The first program of a trial, which becomes its script.
 _PROGRAM = "tenax.exec.trial"
 
@@ -35,13 +45,25 @@ class Refused(Exception):
 class Loading:
     """Imports what was noted, and looks after each what it left behind."""
 
-    def __init__(self, notes: list[tuple[str, str]], places: tuple[str, ...], megabytes: int) -> None:
-        """``places``: directories of what is installed, each with a slash at its end."""
+    def __init__(self, notes: list[tuple[str, str]], output: int, megabytes: int) -> None:
+        """``output``: what is printed here can be read there."""
         self._notes = notes
-        self._places = places
+        self._origins = dict(notes)
+        self._places = _places()
+        self._output = output
         self._megabytes = megabytes
+        from random import Random
+
+        self._seed = Random.seed
+        self.unseeded = _unseeded()
+        self._known = set(sys.modules)
         self._open = _descriptors()
+        self._umask = _umask()
+        self._environment = dict(os.environ)
+        self.temporary = os.environ["TMPDIR"]
         self.at = 0
+        if _handlers() != _usual_handlers():
+            raise Refused("its environment handles signals")
 
     def load(self) -> None:
         """Raises Refused."""
@@ -56,31 +78,129 @@ class Loading:
                 spec = find_spec(name)
                 if spec is not None and spec.origin == origin:
                     importlib.import_module(name)
-            except Exception:
+            except Exception as error:
                 # In the script it may not fail: something else may have been imported before.
-                continue
+                raise Refused(f"{name} cannot be imported here: {error}") from None
             self.check(name)
 
     def check(self, name: str) -> None:
-        """Raises Refused."""
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        if os.fstat(1).st_size or os.fstat(2).st_size:
-            raise Refused(f"{name} prints when it is imported")
-        if not _descriptors() <= self._open:
-            raise Refused(f"{name} keeps something open")
-        if _threads() > 1:
-            # Those of linear algebra end before a fork, and begin again when they are needed.
-            _fork_once()
-            if _threads() > 1:
-                raise Refused(f"{name} begins a thread")
+        """Raises Refused for what was imported since the last one."""
+        self._check_modules(name)
+        self._check_process(name)
+        if any(self._environment[variable] != os.environ.get(variable) for variable in self._environment):
+            raise Refused(f"{name} changes a variable of the environment")
+        # Folders are made again where they are not.
+        if any(files for _, _, files in os.walk(self.temporary)):
+            raise Refused(f"{name} makes temporary files")
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
         if pages * os.sysconf("SC_PAGE_SIZE") > self._megabytes << 20:
             raise Refused(f"it would take more than {self._megabytes} MiB")
 
+    def _check_modules(self, name: str) -> None:
+        for other in set(sys.modules) - self._known:
+            spec = getattr(sys.modules[other], "__spec__", None)
+            origin = getattr(spec, "origin", None)
+            # What comes from no file was made by a module.
+            if origin is not None and os.path.isfile(origin) and not self._is_installed(origin):
+                raise Refused(f"{name} imports {other}, which is not installed")
+            if self._origins.get(other, origin) != origin:
+                raise Refused(f"{name} imports another {other} than the script")
+        self._known = set(sys.modules)
+
+    def _check_process(self, name: str) -> None:
+        import select
+
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        if poll.poll(0):
+            raise Refused(f"{name} prints when it is imported")
+        if not _descriptors() <= self._open:
+            raise Refused(f"{name} keeps something open")
+        if _has_children():
+            raise Refused(f"{name} starts a process")
+        if _threads() > 1:
+            # Those of linear algebra end before a fork, and begin again when they are needed.
+            _fork_once()
+            if _threads() > 1:
+                raise Refused(f"{name} begins a thread")
+        if _handlers() != _usual_handlers() or _umask() != self._umask:
+            raise Refused(f"{name} handles signals, or sets the umask")
+        with open("/proc/self/maps", "rb") as file:
+            if b" rw-s " in file.read():
+                raise Refused(f"{name} has memory that forks would share")
+
+    def check_values(self) -> None:
+        """What modules keep that would be the same in each script. Raises Refused."""
+        from tempfile import TemporaryDirectory
+
+        numpy = sys.modules.get("numpy.random")
+        generators = [getattr(numpy, kind) for kind in ("Generator", "RandomState") if numpy is not None]
+        own = getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
+        for name, module in list(sys.modules.items()):
+            for value in list(getattr(module, "__dict__", {}).values()):
+                kind = type(value)
+                # The script's process begins with another one there.
+                if kind is str and self.temporary in value and name != "tempfile":
+                    raise self._refused_for(name, "keeps where temporary files are")
+                if kind is TemporaryDirectory:
+                    raise self._refused_for(name, "makes a temporary directory")
+                if kind in generators and value is not own:
+                    raise self._refused_for(name, "has random numbers of its own")
+
+    def end(self) -> None:
+        """Leave the library of Python as it was."""
+        from random import Random
+
+        Random.seed = self._seed  # type: ignore[method-assign]
+
+    def _refused_for(self, name: str, why: str) -> Refused:
+        self.at = next((at for at, (noted, _) in enumerate(self._notes) if noted == name), -1)
+        return Refused(f"{name} {why}")
+
+    def stamps(self) -> dict[str, tuple[int, int]]:
+        """When what was read was last changed, of this Python's own library the directories alone."""
+        from tenax.exec.warm_start import stamp
+
+        packages = tuple(place for place in self._places if "-packages" in place)
+        files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
+        return {path: stamp(path) for path in {*sys.path, *(file for file in files if file.startswith(packages))}}
+
     def _is_installed(self, origin: str) -> bool:
-        return origin in ("built-in", "frozen") or origin.startswith(self._places)
+        return origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(self._places)
+
+
+def _unseeded() -> list[Random]:
+    """Generators that are made from now on without a seed: a script's process seeds them again."""
+    from random import Random
+
+    made: list[Random] = []
+    seed = Random.seed
+
+    def noting(self: Random, a: object = None, version: int = 2) -> None:
+        if a is None:
+            made.append(self)
+        seed(self, a, version)  # type: ignore[arg-type]
+
+    Random.seed = noting  # type: ignore[method-assign]
+    return made
+
+
+def _places() -> tuple[str, ...]:
+    """Directories of what is installed, and of tenax."""
+    import site
+    import sysconfig
+
+    import tenax
+
+    places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    places.update(site.getsitepackages())
+    if site.ENABLE_USER_SITE:
+        places.add(site.getusersitepackages())
+    places.add(os.path.dirname(os.path.abspath(tenax.__file__)))
+    return tuple({path + os.sep for place in places if place for path in (place, os.path.realpath(place))})
 
 
 def _descriptors() -> set[str]:
@@ -98,11 +218,66 @@ def _threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+def _has_children() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _handlers() -> list[object]:
+    import signal
+
+    return [signal.getsignal(number) for number in sorted(signal.valid_signals())]
+
+
+def _usual_handlers() -> list[object]:
+    """Those that Python itself has."""
+    import signal
+
+    usual: dict[int, object] = dict.fromkeys((signal.SIGPIPE, signal.SIGXFSZ), signal.SIG_IGN)
+    usual[signal.SIGINT] = signal.default_int_handler
+    return [usual.get(number, signal.SIG_DFL) for number in sorted(signal.valid_signals())]
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
 def _fork_once() -> None:
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
+
+
+def _check_forks() -> None:
+    """A fork of a fork, as a supervisor and its task are. Raises Refused."""
+    import select
+    import signal
+
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            _fork_once()
+            os.write(write, b"1")
+        finally:
+            os._exit(0)
+    os.close(write)
+    poll = select.poll()
+    poll.register(read, select.POLLIN)
+    has_forked = bool(poll.poll(_FORKS_WITHIN_MS)) and os.read(read, 1) == b"1"
+    os.close(read)
+    if not has_forked:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if not has_forked:
+        raise Refused("what is imported keeps it from forking")
 
 
 def _notes_of(path: str) -> list[tuple[str, str]]:
@@ -118,22 +293,8 @@ def _renew_environment() -> None:
     os.environ.update(environment)
 
 
-def _installed() -> tuple[str, ...]:
-    import site
-    import sysconfig
-
-    import tenax
-
-    places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    places.update(site.getsitepackages())
-    if site.ENABLE_USER_SITE:
-        places.add(site.getusersitepackages())
-    places.add(os.path.dirname(os.path.abspath(tenax.__file__)))
-    return tuple(place + os.sep for place in places if place)
-
-
 def main(arguments: list[str]) -> int:
-    door, status, notes, megabytes, _ = arguments
+    door, status, output, notes, megabytes, _ = arguments
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
     import gc
@@ -145,43 +306,65 @@ def main(arguments: list[str]) -> int:
     _renew_environment()
 
     from tenax.exec import in_place, trial, warm_start  # noqa: F401 - the first program, loaded
-    from tenax.runtime import main_process, supervisor
+    from tenax.runtime import main_process, procfs, supervisor
     from tenax.runtime.forking import forkserver
 
-    before = dict(os.environ)
-    temporary = os.environ["TMPDIR"]
-
     def say(**words: object) -> None:
-        os.write(int(status), json.dumps(words).encode() + b"\n")
-        os.close(int(status))
+        with open(int(status), "w", encoding="utf-8") as pipe:
+            pipe.write(json.dumps(words) + "\n")
 
-    loading = Loading(_notes_of(notes), _installed(), int(megabytes))
+    at = -1
     try:
         in_place.show_as([sys.executable, os.path.abspath(__file__), notes], os.environ)
         forkserver.name_process(b"zygote")
-        loading.load()
-        import ctypes  # noqa: F401 - ends an interpreter
+        before = dict(os.environ)
+        loading = Loading(_notes_of(notes), int(output), int(megabytes))
+        try:
+            loading.load()
+            import ctypes  # noqa: F401 - ends an interpreter
 
-        loading.check("tenax")
+            loading.check("tenax")
+            loading.check_values()
+            loading.end()
+            at = -1
+            _check_forks()
+        except Refused:
+            at = loading.at
+            raise
     except (Refused, OSError) as error:
-        say(refused=str(error), at=loading.at)
+        say(refused=str(error), at=at)
         return 1
     signal.alarm(0)
-    names = frozenset(name.partition(".")[0] for name in sys.modules)
-    made = warm_start.Zygote(list(sys.path), names)
-    made.changes = {name: value for name, value in os.environ.items() if before.get(name) != value}
-    made.temporary = temporary
-    warm_start.zygote = made
+    warm_start.zygote = warm_start.Zygote(
+        list(sys.path),
+        frozenset(_top_level(sys.modules)),
+        {name: value for name, value in os.environ.items() if name not in before},
+        loading.temporary,
+        loading.unseeded,
+    )
+    stamps = loading.stamps()
     gc.collect()
     gc.freeze()
     # Supervisors live on without; a script begins with it.
     gc.disable()
-    say(ready=True, path=made.installed)
+    procfs.quietly(procfs.put, "/proc/self/oom_score_adj", b"300")
+    os.close(int(output))
+    say(ready=True, stamps=stamps)
     # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     execute = forkserver.executing({_PROGRAM.encode(): _first_program}, main_process.execute)
-    forkserver.serve(socket.socket(fileno=int(door)), lambda words: supervisor.main(words, execute))
+
+    def supervise(words: list[str]) -> int:
+        # The system's killer for want of memory takes an interpreter that forks, or a task, before a supervisor.
+        procfs.quietly(procfs.put, "/proc/self/oom_score_adj", b"0")
+        return supervisor.main(words, execute)
+
+    forkserver.serve(socket.socket(fileno=int(door)), supervise)
     return 0
+
+
+def _top_level(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
 
 
 def _first_program() -> int:

@@ -7,9 +7,11 @@ there. Whatever goes wrong on the way, a trial starts in an interpreter of its o
 Rules it keeps:
 
 - They are the agent's own user's, as are the trials: none for a task that runs as somebody else.
-- `MAX_ZYGOTES` at a time, the one that was used last longest ago goes; `IDLE_S` after its last use; when what is
-  installed has changed; with the agent.
-- What one does not load, because scripts would not have it as their own, its successor leaves out from there on.
+- `MAX_ZYGOTES` at a time: another one takes the place of the one that was used last longest ago, and none that is
+  loading. They end `IDLE_S` after their last use; when something that was loaded has changed; with the agent.
+- What one does not load, because scripts would not have it as their own, its successor leaves out from there on. After
+  a start that failed there is no successor.
+- One that is ended forks first what was requested of it.
 """
 
 from __future__ import annotations
@@ -18,16 +20,21 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 from tenax.exec.learn_imports import COMPLETE
+from tenax.exec.warm_start import stamp
 from tenax.runtime.directory import Home
 from tenax.runtime.forking.launching import Forks, Forkserver, fork_through
 from tenax.runtime.forking.warmth import Setting
@@ -41,11 +48,17 @@ IDLE_S = 300.0
 _QUIET_S = 5.0
 #: A trial waits for an interpreter that loads, as it would wait for its own; and not longer than that.
 _LOADED_WITHIN_S = 15.0
+#: A supervisor that is forked from one that somebody stopped is not waited for as long as the forkserver's.
+_ANSWERS_WITHIN_S = 20.0
+#: What was requested of one that is ended is forked by then.
+_DRAINED_WITHIN_S = 5.0
 _MAX_SETTINGS = 200
 #: Successors that leave something out.
 _MAX_REFUSALS = 8
 _MAX_MEGABYTES = 4096
 _SHARE_OF_MEMORY = 8
+
+Stamps = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,58 +72,71 @@ class Start:
     in_place: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What an interpreter said of its imports."""
+
+    #: Why nothing is forked from it; "" where it is ready.
+    refused: str = ""
+    #: Line of its notes at which that was, from 0; below that: of none.
+    at: int = -1
+    #: Of all that it has read.
+    stamps: Stamps | None = None
+
+
 class Zygote:
     """One interpreter that loads, or has loaded, and forks."""
 
+    answers_within_s = _ANSWERS_WITHIN_S
+
     def __init__(self, setting: Setting, directory: Path, program: Path, otherwise: Forkserver) -> None:
-        """``directory``: its own, with the ``notes``. Raises OSError."""
+        """``directory``: its own, with the notes in ``load``. Raises OSError."""
         self._otherwise = otherwise
         self.used_at = time.monotonic()
-        #: What it said when it was ready, or why it is not.
-        self.answer: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
-        #: When the directories changed in which it has found modules.
-        self.stamps: dict[str, int] = {}
+        #: Set once, when it is ready or never will be.
+        self.answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._text = b""
-        self._door, theirs = socket.socketpair()
-        self._status, status = os.pipe()
-        temporary = directory / "tmp"
-        temporary.mkdir(mode=0o700, exist_ok=True)
-        env = {**setting.env, "TMPDIR": str(temporary), ROOM: "x" * ROOM_BYTES}
-        words = [str(theirs.fileno()), str(status), str(directory / "notes"), str(_megabytes()), " " * ROOM_OF_WORDS]
-        try:
-            with theirs, (directory / "output").open("wb") as output:
+        temporary = directory / f"tmp-{uuid.uuid4().hex[:8]}"
+        temporary.mkdir(mode=0o700)
+        with contextlib.ExitStack() as opened:
+            self._door, theirs = socket.socketpair()
+            opened.enter_context(theirs)
+            ends = [os.pipe(), os.pipe()]
+            (self._status, status), (printed, output) = ends
+            for end in (status, printed, output):
+                opened.callback(os.close, end)
+            words = [str(theirs.fileno()), str(status), str(printed), str(directory / "load"), str(_megabytes())]
+            try:
                 self._process = subprocess.Popen(
-                    [setting.python, program, *words],
-                    env=env,
+                    [setting.python, program, *words, " " * ROOM_OF_WORDS],
+                    env={**setting.env, "TMPDIR": str(temporary), ROOM: "x" * ROOM_BYTES},
                     cwd="/",
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    pass_fds=(theirs.fileno(), status),
+                    pass_fds=(theirs.fileno(), status, printed),
                     start_new_session=True,
                 )
-        except BaseException:
-            self._door.close()
-            os.close(self._status)
-            raise
-        finally:
-            os.close(status)
+            except BaseException:
+                self._door.close()
+                os.close(self._status)
+                raise
         os.set_blocking(self._status, False)
         asyncio.get_running_loop().add_reader(self._status, self._hear)
+        self._reaper: threading.Thread | None = None
 
     @property
-    def is_open(self) -> bool:
-        return self._process.poll() is None and self._door.fileno() >= 0
+    def is_loading(self) -> bool:
+        return not self.answer.done()
 
-    async def is_ready(self, within_s: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                return "ready" in await asyncio.shield(self.answer)
-        return False
+    @property
+    def is_ready(self) -> bool:
+        return self.answer.done() and not self.answer.result().refused and self._reaper is None
 
     async def is_current(self) -> bool:
-        """Whether what is installed is what it was when it was ready."""
-        return await asyncio.to_thread(_stamps, list(self.stamps)) == self.stamps
+        """Whether all that it has read is what it was."""
+        stamps = self.answer.result().stamps if self.answer.done() else None
+        return stamps is None or await asyncio.to_thread(_are_current, stamps)
 
     def fork(self, home: Home, lock: int, ready: int) -> None:
         """As `Forkserver.fork`, which does it where this cannot."""
@@ -122,13 +148,30 @@ class Zygote:
             self._otherwise.fork(home, lock, ready)
 
     def close(self) -> None:
-        """End it; what it has forked lives on."""
+        """Have it end; what it has forked lives on."""
+        if self._reaper is not None:
+            return
         self._stop_hearing()
+        was_ready = self.is_ready
         self._door.close()
-        self._process.kill()
-        self._process.wait()
         if not self.answer.done():
-            self.answer.set_result({"refused": "it was ended"})
+            self.answer.set_result(_Answer("it was ended"))
+        arguments = (self._process, _DRAINED_WITHIN_S if was_ready else 0.0)
+        self._reaper = threading.Thread(target=_reap, args=arguments, name="reaper", daemon=True)
+        self._reaper.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def is_ending(self) -> bool:
+        return self._reaper is not None and self._reaper.is_alive()
+
+    def wait(self) -> None:
+        """Until it has ended. Blocking."""
+        if self._reaper is not None:
+            self._reaper.join()
 
     def _hear(self) -> None:
         try:
@@ -139,13 +182,7 @@ class Zygote:
         if part and not self._text.endswith(b"\n"):
             return
         self._stop_hearing()
-        try:
-            answer = json.loads(self._text)
-        except ValueError:
-            answer = {"refused": "it ended while it loaded"}
-        if not self.answer.done():
-            self.stamps = _stamps(answer.get("path", []))
-            self.answer.set_result(answer)
+        self.answer.set_result(_answer_of(self._text))
 
     def _stop_hearing(self) -> None:
         if self._status >= 0:
@@ -159,7 +196,8 @@ class _Lesson:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.notes = directory / "notes"
+        #: Written by a trial; and what is made of it, for an interpreter.
+        self.notes, self.load = directory / "notes", directory / "load"
         self.starts = 0
         self.is_learning = False
         self.refusals = 0
@@ -174,15 +212,13 @@ class _Lesson:
                 end = file.read()
         except OSError:
             return False
-        return end.endswith(f"\n{COMPLETE}\n".encode()) or (
-            status.st_size > 0 and time.time() - status.st_mtime > _QUIET_S
-        )
+        is_quiet = status.st_size > 0 and time.time() - status.st_mtime > _QUIET_S
+        return is_quiet or f"\n{end.decode(errors='replace')}".endswith(f"\n{COMPLETE}\n")
 
-    def forget(self) -> None:
-        if self.zygote is not None:
-            self.zygote.close()
-            self.zygote = None
-        shutil.rmtree(self.directory, ignore_errors=True)
+    def lines(self) -> list[bytes]:
+        """Modules to load, each with where it is found. Raises OSError."""
+        source = self.load if self.load.exists() else self.notes
+        return [line for line in source.read_bytes().splitlines(keepends=True) if b"\t" in line]
 
 
 class Zygotes:
@@ -193,6 +229,7 @@ class Zygotes:
         self._program = library / "tenax" / "runtime" / "forking" / "zygote.py"
         self._forkserver = forkserver
         self._lessons: dict[str, _Lesson] = {}
+        self._ended: list[Zygote] = []
         self._idle: asyncio.TimerHandle | None = None
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -200,76 +237,103 @@ class Zygotes:
         """How the next container with this setting starts. Waits where an interpreter is loading."""
         lesson = self._lessons.pop(setting.key, None) or _Lesson(self._directory / setting.key)
         self._lessons[setting.key] = lesson
-        self._forget_oldest()
+        if len(self._lessons) > _MAX_SETTINGS:
+            self._end(self._lessons.pop(next(iter(self._lessons))))
         lesson.starts += 1
         try:
-            return await self._start(setting, lesson)
+            await self._let_go_of_what_changed(lesson)
+            return await self._forked(setting, lesson) or self._by_itself(lesson)
         except OSError as error:
             log.warning("no interpreter is kept for trials of this code", reason=str(error))
-            lesson.refusals = _MAX_REFUSALS
+            self._give_up(lesson)
             return Start(self._forkserver)
 
-    def close(self) -> None:
+    def failed(self, start: Start) -> None:
+        """A container that was started so did not start."""
+        for lesson in self._lessons.values():
+            if lesson.zygote is not None and lesson.zygote is start.server:
+                log.warning("trials of this code start by themselves: one that was forked did not start")
+                self._give_up(lesson)
+
+    async def close(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
         for lesson in self._lessons.values():
-            lesson.forget()
-        shutil.rmtree(self._directory, ignore_errors=True)
+            self._end(lesson)
+        for zygote in self._ended:
+            await asyncio.to_thread(zygote.wait)
+        await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
-    async def _start(self, setting: Setting, lesson: _Lesson) -> Start:
-        await self._let_go_of_what_changed(lesson)
+    async def _forked(self, setting: Setting, lesson: _Lesson) -> Start | None:
+        """From an interpreter that is ready, or is so in time; None where there is none."""
+        until = time.monotonic() + _LOADED_WITHIN_S
         while lesson.refusals < _MAX_REFUSALS and (lesson.zygote is not None or lesson.is_learned()):
             zygote = lesson.zygote or self._open(setting, lesson)
-            if not await zygote.is_ready(_LOADED_WITHIN_S):
-                if not zygote.answer.done():
-                    return Start(self._forkserver)
-                self._leave_out(lesson, zygote)
-            elif zygote.is_open:
+            if zygote is None:
+                return None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                    await asyncio.shield(zygote.answer)
+            if zygote.is_loading or lesson.zygote is not zygote:
+                return None
+            if zygote.is_ready and zygote.is_alive:
                 zygote.used_at = time.monotonic()
                 return Start(zygote, in_place=True)
-            else:
-                # Somebody killed it.
-                lesson.refusals += 1
-                self._end(lesson)
-        if lesson.starts > 1 and not lesson.is_learning:
-            lesson.directory.mkdir(parents=True, mode=0o700, exist_ok=True)
-            lesson.is_learning = True
-            return Start(self._forkserver, notes=lesson.notes)
-        return Start(self._forkserver)
+            self._leave_out(lesson, zygote.answer.result())
+        return None
+
+    def _by_itself(self, lesson: _Lesson) -> Start:
+        """Noting what it imports, if it is the second."""
+        if lesson.starts < 2 or lesson.is_learning:
+            return Start(self._forkserver)
+        lesson.directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+        lesson.is_learning = True
+        return Start(self._forkserver, notes=lesson.notes)
 
     async def _let_go_of_what_changed(self, lesson: _Lesson) -> None:
         zygote = lesson.zygote
-        if zygote is not None and not await zygote.is_current() and lesson.zygote is zygote:
-            lesson.forget()
-            lesson.is_learning = False
+        if zygote is None or await zygote.is_current() or lesson.zygote is not zygote:
+            return
+        self._end(lesson)
+        lesson.is_learning = False
+        old = lesson.directory.with_name(f"old-{uuid.uuid4().hex[:8]}")
+        lesson.directory.rename(old)
+        await asyncio.to_thread(shutil.rmtree, old, ignore_errors=True)
 
-    def _open(self, setting: Setting, lesson: _Lesson) -> Zygote:
+    def _open(self, setting: Setting, lesson: _Lesson) -> Zygote | None:
+        """None where all places are taken by those that load."""
+        others = [other for other in self._lessons.values() if other.zygote is not None]
+        while len(others) >= MAX_ZYGOTES:
+            done = [other for other in others if other.zygote is not None and not other.zygote.is_loading]
+            if not done:
+                return None
+            oldest = min(done, key=lambda other: other.zygote.used_at if other.zygote is not None else 0.0)
+            self._end(oldest)
+            others.remove(oldest)
+        lesson.load.write_bytes(b"".join(lesson.lines()))
         lesson.zygote = Zygote(setting, lesson.directory, self._program, self._forkserver)
-        others = [other for other in self._lessons.values() if other.zygote is not None and other is not lesson]
-        others.sort(key=lambda other: other.zygote.used_at if other.zygote is not None else 0.0)
-        for other in others[: max(0, len(others) + 1 - MAX_ZYGOTES)]:
-            self._end(other)
         self._end_idle()
         return lesson.zygote
 
-    def _leave_out(self, lesson: _Lesson, zygote: Zygote) -> None:
-        """The notes from what it refused on, for its successor."""
-        if lesson.zygote is not zygote:
-            return
+    def _leave_out(self, lesson: _Lesson, answer: _Answer) -> None:
+        """What one refused, and what follows, for its successor; one that was killed has the same."""
         self._end(lesson)
-        answer = zygote.answer.result()
         lesson.refusals += 1
-        log.info("trials import this by themselves, and what follows", reason=answer.get("refused"))
-        at = answer.get("at")
-        if not isinstance(at, int):
-            lesson.refusals = _MAX_REFUSALS
-            return
-        lines = [line for line in lesson.notes.read_bytes().splitlines(keepends=True) if b"\t" in line]
-        lesson.notes.write_bytes(b"".join(lines[:at]) + f"\n{COMPLETE}\n".encode())
+        if answer.refused:
+            log.info("trials import this by themselves, and what follows", reason=answer.refused)
+            if answer.at < 0:
+                self._give_up(lesson)
+            else:
+                lesson.load.write_bytes(b"".join(lesson.lines()[: answer.at]))
+
+    def _give_up(self, lesson: _Lesson) -> None:
+        self._end(lesson)
+        lesson.refusals = _MAX_REFUSALS
 
     def _end(self, lesson: _Lesson) -> None:
         if lesson.zygote is not None:
             lesson.zygote.close()
+            self._ended = [*(zygote for zygote in self._ended if zygote.is_ending), lesson.zygote]
             lesson.zygote = None
 
     def _end_idle(self) -> None:
@@ -278,30 +342,48 @@ class Zygotes:
         due = []
         for lesson in self._lessons.values():
             if lesson.zygote is not None:
-                if now - lesson.zygote.used_at >= IDLE_S:
+                if not lesson.zygote.is_loading and now - lesson.zygote.used_at >= IDLE_S:
                     self._end(lesson)
                 else:
-                    due.append(lesson.zygote.used_at + IDLE_S - now)
+                    due.append(max(IDLE_S / 10, lesson.zygote.used_at + IDLE_S - now))
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(min(due), self._end_idle) if due else None
 
-    def _forget_oldest(self) -> None:
-        while len(self._lessons) > _MAX_SETTINGS:
-            self._lessons.pop(next(iter(self._lessons))).forget()
+
+def _answer_of(text: bytes) -> _Answer:
+    try:
+        answer = json.loads(text)
+        if answer.get("ready"):
+            return _Answer(stamps={path: (changed, size) for path, (changed, size) in answer["stamps"].items()})
+        return _Answer(str(answer["refused"]), int(answer["at"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return _Answer("it ended while it loaded")
+
+
+def _are_current(stamps: Stamps) -> bool:
+    return all(stamp(path) == known for path, known in stamps.items())
+
+
+def _reap(process: subprocess.Popen[bytes], within_s: float) -> None:
+    """Wait so long for its end, then kill it and what it has left in its group: of what it forked, nothing."""
+    poll = select.poll()
+    with contextlib.suppress(OSError):
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            poll.register(pidfd, select.POLLIN)
+            if within_s and poll.poll(within_s * 1000):
+                process.wait()
+                return
+        finally:
+            os.close(pidfd)
+    # Its number cannot be another's: nobody has waited for it yet.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _megabytes() -> int:
     """What one may hold of this machine's memory."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_MAX_MEGABYTES, total // _SHARE_OF_MEMORY >> 20)
-
-
-def _stamps(path: object) -> dict[str, int]:
-    stamps = {}
-    for place in path if isinstance(path, list) else ():
-        try:
-            stamps[str(place)] = os.stat(str(place)).st_mtime_ns
-        except OSError:
-            stamps[str(place)] = 0
-    return stamps
