@@ -53,6 +53,7 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
     ("master/api/metrics/routes.py", "series.fetch"): "a function of the store",
     ("runtime/forking/forkserver.py", "main_process.execute"): "becomes the user's program",
     ("runtime/main_process.py", "self.execute"): "becomes the user's program",
+    ("exec/zygote.py", "main_process.execute"): "becomes the user's program",
 }
 
 #: Where the system cannot say whether a path is there, `Path.exists` says no on newer Pythons; here nothing hangs on it
@@ -93,7 +94,10 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
 #: Who sends signals by number, each with what it has verified before.
 SENDS_SIGNALS = {
     "core/hangs/processes.py": "the process with this start time",
+    "exec/in_place.py": "itself",
+    "exec/zygote.py": "its own child, which is not collected yet",
     "local/supervise/services.py": "the group of a child that leads its session and is not collected yet",
+    "runtime/forking/zygotes.py": "the group of a child that leads its session and is not collected yet",
     "runtime/main_process.py": "a descendant of this supervisor",
     "runtime/processes.py": "the process with this start time, or what carries the container's id in its environment",
     "runtime/supervisor.py": "its own child, which is not collected yet",

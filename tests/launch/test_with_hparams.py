@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.core.hparams_in_words import escaped, filled, rendered
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
-from tenax.launch.with_hparams import escaped, filled, rendered
 from tests.exec.place import SOURCE
 from tests.kits.interpreters import interpreters
 

@@ -1,7 +1,7 @@
 """Becomes a Python script in this very process, where that is the interpreter which would be started for it. Standard
 library only, Python 3.9.
 
-For an interpreter that has loaded what such scripts import (`tenax.runtime.forking.zygote`), and for one that notes
+For an interpreter that has loaded what such scripts import (`tenax.exec.zygote`), and for one that notes
 what they import (`tenax.exec.learn_imports`). From inside nothing tells it from ``python3 train.py``: arguments, paths,
 ``__main__``, signals, tracebacks, exit code and command line are those of a process of its own.
 """
@@ -55,7 +55,7 @@ def script_of(argv: list[str], env: Mapping[str, str], hparams: JsonObject) -> O
         return None
     words = argv[1:]
     if words[:2] == ["-m", WITH_HPARAMS]:
-        from tenax.launch.with_hparams import command_line
+        from tenax.core.hparams_in_words import command_line
 
         argv = command_line(words[2:], hparams, program)
         words = argv[1:]
@@ -129,17 +129,17 @@ def _is_package(path: str, name: str) -> bool:
     return known is None or any(entry.startswith("__init__.") for entry in os.listdir(path))
 
 
-def prepare(script: Script) -> None:
+def set_up(script: Script) -> None:
     """Have all but ``__main__`` as its interpreter has it. ``sys.path`` is that of an interpreter already."""
     sys.executable = script.program
-    sys.orig_argv = list(script.argv)
+    vars(sys)["orig_argv"] = list(script.argv)
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, script.directory)
     _reset_signals()
 
 
 def become(script: Script) -> NoReturn:
-    """Run what was prepared and end as its interpreter would."""
+    """Run what was set up and end as its interpreter would."""
     import types
 
     main = types.ModuleType("__main__")
@@ -202,7 +202,7 @@ def _show(error: BaseException) -> None:
     error.__traceback__ = trace
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     if sys.version_info >= (3, 12):
-        sys.last_exc = error
+        vars(sys)["last_exc"] = error
     try:
         sys.excepthook(type(error), error, trace)
     except BaseException:

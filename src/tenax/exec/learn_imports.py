@@ -2,7 +2,7 @@
 only, Python 3.9.
 
 Of the second trial of the same code; those that follow start in an interpreter that has it loaded already
-(`tenax.runtime.forking`). A line per module, in the order of their imports, is appended to the file that the variable
+(`tenax.exec.zygote`). A line per module, in the order of their imports, is appended to the file that the variable
 `LEARN_IMPORTS` names: its name, a tab, the file it came from; a last line `COMPLETE` at the end of the script.
 
 Rules it keeps:
@@ -19,6 +19,8 @@ import os
 import signal
 import sys
 
+from tenax.wire.imports import COMPLETE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Optional
 
-#: Ends the file when the script has ended.
-COMPLETE = "."
 #: The level of logs that nobody has set.
 _WARNING = 30
 
@@ -120,7 +120,7 @@ def main() -> None:
     if script is None:
         raise SystemExit(f"tenax: {' '.join(argv)} is no script of this Python")
     in_place.show_as(argv)
-    in_place.prepare(script)
+    in_place.set_up(script)
     notes = ImportNotes(path)
     atexit.register(notes.end, complete=True)
     sys.meta_path.insert(0, notes)

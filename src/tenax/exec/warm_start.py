@@ -11,6 +11,7 @@ import sys
 
 from tenax.exec import in_place, launch
 from tenax.exec.private_view import SWITCH
+from tenax.host.disk import stamp
 from tenax.wire.task_names import LEARN_IMPORTS
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("matplotlibrc", ".numba_config.yaml", ".env")
 
 
-class Zygote:
+class Preloaded:
     """What this process has of the interpreter that it was forked from."""
 
     def __init__(
@@ -51,37 +52,37 @@ class Zygote:
 
 
 #: Set in a process that was forked from one.
-zygote: Zygote | None = None
+preloaded: Preloaded | None = None
 
 
 def start_script(argv: list[str], env: dict[str, str], hparams: JsonObject) -> None:
     """Become the script that ``argv`` names, if this process can; ``env``: its environment. Raises InvalidInput."""
     notes = env.pop(LEARN_IMPORTS, "")
-    if launch.AFTER_HOOKS in sys.argv or env.get(SWITCH) == "here" or not (notes or zygote):
+    if launch.AFTER_HOOKS in sys.argv or env.get(SWITCH) == "here" or not (notes or preloaded):
         return
     script = in_place.script_of(argv, env, hparams)
     if script is None:
         return
-    if zygote is not None:
-        _continue_from(zygote, script, env)
+    if preloaded is not None:
+        _start_here(preloaded, script, env)
     elif notes:
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "learn_imports.py")
         launch.replace_process([script.argv[0], program, *script.argv[1:]], {**env, LEARN_IMPORTS: notes})
 
 
-def _continue_from(zygote: Zygote, script: in_place.Script, env: dict[str, str]) -> None:
-    path = in_place.module_path(env, zygote.installed)
-    own = [script.directory, *(entry for entry in path if entry not in zygote.stamps)]
-    if in_place.is_shadowed(own, zygote.loaded) or _has_settings(own) or not zygote.is_current():
+def _start_here(loaded: Preloaded, script: in_place.Script, env: dict[str, str]) -> None:
+    path = in_place.module_path(env, loaded.installed)
+    own = [script.directory, *(entry for entry in path if entry not in loaded.stamps)]
+    if in_place.is_shadowed(own, loaded.loaded) or _has_settings(own) or not loaded.is_current():
         return
-    for name, value in zygote.changes.items():
-        env.setdefault(name, value.replace(zygote.temporary, env.get("TMPDIR", zygote.temporary)))
+    for name, value in loaded.changes.items():
+        env.setdefault(name, value.replace(loaded.temporary, env.get("TMPDIR", loaded.temporary)))
     os.environ.clear()
     os.environ.update(env)
-    _renew_state(zygote)
+    _renew_state(loaded)
     in_place.show_as(script.argv, env)
     sys.path[:] = path
-    in_place.prepare(script)
+    in_place.set_up(script)
     in_place.become(script)
 
 
@@ -90,7 +91,7 @@ def _has_settings(directories: Iterable[str]) -> bool:
     return any(os.path.exists(os.path.join(place, name)) for place in [os.curdir, *directories] for name in _SETTINGS)
 
 
-def _renew_state(zygote: Zygote) -> None:
+def _renew_state(loaded: Preloaded) -> None:
     """What is another in each process that imports these modules."""
     import gc
 
@@ -108,7 +109,7 @@ def _renew_state(zygote: Zygote) -> None:
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile.tempdir = None  # type: ignore[attr-defined]
-    for generator in zygote.unseeded:
+    for generator in loaded.unseeded:
         generator.seed()
     random = sys.modules.get("numpy.random")
     if random is not None:
@@ -119,12 +120,3 @@ def _renew_state(zygote: Zygote) -> None:
 
         now = time.time_ns() if sys.version_info >= (3, 13) else time.time()
         logging._startTime = now  # type: ignore[attr-defined]
-
-
-def stamp(path: str) -> tuple[int, int]:
-    """When a file or directory was last changed (ns), and its size; zeros where there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size

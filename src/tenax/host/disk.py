@@ -38,3 +38,12 @@ def is_there(path: str | os.PathLike[str]) -> bool:
 def size_text(count: int) -> str:
     """So many bytes, for people: ``1.5 GiB``, ``12 MiB``."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """When a file or directory was last changed (ns), and its size; zeros where there is none, or none can be seen."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -28,7 +28,7 @@ from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, writ
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
-from tenax.runtime.forking.zygotes import Start, Zygotes
+from tenax.runtime.forking.zygotes import StartPlan, Zygotes
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
@@ -99,7 +99,7 @@ class ProcessRuntime:
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         self._wakes.listen()
         home = self._homes.home(spec.container_id)
-        start = Start(self._forkserver)
+        start = StartPlan(self._forkserver)
         if not is_there(home.path):
             start = await self._prepare(spec, placement)
         if home.started or is_locked(home):
@@ -252,10 +252,10 @@ class ProcessRuntime:
             return await self._interpreters.find(named, {**machines, **spec.env}, who)
         return await self._interpreters.find(self._machine.python, machines, None)
 
-    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> Start:
+    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> StartPlan:
         who = await self._admit(spec)
         interpreter = self._answers.pop(spec.container_id, None) or await self._ask_interpreter(spec, who)
-        start = Start(self._forkserver)
+        start = StartPlan(self._forkserver)
         try:
             with suppress(OSError):  # its interpreter is gone, which its start will say
                 start = await self._choose_start(spec, placement, interpreter, who)
@@ -267,11 +267,11 @@ class ProcessRuntime:
 
     async def _choose_start(
         self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: TaskUser | None
-    ) -> Start:
+    ) -> StartPlan:
         """What a user brings is loaded by nobody else. Raises OSError."""
         library = None if interpreter.has_tenax else self._library
         if who is not None or not LINUX or not planning.runs_our_library(interpreter.path, library):
-            return Start(self._forkserver)
+            return StartPlan(self._forkserver)
         changed_at = (await asyncio.to_thread(interpreter.path.stat)).st_mtime_ns
         setting = planning.setting_of(
             spec,
@@ -281,7 +281,7 @@ class ProcessRuntime:
             python_changed_at=changed_at,
             library=library,
         )
-        return Start(self._forkserver) if setting is None else await self._zygotes.choose(setting)
+        return StartPlan(self._forkserver) if setting is None else await self._zygotes.choose(setting)
 
     def _stage(
         self,
@@ -289,7 +289,7 @@ class ProcessRuntime:
         placement: Placement,
         interpreter: Interpreter,
         who: TaskUser | None,
-        start: Start,
+        start: StartPlan,
     ) -> None:
         staged = self._homes.stage(spec.container_id, mode=0o700 if who is None else 0o711)
         home = self._homes.home(spec.container_id)

@@ -6,9 +6,9 @@ import pytest
 
 from tenax.cli.experiment.from_script.command_line import Divided, ScriptCall, divided, script_call
 from tenax.cli.experiment.from_script.spaces import constant_of, space_of
+from tenax.core.hparams_in_words import filled
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
-from tenax.launch.with_hparams import filled
 
 OPTIONS = {"--time": True, "--dry-run": False, "-f": False, "-i": True}
 

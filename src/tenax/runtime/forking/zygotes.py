@@ -1,7 +1,7 @@
 """The interpreters of one agent that have loaded what trials import, one for each `Setting`: learned, opened, ended.
 
 Of trials with one setting the first starts in an interpreter of its own; the second does so, too, and notes what it
-imports; once that is known an interpreter loads it (`tenax.runtime.forking.zygote`), and further ones are forked from
+imports; once that is known an interpreter loads it (`tenax.exec.zygote`), and further ones are forked from
 there. Whatever goes wrong on the way, a trial starts in an interpreter of its own.
 
 Rules it keeps:
@@ -33,12 +33,11 @@ from pathlib import Path
 
 import structlog
 
-from tenax.exec.learn_imports import COMPLETE
-from tenax.exec.warm_start import stamp
+from tenax.host.disk import stamp
 from tenax.runtime.directory import Home
 from tenax.runtime.forking.launching import Forks, Forkserver, fork_through
 from tenax.runtime.forking.warmth import Setting
-from tenax.runtime.forking.zygote import ROOM, ROOM_BYTES, ROOM_OF_WORDS
+from tenax.wire.imports import COMPLETE, ROOM, ROOM_BYTES, ROOM_OF_WORDS
 
 log = structlog.get_logger("tenax.runtime")
 
@@ -62,7 +61,7 @@ Stamps = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartPlan:
     """How a container starts."""
 
     server: Forks
@@ -217,8 +216,11 @@ class _Lesson:
 
     def lines(self) -> list[bytes]:
         """Modules to load, each with where it is found. Raises OSError."""
-        source = self.load if self.load.exists() else self.notes
-        return [line for line in source.read_bytes().splitlines(keepends=True) if b"\t" in line]
+        try:
+            content = self.load.read_bytes()
+        except FileNotFoundError:
+            content = self.notes.read_bytes()
+        return [line for line in content.splitlines(keepends=True) if b"\t" in line]
 
 
 class Zygotes:
@@ -226,14 +228,14 @@ class Zygotes:
 
     def __init__(self, directory: Path, library: Path, forkserver: Forkserver) -> None:
         self._directory = directory
-        self._program = library / "tenax" / "runtime" / "forking" / "zygote.py"
+        self._program = library / "tenax" / "exec" / "zygote.py"
         self._forkserver = forkserver
         self._lessons: dict[str, _Lesson] = {}
         self._ended: list[Zygote] = []
         self._idle: asyncio.TimerHandle | None = None
         shutil.rmtree(directory, ignore_errors=True)
 
-    async def choose(self, setting: Setting) -> Start:
+    async def choose(self, setting: Setting) -> StartPlan:
         """How the next container with this setting starts. Waits where an interpreter is loading."""
         lesson = self._lessons.pop(setting.key, None) or _Lesson(self._directory / setting.key)
         self._lessons[setting.key] = lesson
@@ -246,9 +248,9 @@ class Zygotes:
         except OSError as error:
             log.warning("no interpreter is kept for trials of this code", reason=str(error))
             self._give_up(lesson)
-            return Start(self._forkserver)
+            return StartPlan(self._forkserver)
 
-    def failed(self, start: Start) -> None:
+    def failed(self, start: StartPlan) -> None:
         """A container that was started so did not start."""
         for lesson in self._lessons.values():
             if lesson.zygote is not None and lesson.zygote is start.server:
@@ -264,7 +266,7 @@ class Zygotes:
             await asyncio.to_thread(zygote.wait)
         await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
-    async def _forked(self, setting: Setting, lesson: _Lesson) -> Start | None:
+    async def _forked(self, setting: Setting, lesson: _Lesson) -> StartPlan | None:
         """From an interpreter that is ready, or is so in time; None where there is none."""
         until = time.monotonic() + _LOADED_WITHIN_S
         while lesson.refusals < _MAX_REFUSALS and (lesson.zygote is not None or lesson.is_learned()):
@@ -278,17 +280,17 @@ class Zygotes:
                 return None
             if zygote.is_ready and zygote.is_alive:
                 zygote.used_at = time.monotonic()
-                return Start(zygote, in_place=True)
+                return StartPlan(zygote, in_place=True)
             self._leave_out(lesson, zygote.answer.result())
         return None
 
-    def _by_itself(self, lesson: _Lesson) -> Start:
+    def _by_itself(self, lesson: _Lesson) -> StartPlan:
         """Noting what it imports, if it is the second."""
         if lesson.starts < 2 or lesson.is_learning:
-            return Start(self._forkserver)
+            return StartPlan(self._forkserver)
         lesson.directory.mkdir(parents=True, mode=0o700, exist_ok=True)
         lesson.is_learning = True
-        return Start(self._forkserver, notes=lesson.notes)
+        return StartPlan(self._forkserver, notes=lesson.notes)
 
     async def _let_go_of_what_changed(self, lesson: _Lesson) -> None:
         zygote = lesson.zygote

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from tenax.cli.experiment.from_script.spaces import ALONE, Space
+from tenax.core.hparams_in_words import escaped
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
-from tenax.launch.with_hparams import escaped
 
 _NAME = r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*"
 _FLAG = re.compile(rf"(--?)({_NAME})(?:=(.*))?", re.DOTALL)

@@ -12,10 +12,10 @@ from typing import List, Optional, Sequence, Tuple
 
 from tenax.cli.experiment.from_script.command_line import ScriptCall
 from tenax.cli.experiment.from_script.reported import time_of, without_times
+from tenax.core.hparams_in_words import filled
 from tenax.core.local_runs.reading import is_better_when_smaller, main_of, suggests_smaller
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
-from tenax.launch.with_hparams import filled
 from tenax.wire.task_names import LAUNCHER, WITH_HPARAMS
 
 GOALS = ("min", "max")

@@ -24,13 +24,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from random import Random
 
-#: Of a variable and of words that only make room.
-ROOM = "TENAX_ROOM"
-ROOM_BYTES = 100_000
-ROOM_OF_WORDS = 8_000
+    from tenax.exec.warm_start import Preloaded
+
 MAX_IMPORT_S = 120
 #: How long a fork of a fork may take before nothing is forked from here.
 _FORKS_WITHIN_MS = 4_000
@@ -38,8 +35,13 @@ _FORKS_WITHIN_MS = 4_000
 _PROGRAM = "tenax.exec.trial"
 
 
-class Refused(Exception):
+class NotForScripts(Exception):
     """Scripts cannot be forked from what this module does when it is imported, or from here at all."""
+
+    def __init__(self, why: str, at: int = -1) -> None:
+        """``at``: line of the notes with that module, from 0; below that: of none."""
+        super().__init__(why)
+        self.at = at
 
 
 class Loading:
@@ -52,50 +54,49 @@ class Loading:
         self._places = _places()
         self._output = output
         self._megabytes = megabytes
-        from random import Random
-
-        self._seed = Random.seed
-        self.unseeded = _unseeded()
+        self.unseeded: list[Random] = []
+        self._note_unseeded()
         self._known = set(sys.modules)
         self._open = _descriptors()
         self._umask = _umask()
         self._environment = dict(os.environ)
         self.temporary = os.environ["TMPDIR"]
-        self.at = 0
         if _handlers() != _usual_handlers():
-            raise Refused("its environment handles signals")
+            raise NotForScripts("its environment handles signals")
 
     def load(self) -> None:
-        """Raises Refused."""
+        """Raises NotForScripts."""
         import importlib
         from importlib.util import find_spec
 
         for at, (name, origin) in enumerate(self._notes):
-            self.at = at
             if name in sys.modules or not self._is_installed(origin):
                 continue
             try:
                 spec = find_spec(name)
                 if spec is not None and spec.origin == origin:
                     importlib.import_module(name)
+                self.check(name)
+            except NotForScripts as refused:
+                refused.at = at
+                raise
             except Exception as error:
                 # In the script it may not fail: something else may have been imported before.
-                raise Refused(f"{name} cannot be imported here: {error}") from None
-            self.check(name)
+                raise NotForScripts(f"{name} cannot be imported here: {error}", at) from None
 
     def check(self, name: str) -> None:
-        """Raises Refused for what was imported since the last one."""
+        """Raises NotForScripts for what was imported since the last one."""
         self._check_modules(name)
         self._check_process(name)
         if any(self._environment[variable] != os.environ.get(variable) for variable in self._environment):
-            raise Refused(f"{name} changes a variable of the environment")
+            raise NotForScripts(f"{name} changes a variable of the environment")
         # Folders are made again where they are not.
         if any(files for _, _, files in os.walk(self.temporary)):
-            raise Refused(f"{name} makes temporary files")
+            raise NotForScripts(f"{name} makes temporary files")
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
         if pages * os.sysconf("SC_PAGE_SIZE") > self._megabytes << 20:
-            raise Refused(f"it would take more than {self._megabytes} MiB")
+            raise NotForScripts(f"it would take more than {self._megabytes} MiB")
 
     def _check_modules(self, name: str) -> None:
         for other in set(sys.modules) - self._known:
@@ -103,9 +104,9 @@ class Loading:
             origin = getattr(spec, "origin", None)
             # What comes from no file was made by a module.
             if origin is not None and os.path.isfile(origin) and not self._is_installed(origin):
-                raise Refused(f"{name} imports {other}, which is not installed")
+                raise NotForScripts(f"{name} imports {other}, which is not installed")
             if self._origins.get(other, origin) != origin:
-                raise Refused(f"{name} imports another {other} than the script")
+                raise NotForScripts(f"{name} imports another {other} than the script")
         self._known = set(sys.modules)
 
     def _check_process(self, name: str) -> None:
@@ -116,24 +117,24 @@ class Loading:
         poll = select.poll()
         poll.register(self._output, select.POLLIN)
         if poll.poll(0):
-            raise Refused(f"{name} prints when it is imported")
+            raise NotForScripts(f"{name} prints when it is imported")
         if not _descriptors() <= self._open:
-            raise Refused(f"{name} keeps something open")
+            raise NotForScripts(f"{name} keeps something open")
         if _has_children():
-            raise Refused(f"{name} starts a process")
+            raise NotForScripts(f"{name} starts a process")
         if _threads() > 1:
             # Those of linear algebra end before a fork, and begin again when they are needed.
             _fork_once()
             if _threads() > 1:
-                raise Refused(f"{name} begins a thread")
+                raise NotForScripts(f"{name} begins a thread")
         if _handlers() != _usual_handlers() or _umask() != self._umask:
-            raise Refused(f"{name} handles signals, or sets the umask")
+            raise NotForScripts(f"{name} handles signals, or sets the umask")
         with open("/proc/self/maps", "rb") as file:
             if b" rw-s " in file.read():
-                raise Refused(f"{name} has memory that forks would share")
+                raise NotForScripts(f"{name} has memory that forks would share")
 
     def check_values(self) -> None:
-        """What modules keep that would be the same in each script. Raises Refused."""
+        """What modules keep that would be the same in each script. Raises NotForScripts."""
         from tempfile import TemporaryDirectory
 
         numpy = sys.modules.get("numpy.random")
@@ -150,19 +151,34 @@ class Loading:
                 if kind in generators and value is not own:
                     raise self._refused_for(name, "has random numbers of its own")
 
+    def _note_unseeded(self) -> None:
+        """Generators that are made from now on without a seed: a script's process seeds them again."""
+        from random import Random
+
+        original = self._seed = Random.seed
+        unseeded = self.unseeded
+
+        def seed(self: Random, a: object = None, version: int = 2) -> None:
+            if a is None:
+                unseeded.append(self)
+            original(self, a, version)  # type: ignore[arg-type]
+
+        Random.seed = seed  # type: ignore[method-assign]
+
     def end(self) -> None:
-        """Leave the library of Python as it was."""
+        """Leave Python's library as it was."""
         from random import Random
 
         Random.seed = self._seed  # type: ignore[method-assign]
 
-    def _refused_for(self, name: str, why: str) -> Refused:
-        self.at = next((at for at, (noted, _) in enumerate(self._notes) if noted == name), -1)
-        return Refused(f"{name} {why}")
+    def _refused_for(self, name: str, why: str) -> NotForScripts:
+        return NotForScripts(
+            f"{name} {why}", next((at for at, (noted, _) in enumerate(self._notes) if noted == name), -1)
+        )
 
     def stamps(self) -> dict[str, tuple[int, int]]:
         """When what was read was last changed, of this Python's own library the directories alone."""
-        from tenax.exec.warm_start import stamp
+        from tenax.host.disk import stamp
 
         packages = tuple(place for place in self._places if "-packages" in place)
         files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
@@ -170,22 +186,6 @@ class Loading:
 
     def _is_installed(self, origin: str) -> bool:
         return origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(self._places)
-
-
-def _unseeded() -> list[Random]:
-    """Generators that are made from now on without a seed: a script's process seeds them again."""
-    from random import Random
-
-    made: list[Random] = []
-    seed = Random.seed
-
-    def noting(self: Random, a: object = None, version: int = 2) -> None:
-        if a is None:
-            made.append(self)
-        seed(self, a, version)  # type: ignore[arg-type]
-
-    Random.seed = noting  # type: ignore[method-assign]
-    return made
 
 
 def _places() -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def _fork_once() -> None:
 
 
 def _check_forks() -> None:
-    """A fork of a fork, as a supervisor and its task are. Raises Refused."""
+    """A fork of a fork, as a supervisor and its task are. Raises NotForScripts."""
     import select
     import signal
 
@@ -277,7 +277,7 @@ def _check_forks() -> None:
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     if not has_forked:
-        raise Refused("what is imported keeps it from forking")
+        raise NotForScripts("what is imported keeps it from forking")
 
 
 def _notes_of(path: str) -> list[tuple[str, str]]:
@@ -286,9 +286,9 @@ def _notes_of(path: str) -> list[tuple[str, str]]:
     return [(words[0], words[1]) for words in lines if len(words) == 2]
 
 
-def _renew_environment() -> None:
+def _renew_environment(room: str) -> None:
     """Out of the place that the program was given its variables in, which will show others."""
-    environment = {name: value for name, value in os.environ.items() if name != ROOM}
+    environment = {name: value for name, value in os.environ.items() if name != room}
     os.environ.clear()
     os.environ.update(environment)
 
@@ -297,61 +297,73 @@ def main(arguments: list[str]) -> int:
     door, status, output, notes, megabytes, _ = arguments
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
-    import gc
     import json
     import signal
-    import socket
 
     signal.alarm(MAX_IMPORT_S)
-    _renew_environment()
 
-    from tenax.exec import in_place, trial, warm_start  # noqa: F401 - the first program, loaded
-    from tenax.runtime import main_process, procfs, supervisor
+    from tenax.exec import in_place, warm_start
     from tenax.runtime.forking import forkserver
+    from tenax.wire.imports import ROOM
+
+    _renew_environment(ROOM)
 
     def say(**words: object) -> None:
         with open(int(status), "w", encoding="utf-8") as pipe:
             pipe.write(json.dumps(words) + "\n")
 
-    at = -1
     try:
         in_place.show_as([sys.executable, os.path.abspath(__file__), notes], os.environ)
         forkserver.name_process(b"zygote")
-        before = dict(os.environ)
-        loading = Loading(_notes_of(notes), int(output), int(megabytes))
-        try:
-            loading.load()
-            import ctypes  # noqa: F401 - ends an interpreter
-
-            loading.check("tenax")
-            loading.check_values()
-            loading.end()
-            at = -1
-            _check_forks()
-        except Refused:
-            at = loading.at
-            raise
-    except (Refused, OSError) as error:
-        say(refused=str(error), at=at)
+        warm_start.preloaded, stamps = _preload(notes, int(output), int(megabytes))
+    except NotForScripts as refused:
+        say(refused=str(refused), at=refused.at)
+        return 1
+    except OSError as error:
+        say(refused=str(error), at=-1)
         return 1
     signal.alarm(0)
-    warm_start.zygote = warm_start.Zygote(
+    os.close(int(output))
+    say(ready=True, stamps=stamps)
+    _serve(int(door))
+    return 0
+
+
+def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[str, tuple[int, int]]]:
+    """Raises NotForScripts and OSError."""
+    from tenax.exec.warm_start import Preloaded
+    from tenax.runtime import supervisor  # noqa: F401 - what is forked, loaded
+
+    before = dict(os.environ)
+    loading = Loading(_notes_of(notes), output, megabytes)
+    try:
+        loading.load()
+        import ctypes  # noqa: F401 - ends an interpreter
+
+        loading.check("tenax")
+        loading.check_values()
+    finally:
+        loading.end()
+    _check_forks()
+    loaded = Preloaded(
         list(sys.path),
-        frozenset(_top_level(sys.modules)),
+        frozenset(name.partition(".")[0] for name in sys.modules),
         {name: value for name, value in os.environ.items() if name not in before},
         loading.temporary,
         loading.unseeded,
     )
-    stamps = loading.stamps()
-    gc.collect()
-    gc.freeze()
-    # Supervisors live on without; a script begins with it.
-    gc.disable()
-    procfs.quietly(procfs.put, "/proc/self/oom_score_adj", b"300")
-    os.close(int(output))
-    say(ready=True, stamps=stamps)
-    # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    return loaded, loading.stamps()
+
+
+def _serve(door: int) -> None:
+    """Fork for each request, until the other end is closed."""
+    import gc
+    import signal
+    import socket
+
+    from tenax.runtime import main_process, procfs, supervisor
+    from tenax.runtime.forking import forkserver
+
     execute = forkserver.executing({_PROGRAM.encode(): _first_program}, main_process.execute)
 
     def supervise(words: list[str]) -> int:
@@ -359,12 +371,14 @@ def main(arguments: list[str]) -> int:
         procfs.quietly(procfs.put, "/proc/self/oom_score_adj", b"0")
         return supervisor.main(words, execute)
 
-    forkserver.serve(socket.socket(fileno=int(door)), supervise)
-    return 0
-
-
-def _top_level(names: Iterable[str]) -> set[str]:
-    return {name.partition(".")[0] for name in names}
+    procfs.quietly(procfs.put, "/proc/self/oom_score_adj", b"300")
+    # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    # Supervisors live on without; a script begins with it.
+    gc.disable()
+    forkserver.serve(socket.socket(fileno=door), supervise)
 
 
 def _first_program() -> int:
