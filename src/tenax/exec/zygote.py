@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MAX_IMPORT_S = 120
 #: How long a fork of a fork may take before nothing is forked from here.
 _FORKS_WITHIN_MS = 4_000
+_MADV_COLLAPSE = 25
+_HUGE = 2 << 20
+#: So much at a time, between two looks for requests: some milliseconds.
+_PIECE = 8 << 20
 #: The first program of a trial, which becomes its script.
 _PROGRAM = "tenax.exec.trial"
 
@@ -358,6 +362,7 @@ def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[s
 def _serve(door: int) -> None:
     """Fork for each request, until the other end is closed."""
     import gc
+    import select
     import signal
     import socket
 
@@ -378,7 +383,35 @@ def _serve(door: int) -> None:
     gc.freeze()
     # Supervisors live on without; a script begins with it.
     gc.disable()
-    forkserver.serve(socket.socket(fileno=door), supervise)
+    requests = socket.socket(fileno=door)
+    waiting = select.poll()
+    waiting.register(requests, select.POLLIN)
+    for start, size in _ranges():
+        while waiting.poll(0):
+            if not forkserver.serve_one(requests, supervise):
+                return
+        _collapse(start, size)
+    forkserver.serve(requests, supervise)
+
+
+def _ranges() -> list[tuple[int, int]]:
+    """Anonymous memory that whole huge pages lie in, piece by piece: address, bytes."""
+    ranges = []
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            words = line.split()
+            if words[1] == "rw-p" and (len(words) < 6 or words[5] == "[heap]"):
+                start, end = (int(number, 16) for number in words[0].split("-"))
+                first = -(-start // _HUGE) * _HUGE
+                ranges += [(at, min(_PIECE, end // _HUGE * _HUGE - at)) for at in range(first, end - _HUGE, _PIECE)]
+    return [(at, size) for at, size in ranges if size > 0]
+
+
+def _collapse(start: int, size: int) -> None:
+    """Into huge pages, where the system can: a fork copies what tells of each page."""
+    import ctypes
+
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _MADV_COLLAPSE)
 
 
 def _first_program() -> int:

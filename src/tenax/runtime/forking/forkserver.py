@@ -40,15 +40,21 @@ _INT = 4
 
 def serve(door: _socket.socket, supervise: Callable[[list[str]], int]) -> None:
     """Fork a child for each request until the other end is closed."""
-    while True:
-        request, descriptors = receive(door)
-        if len(request) < FRAME:
-            return
-        if os.fork() == 0:
-            door.close()
-            become(request, descriptors, supervise)
-        for descriptor in descriptors:
-            os.close(descriptor)
+    while serve_one(door, supervise):
+        pass
+
+
+def serve_one(door: _socket.socket, supervise: Callable[[list[str]], int]) -> bool:
+    """Wait for a request and fork a child for it; False at the end."""
+    request, descriptors = receive(door)
+    if len(request) < FRAME:
+        return False
+    if os.fork() == 0:
+        door.close()
+        become(request, descriptors, supervise)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return True
 
 
 def receive(door: _socket.socket) -> tuple[bytes, list[int]]:
