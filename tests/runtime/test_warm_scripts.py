@@ -159,8 +159,11 @@ async def test_what_a_module_sets_is_set(bench: ProcessBench, runtime: ProcessRu
     """Variables that a module sets when it is imported are set in each trial, with that trial's own directory."""
     setting = "import os, tempfile\nos.environ['CACHE'] = tempfile.gettempdir() + '/cache'\nimport afterwards\n"
     installed.install("setting", setting)
-    installed.install("afterwards", "")
-    script = "import os, setting\nprint(os.environ['CACHE'] == os.environ['TMPDIR'] + '/cache')\n" + TELLING
+    installed.install("afterwards", "import tempfile\nPLACE = tempfile.gettempdir() + '/downloads'\n")
+    script = (
+        "import os, setting\nprint(os.environ['CACHE'] == os.environ['TMPDIR'] + '/cache'"
+        " and setting.afterwards.PLACE == os.environ['TMPDIR'] + '/downloads')\n"
+    ) + TELLING
     results = await three(runtime, scripted(bench, script, DET_PYTHON_EXECUTABLE=installed.python))
     assert [result[1] for result in results] == [b"True\n" + NOT_LOADED] * 2 + [b"True\n" + LOADED]
 

@@ -102,9 +102,6 @@ LEFT_BEHIND = {
     "a temporary folder": (
         "import tempfile\nplace = tempfile.TemporaryDirectory()\nsaid = open(place.name + '/a', 'w').name[:4]\n"
     ),
-    "where temporary files are": (
-        "import os, tempfile\nplace = tempfile.gettempdir()\nsaid = place == os.environ['TMPDIR']\n"
-    ),
     "a lock": "import multiprocessing\nlock = multiprocessing.Lock()\nsaid = lock.acquire(timeout=0.1)\n",
     "a handler": (
         "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nsaid = callable(signal.getsignal(10))\n"

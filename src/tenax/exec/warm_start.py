@@ -34,11 +34,13 @@ class Preloaded:
         loaded: frozenset[str],
         changes: dict[str, str],
         temporary: str,
+        constants: list[tuple[dict[str, object], str, str]],
         unseeded: list[Random],
     ) -> None:
         """``installed``: its `sys.path` behind PYTHONPATH; ``loaded``: names of modules, without those below them;
         ``changes``: variables that imports have set, while ``temporary`` was the directory for temporary files;
-        ``unseeded``: generators that nobody gave a seed."""
+        ``constants``: what modules keep that names it; ``unseeded``: generators that nobody gave a seed."""
+        self.constants = constants
         self.unseeded = unseeded
         self.installed = installed
         self.loaded = loaded
@@ -75,8 +77,11 @@ def _start_here(loaded: Preloaded, script: in_place.Script, env: dict[str, str])
     own = [script.directory, *(entry for entry in path if entry not in loaded.stamps)]
     if in_place.is_shadowed(own, loaded.loaded) or _has_settings(own) or not loaded.is_current():
         return
+    temporary = env.get("TMPDIR", loaded.temporary)
     for name, value in loaded.changes.items():
-        env.setdefault(name, value.replace(loaded.temporary, env.get("TMPDIR", loaded.temporary)))
+        env.setdefault(name, value.replace(loaded.temporary, temporary))
+    for namespace, name, value in loaded.constants:
+        namespace[name] = value.replace(loaded.temporary, temporary)
     os.environ.clear()
     os.environ.update(env)
     _renew_state(loaded)

@@ -147,9 +147,6 @@ class Loading:
         for name, module in list(sys.modules.items()):
             for value in list(getattr(module, "__dict__", {}).values()):
                 kind = type(value)
-                # The script's process begins with another one there.
-                if kind is str and self.temporary in value and name != "tempfile":
-                    raise self._refused_for(name, "keeps where temporary files are")
                 if kind is TemporaryDirectory:
                     raise self._refused_for(name, "makes a temporary directory")
                 if kind in generators and value is not own:
@@ -175,10 +172,19 @@ class Loading:
 
         Random.seed = self._seed  # type: ignore[method-assign]
 
+    def constants(self) -> list[tuple[dict[str, object], str, str]]:
+        """What modules keep that names the directory of temporary files: each script has another one."""
+        return [
+            (vars(module), name, value)
+            for module in list(sys.modules.values())
+            for name, value in list(getattr(module, "__dict__", {}).items())
+            if type(value) is str and self.temporary in value
+        ]
+
     def _refused_for(self, name: str, why: str) -> NotForScripts:
-        return NotForScripts(
-            f"{name} {why}", next((at for at, (noted, _) in enumerate(self._notes) if noted == name), -1)
-        )
+        package = name.partition(".")[0]
+        first = (at for at, (noted, _) in enumerate(self._notes) if noted.partition(".")[0] == package)
+        return NotForScripts(f"{name} {why}", next(first, -1))
 
     def stamps(self) -> dict[str, tuple[int, int]]:
         """When what was read was last changed, of this Python's own library the directories alone."""
@@ -354,6 +360,7 @@ def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[s
         frozenset(name.partition(".")[0] for name in sys.modules),
         {name: value for name, value in os.environ.items() if name not in before},
         loading.temporary,
+        loading.constants(),
         loading.unseeded,
     )
     return loaded, loading.stamps()
