@@ -132,7 +132,8 @@ def _is_package(path: str, name: str) -> bool:
 def set_up(script: Script) -> None:
     """Have all but ``__main__`` as its interpreter has it. ``sys.path`` is that of an interpreter already."""
     sys.executable = script.program
-    vars(sys)["orig_argv"] = list(script.argv)
+    if "orig_argv" in vars(sys):
+        vars(sys)["orig_argv"] = list(script.argv)
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, script.directory)
     _reset_signals()
