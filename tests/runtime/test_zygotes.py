@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -107,6 +108,17 @@ LEFT_BEHIND = {
         "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nsaid = callable(signal.getsignal(10))\n"
     ),
     "a mask": "import os\nsaid = os.umask(0o002) * 0 + os.umask(0o002)\n",
+    "a mask of signals": (
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
+        "said = len(signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
+    ),
+    "a limit": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "said = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+    ),
+    "a daemon": (
+        "import subprocess\nsubprocess.run(['/bin/sh', '-c', 'setsid sleep 4321 &'], stdout=-3, stderr=-3)\nsaid = 1\n"
+    ),
     "a broken fork": "import os\ndef fork(): raise OSError(12, 'no memory')\nos.fork = fork\nsaid = 'no fork'\n",
     "a hanging fork": (
         "import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(600))\nsaid = 'hangs'\n"
@@ -117,6 +129,15 @@ LEFT_BEHIND = {
     ),
     "other modules": "import sys\nsys.path.insert(0, sys.prefix + '/own')\nimport vendored\nsaid = vendored.said\n",
 }
+
+
+def running() -> list[bytes]:
+    """Command lines of all processes."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(path.read_bytes())
+    return lines
 
 
 @pytest.mark.parametrize("left", LEFT_BEHIND)
@@ -139,8 +160,64 @@ async def test_what_scripts_would_share_each_imports(
     said = [result[1].partition(b"loaded\n")[2] for result in results]
     assert said == said[:1] * 4
     assert [result[2] for result in results] == [results[0][2]] * 4
+    assert b"sleep\0004321\0" not in running()
     if "fork" not in left and left != "a broken library":
         assert results[2][1].startswith(LOADED)
+
+
+@pytest.mark.parametrize("name", ["signal", "types", "struct", "json"])
+async def test_a_module_with_a_name_of_pythons_own_is_the_scripts(
+    bench: ProcessBench, runtime: ProcessRuntime, name: str
+) -> None:
+    """Also where a first program, or one that notes imports, has loaded Python's before the script begins."""
+    script = f"import {name}\nprint('{name}', getattr({name}, 'OWN', 'standard'))\nkept = open('kept.txt', 'w')\n"
+    results = await three(runtime, with_files(scripted(bench, script), {f"{name}.py": "OWN = 'own'\n"}))
+    assert results == results[:1] * 3
+
+
+async def test_a_script_that_closes_all_files_keeps_its_own(bench: ProcessBench, runtime: ProcessRuntime) -> None:
+    """Descriptors of what notes its imports may be closed, and given to other files, which nobody else writes to."""
+    script = (
+        "import os\nos.closerange(3, 64)\nimport calendar\nown = [open(f'own{n}', 'w') for n in range(8)]\n"
+        "import colorsys, wave, http.client\nprint([os.fstat(file.fileno()).st_size for file in own])\n"
+    )
+    results = await three(runtime, scripted(bench, script))
+    assert results == results[:1] * 3
+    assert results[0][:2] == (0, b"[0, 0, 0, 0, 0, 0, 0, 0]\n")
+
+
+async def test_one_that_is_lost_with_a_request_costs_a_moment(bench: ProcessBench, runtime: ProcessRuntime) -> None:
+    """Killed after it was to fork, and before it did: the forkserver does, then and from then on."""
+    await three(runtime, scripted(bench, TELLING))
+    (lesson,) = runtime._zygotes._lessons.values()
+    assert lesson.zygote is not None
+    process = lesson.zygote._process
+    process.send_signal(signal.SIGSTOP)
+    start = asyncio.create_task(result_of(runtime, scripted(bench, TELLING)))
+    async with asyncio.timeout(30):
+        while not list(bench.directory.glob("containers/*/supervisor.log")):  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert (await start)[:2] == (0, NOT_LOADED)
+    assert (await result_of(runtime, scripted(bench, TELLING)))[1] == NOT_LOADED
+
+
+async def test_one_that_never_ends_loading_gives_up_its_place(
+    bench: ProcessBench, runtime: ProcessRuntime, installed: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever keeps it from saying so: trials of that code start by themselves from then on, and it is gone."""
+    monkeypatch.setattr(zygotes, "_LOADED_WITHIN_S", 0.2)
+    monkeypatch.setattr(zygotes, "_LOADING_S", 0.3)
+    installed.install(
+        "endless", "import os, signal\nif 'DET_TRIAL_ID' not in os.environ: os.kill(os.getpid(), signal.SIGSTOP)\n"
+    )
+    task_spec = scripted(bench, TELLING + "import endless\n", DET_PYTHON_EXECUTABLE=installed.python)
+    results = await three(runtime, task_spec) + [await result_of(runtime, task_spec) for _ in range(2)]
+    assert results == results[:1] * 5
+    (lesson,) = runtime._zygotes._lessons.values()
+    assert lesson.zygote is None
+    for zygote in runtime._zygotes._ended:
+        await asyncio.to_thread(zygote.wait)
 
 
 async def test_an_archive_in_front_is_looked_into(bench: ProcessBench, runtime: ProcessRuntime, tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ import sys
 
 from tenax.core.hangs.beats import DIRECTORY, start_ticks
 from tenax.core.hangs.settings import OFF, HangSettings
-from tenax.runtime import procfs
-from tenax.runtime.main_process import CLONE3
 from tenax.wire.task_names import LAUNCHER_NAMES
 
 CLONE_PARENT = 0x8000
@@ -47,13 +45,10 @@ def watched(trial: TrialEnvironment, argv: list[str], env: Mapping[str, str]) ->
 
 def _fork_sibling() -> bool:
     """Fork a process that is a child of this one's parent, or of nobody; whether this is it."""
-    if sys.platform.startswith("linux"):
-        fields = (CLONE_PARENT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        arguments = b"".join(field.to_bytes(8, sys.byteorder) for field in fields)
-        # One fork instead of two: what a process has loaded makes each dear.
-        pid = procfs.call("syscall", CLONE3, arguments, len(arguments))
-        if pid >= 0:
-            return pid == 0
+    # One fork instead of two: what a process has loaded makes each dear.
+    pid = _clone() if sys.platform.startswith("linux") else -1
+    if pid >= 0:
+        return pid == 0
     between = os.fork()
     if between == 0:
         try:
@@ -88,6 +83,18 @@ def _watch(
         sys.stdout.flush()
     finally:
         os._exit(0)
+
+
+def _clone() -> int:
+    """As `os.fork`, but the parent is this one's; -1 where the system, or this Python, cannot do that."""
+    try:
+        from tenax.runtime import procfs
+        from tenax.runtime.main_process import CLONE3
+    except ImportError:
+        return -1
+    fields = (CLONE_PARENT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    arguments = b"".join(field.to_bytes(8, sys.byteorder) for field in fields)
+    return procfs.call("syscall", CLONE3, arguments, len(arguments))
 
 
 class _Ending:

@@ -125,8 +125,9 @@ def _is_package(path: str, name: str) -> bool:
     """Of a folder without ``__init__`` only what is one elsewhere, too, is found in both."""
     if not os.path.isdir(path):
         return False
-    known = getattr(sys.modules.get(name), "__file__", None)
-    return known is None or any(entry.startswith("__init__.") for entry in os.listdir(path))
+    known = sys.modules.get(name)
+    is_folder = known is not None and getattr(known, "__file__", None) is None
+    return is_folder or any(entry.startswith("__init__.") for entry in os.listdir(path))
 
 
 def set_up(script: Script) -> None:
@@ -212,15 +213,17 @@ def _show(error: BaseException) -> None:
 
 def _end(status: int) -> NoReturn:
     """End the interpreter, wherever this was called: threads are waited for, exit functions run, files are written."""
-    if status == _INTERRUPTED:
-        _end_by_interrupt()
-    import ctypes
+    if status != _INTERRUPTED:
+        try:
+            import ctypes
 
-    ctypes.pythonapi.Py_Exit(status)
-    raise AssertionError("an interpreter that has ended goes on")
+            ctypes.pythonapi.Py_Exit(status)
+        except ImportError:  # this Python has none
+            pass
+    _end_by_hand(status)
 
 
-def _end_by_interrupt() -> NoReturn:
+def _end_by_hand(status: int) -> NoReturn:
     """Whoever waits for this process sees what ended it."""
     import atexit
     import signal
@@ -230,9 +233,10 @@ def _end_by_interrupt() -> NoReturn:
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGINT)
-    os._exit(_INTERRUPTED)
+    if status == _INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
 
 
 def show_as(argv: list[str], env: Optional[Mapping[str, str]] = None) -> None:

@@ -3,7 +3,8 @@ only, Python 3.9.
 
 Of the second trial of the same code; those that follow start in an interpreter that has it loaded already
 (`tenax.exec.zygote`). A line per module, in the order of their imports, is appended to the file that the variable
-`LEARN_IMPORTS` names: its name, a tab, the file it came from; a last line `COMPLETE` at the end of the script.
+`LEARN_IMPORTS` names: its name, a tab, the file it came from; a last line at the end of the script
+(`tenax.wire.imports`).
 
 Rules it keeps:
 
@@ -19,8 +20,6 @@ import os
 import signal
 import sys
 
-from tenax.wire.imports import COMPLETE
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Optional
 
+#: `tenax.wire.imports.COMPLETE`: this program imports nothing before it knows from where.
+_COMPLETE = "."
 #: The level of logs that nobody has set.
 _WARNING = 30
 
@@ -38,6 +39,7 @@ class ImportNotes:
     def __init__(self, path: str) -> None:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._identity = _identity(self._file)
         except OSError:
             self._file = -1
         self._pending: list[str] = []
@@ -62,10 +64,20 @@ class ImportNotes:
         if self._file >= 0:
             self._write()
             if complete:
-                self._put(COMPLETE + "\n")
-        if self._file >= 0:
+                self._put(_COMPLETE + "\n")
+        self._close()
+
+    def _close(self) -> None:
+        if self._is_open():
             os.close(self._file)
-            self._file = -1
+        self._file = -1
+
+    def _is_open(self) -> bool:
+        """Whether the descriptor is that of the notes: a script may close all, and open files of its own."""
+        try:
+            return self._file >= 0 and _identity(self._file) == self._identity
+        except OSError:
+            return False
 
     def _write(self) -> None:
         """What has been imported meanwhile of what was to be found; what is amid its import stays."""
@@ -79,10 +91,12 @@ class ImportNotes:
 
     def _put(self, line: str) -> None:
         try:
-            os.write(self._file, line.encode("utf-8", "surrogateescape"))
+            if self._is_open():
+                os.write(self._file, line.encode("utf-8", "surrogateescape"))
+            else:
+                self._file = -1
         except OSError:
-            os.close(self._file)
-            self._file = -1
+            self._close()
 
     def _is_amid_import(self) -> bool:
         """Whether a module that is installed is being imported, here and now."""
@@ -94,6 +108,11 @@ class ImportNotes:
                 return True
             frame = frame.f_back
         return False
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _state() -> tuple[object, ...]:
@@ -110,16 +129,22 @@ def main() -> None:
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
     import atexit
+    import contextlib
 
+    # The library that this program is from, as that of the interpreter which will load the imports.
+    library = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.insert(0, library)
     from tenax.exec import in_place
     from tenax.wire.task_names import LEARN_IMPORTS
 
+    del sys.path[0]
     path = os.environ.pop(LEARN_IMPORTS)
     argv = [*getattr(sys, "orig_argv", ["python3"])[:1], *sys.argv[1:]]
     script = in_place.script_of(argv, os.environ, {})
     if script is None:
         raise SystemExit(f"tenax: {' '.join(argv)} is no script of this Python")
-    in_place.show_as(argv)
+    with contextlib.suppress(OSError):  # then it shows this program
+        in_place.show_as(argv)
     in_place.set_up(script)
     notes = ImportNotes(path)
     atexit.register(notes.end, complete=True)

@@ -17,6 +17,7 @@ from tenax.wire.task_names import LEARN_IMPORTS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import PurePath
     from random import Random
 
     from tenax.jsonvalue import JsonObject
@@ -30,23 +31,24 @@ class Preloaded:
 
     def __init__(
         self,
+        library: str,
         installed: list[str],
         loaded: frozenset[str],
         changes: dict[str, str],
         temporary: str,
-        constants: list[tuple[dict[str, object], str, str]],
+        constants: list[tuple[dict[str, object], str, str | PurePath]],
         unseeded: list[Random],
     ) -> None:
-        """``installed``: its `sys.path` behind PYTHONPATH; ``loaded``: names of modules, without those below them;
-        ``changes``: variables that imports have set, while ``temporary`` was the directory for temporary files;
-        ``constants``: what modules keep that names it; ``unseeded``: generators that nobody gave a seed."""
+        """``library``: where its tenax is; ``installed``: its `sys.path` behind that; ``loaded``: names of modules,
+        without those below them; ``changes``: variables that imports have set, while ``temporary`` was the directory
+        for temporary files; ``constants``: what modules keep that names it; ``unseeded``: generators without a seed."""
         self.constants = constants
         self.unseeded = unseeded
         self.installed = installed
         self.loaded = loaded
         self.changes = changes
         self.temporary = temporary
-        self.stamps = {path: stamp(path) for path in installed}
+        self.stamps = {path: stamp(path) for path in (library, *installed)}
 
     def is_current(self) -> bool:
         """Whether nothing was installed or removed since."""
@@ -65,6 +67,9 @@ def start_script(argv: list[str], env: dict[str, str], hparams: JsonObject) -> N
     script = in_place.script_of(argv, env, hparams)
     if script is None:
         return
+    own = [script.directory, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+    if in_place.is_shadowed(own, _standard_modules()):
+        return
     if preloaded is not None:
         _start_here(preloaded, script, env)
     elif notes:
@@ -77,18 +82,30 @@ def _start_here(loaded: Preloaded, script: in_place.Script, env: dict[str, str])
     own = [script.directory, *(entry for entry in path if entry not in loaded.stamps)]
     if in_place.is_shadowed(own, loaded.loaded) or _has_settings(own) or not loaded.is_current():
         return
+    try:
+        in_place.show_as(script.argv, env)
+    except OSError:
+        return
     temporary = env.get("TMPDIR", loaded.temporary)
     for name, value in loaded.changes.items():
         env.setdefault(name, value.replace(loaded.temporary, temporary))
-    for namespace, name, value in loaded.constants:
-        namespace[name] = value.replace(loaded.temporary, temporary)
+    for namespace, name, place in loaded.constants:
+        namespace[name] = type(place)(str(place).replace(loaded.temporary, temporary))
     os.environ.clear()
     os.environ.update(env)
     _renew_state(loaded)
-    in_place.show_as(script.argv, env)
     sys.path[:] = path
     in_place.set_up(script)
     in_place.become(script)
+
+
+def _standard_modules() -> frozenset[str]:
+    """Names of Python's own library, some of which are loaded before a script here."""
+    known: frozenset[str] | None = vars(sys).get("stdlib_module_names")
+    if known is not None:
+        return known
+    names = os.listdir(os.path.dirname(os.__file__))
+    return frozenset(name.partition(".")[0] for name in names) - {"test"}
 
 
 def _has_settings(directories: Iterable[str]) -> bool:

@@ -24,6 +24,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import PurePath
     from random import Random
 
     from tenax.exec.warm_start import Preloaded
@@ -32,6 +33,8 @@ MAX_IMPORT_S = 120
 #: How long a fork of a fork may take before nothing is forked from here.
 _FORKS_WITHIN_MS = 4_000
 _MADV_COLLAPSE = 25
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _HUGE = 2 << 20
 #: So much at a time, between two looks for requests: some milliseconds.
 _PIECE = 8 << 20
@@ -62,7 +65,7 @@ class Loading:
         self._note_unseeded()
         self._known = set(sys.modules)
         self._open = _descriptors()
-        self._umask = _umask()
+        self._state = _state()
         self._environment = dict(os.environ)
         self.temporary = os.environ["TMPDIR"]
         if _handlers() != _usual_handlers():
@@ -74,11 +77,11 @@ class Loading:
         from importlib.util import find_spec
 
         for at, (name, origin) in enumerate(self._notes):
-            if name in sys.modules or not self._is_installed(origin):
+            if name in sys.modules or not (self._is_installed(origin) or _is_tenax(name)):
                 continue
             try:
                 spec = find_spec(name)
-                if spec is not None and spec.origin == origin:
+                if spec is not None and (spec.origin == origin or _is_tenax(name)):
                     importlib.import_module(name)
                 self.check(name)
             except NotForScripts as refused:
@@ -97,9 +100,7 @@ class Loading:
         # Folders are made again where they are not.
         if any(files for _, _, files in os.walk(self.temporary)):
             raise NotForScripts(f"{name} makes temporary files")
-        with open("/proc/self/statm", "rb") as file:
-            pages = int(file.read().split()[1])
-        if pages * os.sysconf("SC_PAGE_SIZE") > self._megabytes << 20:
+        if _resident() > self._megabytes << 20:
             raise NotForScripts(f"it would take more than {self._megabytes} MiB")
 
     def _check_modules(self, name: str) -> None:
@@ -109,7 +110,7 @@ class Loading:
             # What comes from no file was made by a module.
             if origin is not None and os.path.isfile(origin) and not self._is_installed(origin):
                 raise NotForScripts(f"{name} imports {other}, which is not installed")
-            if self._origins.get(other, origin) != origin:
+            if self._origins.get(other, origin) != origin and not _is_tenax(other):
                 raise NotForScripts(f"{name} imports another {other} than the script")
         self._known = set(sys.modules)
 
@@ -128,11 +129,13 @@ class Loading:
             raise NotForScripts(f"{name} starts a process")
         if _threads() > 1:
             # Those of linear algebra end before a fork, and begin again when they are needed.
-            _fork_once()
+            _check_forks()
             if _threads() > 1:
                 raise NotForScripts(f"{name} begins a thread")
-        if _handlers() != _usual_handlers() or _umask() != self._umask:
-            raise NotForScripts(f"{name} handles signals, or sets the umask")
+        if _handlers() != _usual_handlers():
+            raise NotForScripts(f"{name} handles signals")
+        if _state() != self._state:
+            raise NotForScripts(f"{name} changes what a process begins with")
         with open("/proc/self/maps", "rb") as file:
             if b" rw-s " in file.read():
                 raise NotForScripts(f"{name} has memory that forks would share")
@@ -172,13 +175,15 @@ class Loading:
 
         Random.seed = self._seed  # type: ignore[method-assign]
 
-    def constants(self) -> list[tuple[dict[str, object], str, str]]:
+    def constants(self) -> list[tuple[dict[str, object], str, str | PurePath]]:
         """What modules keep that names the directory of temporary files: each script has another one."""
+        from pathlib import PurePath
+
         return [
             (vars(module), name, value)
             for module in list(sys.modules.values())
             for name, value in list(getattr(module, "__dict__", {}).items())
-            if type(value) is str and self.temporary in value
+            if isinstance(value, (str, PurePath)) and self.temporary in str(value)
         ]
 
     def _refused_for(self, name: str, why: str) -> NotForScripts:
@@ -198,6 +203,11 @@ class Loading:
         return origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(self._places)
 
 
+def _is_tenax(name: str) -> bool:
+    """Of tenax there is one here, whatever was noted: the library that this program is from."""
+    return name.partition(".")[0] == "tenax"
+
+
 def _places() -> tuple[str, ...]:
     """Directories of what is installed, and of tenax."""
     import site
@@ -211,6 +221,12 @@ def _places() -> tuple[str, ...]:
         places.add(site.getusersitepackages())
     places.add(os.path.dirname(os.path.abspath(tenax.__file__)))
     return tuple({path + os.sep for place in places if place for path in (place, os.path.realpath(place))})
+
+
+def _resident() -> int:
+    """Bytes of memory that are in use."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _descriptors() -> set[str]:
@@ -251,17 +267,17 @@ def _usual_handlers() -> list[object]:
     return [usual.get(number, signal.SIG_DFL) for number in sorted(signal.valid_signals())]
 
 
-def _umask() -> int:
+def _state() -> tuple[object, ...]:
+    """What a process begins with and hands on: masks, limits, priority, directory, processors."""
+    import resource
+    import signal
+
     mask = os.umask(0o022)
     os.umask(mask)
-    return mask
-
-
-def _fork_once() -> None:
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    os.waitpid(pid, 0)
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    limits = [resource.getrlimit(getattr(resource, name)) for name in names]
+    signals = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return mask, signals, limits, os.getpriority(os.PRIO_PROCESS, 0), os.getcwd(), os.sched_getaffinity(0)
 
 
 def _check_forks() -> None:
@@ -274,7 +290,10 @@ def _check_forks() -> None:
     if pid == 0:
         try:
             os.setsid()
-            _fork_once()
+            inner = os.fork()
+            if inner == 0:
+                os._exit(0)
+            os.waitpid(inner, 0)
             os.write(write, b"1")
         finally:
             os._exit(0)
@@ -307,43 +326,50 @@ def main(arguments: list[str]) -> int:
     door, status, output, notes, megabytes, _ = arguments
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
+    sys.argv = [""]
     import json
     import signal
 
+    from tenax.runtime import procfs
+
+    # Whatever befalls the agent meanwhile; and whatever keeps an import from ending.
+    procfs.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.alarm(MAX_IMPORT_S)
-
-    from tenax.exec import in_place, warm_start
-    from tenax.runtime.forking import forkserver
-    from tenax.wire.imports import ROOM
-
-    _renew_environment(ROOM)
+    # What a module starts and lets go of is a child of this program's, and seen.
+    procfs.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def say(**words: object) -> None:
         with open(int(status), "w", encoding="utf-8") as pipe:
             pipe.write(json.dumps(words) + "\n")
 
     try:
-        in_place.show_as([sys.executable, os.path.abspath(__file__), notes], os.environ)
-        forkserver.name_process(b"zygote")
-        warm_start.preloaded, stamps = _preload(notes, int(output), int(megabytes))
-    except NotForScripts as refused:
-        say(refused=str(refused), at=refused.at)
-        return 1
-    except OSError as error:
-        say(refused=str(error), at=-1)
+        loaded, stamps = _preload(notes, int(output), int(megabytes))
+    except Exception as error:
+        refused = isinstance(error, (NotForScripts, OSError))
+        say(refused=str(error) if refused else repr(error), at=getattr(error, "at", -1))
+        for pid in procfs.descendants(os.getpid())[0]:
+            procfs.quietly(os.kill, pid, signal.SIGKILL)
         return 1
     signal.alarm(0)
+    procfs.prctl(_PR_SET_CHILD_SUBREAPER, 0)
+    procfs.prctl(_PR_SET_PDEATHSIG, 0)
     os.close(int(output))
     say(ready=True, stamps=stamps)
-    _serve(int(door))
+    _serve(int(door), loaded, int(megabytes))
     return 0
 
 
 def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[str, tuple[int, int]]]:
     """Raises NotForScripts and OSError."""
-    from tenax.exec.warm_start import Preloaded
-    from tenax.runtime import supervisor  # noqa: F401 - what is forked, loaded
+    from tenax.exec import in_place, trial, warm_start  # noqa: F401 - what is forked, loaded
+    from tenax.runtime import supervisor  # noqa: F401 - as well
+    from tenax.runtime.forking import forkserver
+    from tenax.wire.imports import ROOM
 
+    _renew_environment(ROOM)
+    in_place.show_as([sys.executable, os.path.abspath(__file__), notes], os.environ)
+    forkserver.name_process(b"zygote")
+    library = sys.path[0]
     before = dict(os.environ)
     loading = Loading(_notes_of(notes), output, megabytes)
     try:
@@ -355,8 +381,9 @@ def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[s
     finally:
         loading.end()
     _check_forks()
-    loaded = Preloaded(
-        list(sys.path),
+    loaded = warm_start.Preloaded(
+        library,
+        [path for path in sys.path if path != library],
         frozenset(name.partition(".")[0] for name in sys.modules),
         {name: value for name, value in os.environ.items() if name not in before},
         loading.temporary,
@@ -366,16 +393,18 @@ def _preload(notes: str, output: int, megabytes: int) -> tuple[Preloaded, dict[s
     return loaded, loading.stamps()
 
 
-def _serve(door: int) -> None:
+def _serve(door: int, loaded: Preloaded, megabytes: int) -> None:
     """Fork for each request, until the other end is closed."""
     import gc
     import select
     import signal
     import socket
 
+    from tenax.exec import warm_start
     from tenax.runtime import main_process, procfs, supervisor
     from tenax.runtime.forking import forkserver
 
+    warm_start.preloaded = loaded
     execute = forkserver.executing({_PROGRAM.encode(): _first_program}, main_process.execute)
 
     def supervise(words: list[str]) -> int:
@@ -397,21 +426,25 @@ def _serve(door: int) -> None:
         while waiting.poll(0):
             if not forkserver.serve_one(requests, supervise):
                 return
-        _collapse(start, size)
+        if _resident() < megabytes << 20:
+            _collapse(start, size)
     forkserver.serve(requests, supervise)
 
 
 def _ranges() -> list[tuple[int, int]]:
-    """Anonymous memory that whole huge pages lie in, piece by piece: address, bytes."""
-    ranges = []
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+    """Anonymous memory that is in use and that whole huge pages lie in, piece by piece: address, bytes."""
+    ranges: list[tuple[int, int]] = []
+    start = end = 0
+    with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
         for line in file:
             words = line.split()
-            if words[1] == "rw-p" and (len(words) < 6 or words[5] == "[heap]"):
-                start, end = (int(number, 16) for number in words[0].split("-"))
-                first = -(-start // _HUGE) * _HUGE
-                ranges += [(at, min(_PIECE, end // _HUGE * _HUGE - at)) for at in range(first, end - _HUGE, _PIECE)]
-    return [(at, size) for at, size in ranges if size > 0]
+            if not words[0].endswith(":"):
+                is_anonymous = words[1] == "rw-p" and (len(words) < 6 or words[5] == "[heap]")
+                start, end = (int(number, 16) for number in words[0].split("-")) if is_anonymous else (0, 0)
+            elif words[0] == "Rss:" and end and int(words[1]) * 1024 * 4 > (end - start) * 3:
+                first, last = -(-start // _HUGE) * _HUGE, end // _HUGE * _HUGE
+                ranges += [(at, min(_PIECE, last - at)) for at in range(first, last, _PIECE)]
+    return ranges
 
 
 def _collapse(start: int, size: int) -> None:

@@ -112,7 +112,8 @@ def setting_of(
     machine: Machine,
     python: Path,
     python_changed_at: int,
-    library: Path | None,
+    library: Path,
+    has_tenax: bool,
 ) -> Setting | None:
     """What such containers have in common that may start in one interpreter; None for what has one of its own."""
     run = Path(RUN_DIRECTORY)
@@ -124,7 +125,7 @@ def setting_of(
         workdir=run,
         temporary=run,
         python=python,
-        library=library,
+        library=None if has_tenax else library,
     )
     return warmth.setting_of(
         spec,

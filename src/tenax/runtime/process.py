@@ -47,6 +47,9 @@ _UNTIL_SWEPT = Backoff(first=0.01, ceiling=1.0)
 #: Answers of interpreters whose starts have not come; beyond that the oldest are asked for again.
 _MAX_ANSWERS = 1000
 
+#: A zygote that is ended lets go of what it was to fork.
+_LET_GO_WITHIN_S = 10.0
+
 #: What is left of a start that failed; after that it is tried again later.
 _REMOVED_WITHIN_S = 30.0
 
@@ -105,19 +108,33 @@ class ProcessRuntime:
         if home.started or is_locked(home):
             return
         try:
-            started = await launch(home, start.server)
+            started = await self._launch(home, start)
         except OSError as error:
             await self.remove(spec.container_id)
             raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
-        except StartFailed as failed:
-            if failed.platform:
-                self._zygotes.failed(start)
+        except StartFailed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_REMOVED_WITHIN_S):
                     await self.remove(spec.container_id)
             raise
         if started:
             self._watch(home)
+
+    async def _launch(self, home: Home, start: StartPlan) -> bool:
+        """By the forkserver where a zygote has not got to it. Raises StartFailed and OSError."""
+        try:
+            return await launch(home, start.server)
+        except StartFailed as failed:
+            if start.server is self._forkserver or not failed.platform:
+                raise
+            self._zygotes.failed(start)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LET_GO_WITHIN_S):
+                    while is_locked(home):  # noqa: ASYNC110 - nobody tells of the end of a lock
+                        await asyncio.sleep(0.01)
+            if home.started or is_locked(home):
+                raise
+        return await launch(home, self._forkserver)
 
     async def find(self) -> list[ContainerStatus]:
         self._interpreters.clear()
@@ -279,7 +296,8 @@ class ProcessRuntime:
             machine=self._machine,
             python=interpreter.path,
             python_changed_at=changed_at,
-            library=library,
+            library=self._library,
+            has_tenax=interpreter.has_tenax,
         )
         return StartPlan(self._forkserver) if setting is None else await self._zygotes.choose(setting)
 

@@ -38,14 +38,13 @@ def setting_of(
     *,
     python: Path,
     python_changed_at: int,
-    library: Path | None,
+    library: Path,
     placed: Collection[str],
 ) -> Setting | None:
     """None for what starts in an interpreter of its own.
 
-    ``environment``: the container's, with the run directory as `RUN_DIRECTORY`; ``library``: what its PYTHONPATH has of
-    tenax, None where the interpreter has it; ``placed``: names of the
-    variables by which the agent placed this container: ports, devices.
+    ``environment``: the container's, with the run directory as `RUN_DIRECTORY`; ``library``: the tenax that tasks get;
+    ``placed``: names of the variables by which the agent placed this container: ports, devices.
     """
     if tuple(spec.argv) != _FIRST_PROGRAM or not spec.context_hash:
         return None
@@ -58,8 +57,7 @@ def setting_of(
     }
     if any(RUN_DIRECTORY in value for value in env.values()):
         return None
-    if library is not None:
-        env["PYTHONPATH"] = str(library)
+    env["PYTHONPATH"] = str(library)
     try:
         entrypoint = json.loads(spec.env["DET_EXPERIMENT_CONFIG"])["entrypoint"]
     except (KeyError, TypeError, ValueError):

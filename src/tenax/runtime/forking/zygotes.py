@@ -47,10 +47,14 @@ IDLE_S = 300.0
 _QUIET_S = 5.0
 #: A trial waits for an interpreter that loads, as it would wait for its own; and not longer than that.
 _LOADED_WITHIN_S = 15.0
+#: Longer than an interpreter gives itself.
+_LOADING_S = 150.0
 #: A supervisor that is forked from one that somebody stopped is not waited for as long as the forkserver's.
 _ANSWERS_WITHIN_S = 20.0
 #: What was requested of one that is ended is forked by then.
 _DRAINED_WITHIN_S = 5.0
+#: Temporary files of trials that an earlier agent's interpreters have begun.
+_KEPT_S = 7 * 86400.0
 _MAX_SETTINGS = 200
 #: Successors that leave something out.
 _MAX_REFUSALS = 8
@@ -91,7 +95,7 @@ class Zygote:
     def __init__(self, setting: Setting, directory: Path, program: Path, otherwise: Forkserver) -> None:
         """``directory``: its own, with the notes in ``load``. Raises OSError."""
         self._otherwise = otherwise
-        self.used_at = time.monotonic()
+        self.used_at = self._opened_at = time.monotonic()
         #: Set once, when it is ready or never will be.
         self.answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._text = b""
@@ -126,7 +130,12 @@ class Zygote:
 
     @property
     def is_loading(self) -> bool:
-        return not self.answer.done()
+        return not self.answer.done() and not self.is_stuck
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it has been loading for longer than it can."""
+        return not self.answer.done() and time.monotonic() - self._opened_at > _LOADING_S
 
     @property
     def is_ready(self) -> bool:
@@ -233,7 +242,7 @@ class Zygotes:
         self._lessons: dict[str, _Lesson] = {}
         self._ended: list[Zygote] = []
         self._idle: asyncio.TimerHandle | None = None
-        shutil.rmtree(directory, ignore_errors=True)
+        _clear(directory, _KEPT_S)
 
     async def choose(self, setting: Setting) -> StartPlan:
         """How the next container with this setting starts. Waits where an interpreter is loading."""
@@ -264,7 +273,7 @@ class Zygotes:
             self._end(lesson)
         for zygote in self._ended:
             await asyncio.to_thread(zygote.wait)
-        await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+        await asyncio.to_thread(_clear, self._directory)
 
     async def _forked(self, setting: Setting, lesson: _Lesson) -> StartPlan | None:
         """From an interpreter that is ready, or is so in time; None where there is none."""
@@ -277,6 +286,9 @@ class Zygotes:
                 async with asyncio.timeout(max(0.0, until - time.monotonic())):
                     await asyncio.shield(zygote.answer)
             if zygote.is_loading or lesson.zygote is not zygote:
+                return None
+            if zygote.is_stuck:
+                self._give_up(lesson)
                 return None
             if zygote.is_ready and zygote.is_alive:
                 zygote.used_at = time.monotonic()
@@ -300,7 +312,7 @@ class Zygotes:
         lesson.is_learning = False
         old = lesson.directory.with_name(f"old-{uuid.uuid4().hex[:8]}")
         lesson.directory.rename(old)
-        await asyncio.to_thread(shutil.rmtree, old, ignore_errors=True)
+        await asyncio.to_thread(_clear, old)
 
     def _open(self, setting: Setting, lesson: _Lesson) -> Zygote | None:
         """None where all places are taken by those that load."""
@@ -344,13 +356,30 @@ class Zygotes:
         due = []
         for lesson in self._lessons.values():
             if lesson.zygote is not None:
-                if not lesson.zygote.is_loading and now - lesson.zygote.used_at >= IDLE_S:
+                if lesson.zygote.is_stuck:
+                    self._give_up(lesson)
+                elif not lesson.zygote.is_loading and now - lesson.zygote.used_at >= IDLE_S:
                     self._end(lesson)
                 else:
                     due.append(max(IDLE_S / 10, lesson.zygote.used_at + IDLE_S - now))
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(min(due), self._end_idle) if due else None
+
+
+def _clear(directory: Path, older_s: float = float("inf")) -> None:
+    """Remove all but temporary files, which trials may use; those, too, where they are older."""
+    for path in directory.glob("*/tmp-*"):
+        with contextlib.suppress(OSError):
+            if any(files for _, _, files in os.walk(path)) and time.time() - path.stat().st_mtime < older_s:
+                continue
+        shutil.rmtree(path, ignore_errors=True)
+    for path in directory.glob("*/*"):
+        if not path.name.startswith("tmp-"):
+            path.unlink(missing_ok=True)
+    for path in (*directory.glob("*"), directory):
+        with contextlib.suppress(OSError):
+            path.rmdir()
 
 
 def _answer_of(text: bytes) -> _Answer:
@@ -379,13 +408,19 @@ def _reap(process: subprocess.Popen[bytes], within_s: float) -> None:
                 return
         finally:
             os.close(pidfd)
-    # Its number cannot be another's: nobody has waited for it yet.
+    if process.returncode is not None:
+        return
+    # Its number cannot be another's: nobody has collected it yet.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _megabytes() -> int:
-    """What one may hold of this machine's memory."""
+    """What one may hold of the memory of this machine, or of the agent's cgroup."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        own = next(line[3:] for line in lines if line.startswith("0::"))
+        total = min(total, int(Path(f"/sys/fs/cgroup{own}/memory.max").read_text(encoding="utf-8")))
     return min(_MAX_MEGABYTES, total // _SHARE_OF_MEMORY >> 20)
