@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tenax.core.hangs.stacks import StackReader, of_script
 from tenax.runtime.forking import zygotes
 from tenax.runtime.process import ProcessRuntime
 from tests.kits.interpreters import interpreters
 from tests.kits.process_bench import ProcessBench
-from tests.kits.runtime_kit import output, placement, until_exited
+from tests.kits.runtime_kit import output, placement, until_exited, until_printed
 from tests.kits.trial_spec import result_of
 from tests.kits.warm_start import LOADED, NOT_LOADED, TELLING, Installed, scripted, three, with_files
 
@@ -248,6 +249,27 @@ async def test_random_numbers_differ(bench: ProcessBench, runtime: ProcessRuntim
     assert [result[1].startswith(LOADED) for result in results] == [False, False, True, True]
     numbers = [number for result in results for number in result[1].split()[-3:]]
     assert len(set(numbers)) == len(numbers)
+
+
+async def test_a_stack_begins_with_the_script(bench: ProcessBench, runtime: ProcessRuntime) -> None:
+    """Who asks where a script stands is told its own lines alone, as of one in an interpreter of its own."""
+    await three(runtime, scripted(bench, TELLING))
+    task_spec = scripted(
+        bench, TELLING + "import os, time\ndef waits():\n    os.write(1, b'waiting')\n    time.sleep(600)\nwaits()\n"
+    )
+    await runtime.start(task_spec, placement())
+    await until_printed(runtime, task_spec.container_id, b"waiting")
+    status = await runtime.inspect(task_spec.container_id)
+    assert status is not None
+    assert status.pid is not None
+    stack = StackReader()._by_py_spy(status.pid)
+    await runtime.remove(task_spec.container_id)
+    assert stack is not None
+    assert len(stack) > 2
+    assert [(Path(frame.file).name, frame.function) for frame in of_script(stack)] == [
+        ("train.py", "waits"),
+        ("train.py", "<module>"),
+    ]
 
 
 async def test_processes_of_a_script(bench: ProcessBench, runtime: ProcessRuntime) -> None:

@@ -34,6 +34,7 @@ _PRINT_S, _PY_SPY_S = 2.0, 20.0
 #: Seconds without more of it after which a print is whole.
 _QUIET_S = 0.03
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)$')
+_STARTS_SCRIPTS = "/tenax/exec/in_place.py"
 _THREAD = re.compile(r"(?:Current thread|Thread) 0x([0-9a-f]+)")
 
 
@@ -48,7 +49,7 @@ class StackReader:
         stack = self._by_py_spy(pid) if self._py_spy else None
         if stack is None and record.signal:
             stack = _by_signal(record, pid, start)
-        return stack or ()
+        return of_script(stack or ())
 
     def _by_py_spy(self, pid: int) -> Optional[Stack]:
         command = [self._py_spy, "dump", "--nonblocking", "--json", "--pid", str(pid)]
@@ -65,6 +66,14 @@ class StackReader:
             return from_py_spy(fast_json.loads(done.stdout.decode()), pid)
         except ValueError:
             return None
+
+
+def of_script(stack: Stack) -> Stack:
+    """Without what has started the script in its process (`tenax.exec.in_place`)."""
+    for place, frame in enumerate(stack):
+        if frame.function == "become" and frame.file.endswith(_STARTS_SCRIPTS):
+            return stack[:place]
+    return stack
 
 
 def from_py_spy(threads: Json, pid: int) -> Optional[Stack]:
