@@ -360,6 +360,7 @@ async def test_they_end_when_nobody_uses_them(
     async with asyncio.timeout(30):
         while lesson.zygote is not None:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
+    monkeypatch.setattr(zygotes, "IDLE_S", 300.0)
     assert (await result_of(runtime, scripted(bench, TELLING)))[1] == LOADED
 
 

@@ -345,10 +345,11 @@ def main(arguments: list[str]) -> int:
     try:
         loaded, stamps = _preload(notes, int(output), int(megabytes))
     except Exception as error:
-        refused = isinstance(error, (NotForScripts, OSError))
-        say(refused=str(error) if refused else repr(error), at=getattr(error, "at", -1))
+        # Before the agent hears of it, and ends this program.
         for pid in procfs.descendants(os.getpid())[0]:
             procfs.quietly(os.kill, pid, signal.SIGKILL)
+        refused = isinstance(error, (NotForScripts, OSError))
+        say(refused=str(error) if refused else repr(error), at=getattr(error, "at", -1))
         return 1
     signal.alarm(0)
     procfs.prctl(_PR_SET_CHILD_SUBREAPER, 0)

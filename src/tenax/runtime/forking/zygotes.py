@@ -37,6 +37,7 @@ from tenax.host.disk import stamp
 from tenax.runtime.directory import Home
 from tenax.runtime.forking.launching import Forks, Forkserver, fork_through
 from tenax.runtime.forking.warmth import Setting
+from tenax.runtime.processes import identity_of, kill_with_descendants
 from tenax.wire.imports import COMPLETE, ROOM, ROOM_BYTES, ROOM_OF_WORDS
 
 log = structlog.get_logger("tenax.runtime")
@@ -164,7 +165,7 @@ class Zygote:
         self._door.close()
         if not self.answer.done():
             self.answer.set_result(_Answer("it was ended"))
-        arguments = (self._process, _DRAINED_WITHIN_S if was_ready else 0.0)
+        arguments = (self._process, was_ready)
         self._reaper = threading.Thread(target=_reap, args=arguments, name="reaper", daemon=True)
         self._reaper.start()
 
@@ -190,6 +191,7 @@ class Zygote:
         if part and not self._text.endswith(b"\n"):
             return
         self._stop_hearing()
+        self.used_at = time.monotonic()
         self.answer.set_result(_answer_of(self._text))
 
     def _stop_hearing(self) -> None:
@@ -396,24 +398,29 @@ def _are_current(stamps: Stamps) -> bool:
     return all(stamp(path) == known for path, known in stamps.items())
 
 
-def _reap(process: subprocess.Popen[bytes], within_s: float) -> None:
-    """Wait so long for its end, then kill it and what it has left in its group: of what it forked, nothing."""
-    poll = select.poll()
+def _reap(process: subprocess.Popen[bytes], was_ready: bool) -> None:
+    """Wait for the end of one that was ready, and has forked; of one that loads all that came from it goes, too."""
+    if not was_ready:
+        identity = identity_of(process.pid)
+        with contextlib.suppress(OSError):
+            if identity is not None:
+                kill_with_descendants(identity)
+        process.kill()
+        process.wait()
+        return
     with contextlib.suppress(OSError):
+        poll = select.poll()
         pidfd = os.pidfd_open(process.pid)
         try:
             poll.register(pidfd, select.POLLIN)
-            if within_s and poll.poll(within_s * 1000):
-                process.wait()
-                return
+            poll.poll(_DRAINED_WITHIN_S * 1000)
         finally:
             os.close(pidfd)
-    if process.returncode is not None:
-        return
-    # Its number cannot be another's: nobody has collected it yet.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    if process.poll() is None:
+        # It leads its session, and its number cannot be another's: nobody has collected it. Supervisors have their own.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _megabytes() -> int:
