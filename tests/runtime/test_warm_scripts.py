@@ -26,18 +26,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
     await machine.clean()
 
 
-@pytest.fixture
-async def runtime(bench: ProcessBench) -> AsyncIterator[ProcessRuntime]:
-    opened = ProcessRuntime(bench.directory)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "environment")
-
-
 #: All that a script can know of how it was started; SigQ counts the signals of all processes of this user.
 LISTING = """
 import json, os, signal, sys, tempfile, threading

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from tenax.runtime.process import ProcessRuntime
 from tenax.runtime.processes import identity_of, is_running
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import output, placement, until_exited, until_printed
-from tests.kits.trial_spec import result_of
+from tests.kits.trial_spec import Result, result_of
 from tests.kits.warm_start import LOADED, NOT_LOADED, TELLING, Installed, scripted, three, with_files
 
 
@@ -28,18 +29,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
     machine = ProcessBench(tmp_path / "agent")
     yield machine
     await machine.clean()
-
-
-@pytest.fixture
-async def runtime(bench: ProcessBench) -> AsyncIterator[ProcessRuntime]:
-    opened = ProcessRuntime(bench.directory)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "environment")
 
 
 async def test_what_the_code_has_itself_is_its_own(bench: ProcessBench, runtime: ProcessRuntime) -> None:
@@ -186,8 +175,10 @@ async def test_a_script_that_closes_all_files_keeps_its_own(bench: ProcessBench,
     assert results[0][:2] == (0, b"[0, 0, 0, 0, 0, 0, 0, 0]\n")
 
 
-async def test_one_that_is_lost_with_a_request_costs_a_moment(bench: ProcessBench, runtime: ProcessRuntime) -> None:
-    """Killed after it was to fork, and before it did: the forkserver does, then and from then on."""
+async def requested_of_a_stopped(
+    bench: ProcessBench, runtime: ProcessRuntime
+) -> tuple[subprocess.Popen[bytes], asyncio.Task[Result]]:
+    """An interpreter that is stopped, and the trial that waits to be forked from it."""
     await three(runtime, scripted(bench, TELLING))
     (lesson,) = runtime._zygotes._lessons.values()
     assert lesson.zygote is not None
@@ -197,6 +188,12 @@ async def test_one_that_is_lost_with_a_request_costs_a_moment(bench: ProcessBenc
     async with asyncio.timeout(30):
         while not list(bench.directory.glob("containers/*/supervisor.log")):  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
+    return process, start
+
+
+async def test_one_that_is_lost_with_a_request_costs_a_moment(bench: ProcessBench, runtime: ProcessRuntime) -> None:
+    """Killed after it was to fork, and before it did: the forkserver does, then and from then on."""
+    process, start = await requested_of_a_stopped(bench, runtime)
     process.send_signal(signal.SIGKILL)
     assert (await start)[:2] == (0, NOT_LOADED)
     assert (await result_of(runtime, scripted(bench, TELLING)))[1] == NOT_LOADED
@@ -271,15 +268,8 @@ async def test_notes_that_cannot_be_written_are_missed_by_nobody(bench: ProcessB
 
 async def test_what_was_requested_of_one_that_ends_starts(bench: ProcessBench, runtime: ProcessRuntime) -> None:
     """Another one takes its place, or what is installed has changed, between a request and the fork."""
-    await three(runtime, scripted(bench, TELLING))
+    process, start = await requested_of_a_stopped(bench, runtime)
     (lesson,) = runtime._zygotes._lessons.values()
-    assert lesson.zygote is not None
-    process = lesson.zygote._process
-    process.send_signal(signal.SIGSTOP)
-    start = asyncio.create_task(result_of(runtime, scripted(bench, TELLING)))
-    async with asyncio.timeout(30):
-        while not list(bench.directory.glob("containers/*/supervisor.log")):  # noqa: ASYNC110 - nobody tells of it
-            await asyncio.sleep(0.01)
     runtime._zygotes._end(lesson)
     process.send_signal(signal.SIGCONT)
     assert (await start)[:2] == (0, LOADED)

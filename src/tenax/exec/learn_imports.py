@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Optional
 
-#: `tenax.wire.imports.COMPLETE`: this program imports nothing before it knows from where.
-_COMPLETE = "."
 #: The level of logs that nobody has set.
 _WARNING = 30
 
@@ -36,7 +34,9 @@ _WARNING = 30
 class ImportNotes:
     """Stands first among the finders, finds nothing, and notes what it is to find."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, ending: str) -> None:
+        """``ending``: the last line of notes to which nothing more is to come."""
+        self._ending = ending
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             self._identity = _identity(self._file)
@@ -64,7 +64,7 @@ class ImportNotes:
         if self._file >= 0:
             self._write()
             if complete:
-                self._put(_COMPLETE + "\n")
+                self._put(self._ending + "\n")
         self._close()
 
     def _close(self) -> None:
@@ -135,6 +135,7 @@ def main() -> None:
     library = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     sys.path.insert(0, library)
     from tenax.exec import in_place
+    from tenax.wire.imports import COMPLETE
     from tenax.wire.task_names import LEARN_IMPORTS
 
     del sys.path[0]
@@ -146,7 +147,7 @@ def main() -> None:
     with contextlib.suppress(OSError):  # then it shows this program
         in_place.show_as(argv)
     in_place.set_up(script)
-    notes = ImportNotes(path)
+    notes = ImportNotes(path, COMPLETE)
     atexit.register(notes.end, complete=True)
     sys.meta_path.insert(0, notes)
     in_place.become(script)

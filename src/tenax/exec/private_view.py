@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 #: Asks for a view (``1``), or for none (``0``). ``here`` once there is one, ``refused: <why>`` where there can be none.
 SWITCH = "DET_PRIVATE_VIEW"
 _REFUSED = "refused: "
-_HERE = "here"
+HERE = "here"
 _ON = ("1", "true")
-_OFF = ("0", "false", _HERE)
+_OFF = ("0", "false", HERE)
 
 
 class NoPrivateView(TenaxError):
@@ -78,7 +78,7 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
             )
             print(f"tenax: {message}", file=sys.stderr, flush=True)
         return
-    env[SWITCH] = _HERE
+    env[SWITCH] = HERE
 
 
 def give_late(env: MutableMapping[str, str]) -> None:
@@ -96,7 +96,7 @@ def give_late(env: MutableMapping[str, str]) -> None:
         _enter(env, run_dir)
     except OSError as error:
         raise NoPrivateView(f"{_forbidden(error)}, or uninstall it") from error
-    env[SWITCH] = _HERE
+    env[SWITCH] = HERE
 
 
 def is_needed(env: Mapping[str, str], entrypoint: Json) -> bool:

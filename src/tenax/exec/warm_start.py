@@ -10,7 +10,7 @@ import os
 import sys
 
 from tenax.exec import in_place, launch
-from tenax.exec.private_view import SWITCH
+from tenax.exec.private_view import HERE, SWITCH
 from tenax.host.disk import stamp
 from tenax.wire.task_names import LEARN_IMPORTS
 
@@ -62,7 +62,7 @@ preloaded: Preloaded | None = None
 def start_script(argv: list[str], env: dict[str, str], hparams: JsonObject) -> None:
     """Become the script that ``argv`` names, if this process can; ``env``: its environment. Raises InvalidInput."""
     notes = env.pop(LEARN_IMPORTS, "")
-    if launch.AFTER_HOOKS in sys.argv or env.get(SWITCH) == "here" or not (notes or preloaded):
+    if launch.AFTER_HOOKS in sys.argv or env.get(SWITCH) == HERE or not (notes or preloaded):
         return
     script = in_place.script_of(argv, env, hparams)
     if script is None:

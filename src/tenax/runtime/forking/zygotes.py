@@ -24,6 +24,7 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -59,6 +60,8 @@ _KEPT_S = 7 * 86400.0
 _MAX_SETTINGS = 200
 #: Successors that leave something out.
 _MAX_REFUSALS = 8
+#: Bytes of notes that are read: of PyTorch and all that it imports they have some 300,000.
+_MAX_NOTES = 4 << 20
 _MAX_MEGABYTES = 4096
 _SHARE_OF_MEMORY = 8
 
@@ -165,8 +168,7 @@ class Zygote:
         self._door.close()
         if not self.answer.done():
             self.answer.set_result(_Answer("it was ended"))
-        arguments = (self._process, was_ready)
-        self._reaper = threading.Thread(target=_reap, args=arguments, name="reaper", daemon=True)
+        self._reaper = threading.Thread(target=_reap, args=(self._process, was_ready), name="reaper", daemon=True)
         self._reaper.start()
 
     @property
@@ -217,6 +219,8 @@ class _Lesson:
         """Whether there is something to load, and no more of it is to come soon."""
         try:
             status = self.notes.stat()
+            if not stat.S_ISREG(status.st_mode):
+                return False
             with self.notes.open("rb") as file:
                 file.seek(max(0, status.st_size - len(COMPLETE) - 2))
                 end = file.read()
@@ -228,10 +232,15 @@ class _Lesson:
     def lines(self) -> list[bytes]:
         """Modules to load, each with where it is found. Raises OSError."""
         try:
-            content = self.load.read_bytes()
+            content = _beginning(self.load)
         except FileNotFoundError:
-            content = self.notes.read_bytes()
+            content = _beginning(self.notes)
         return [line for line in content.splitlines(keepends=True) if b"\t" in line]
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MAX_NOTES)
 
 
 class Zygotes:
