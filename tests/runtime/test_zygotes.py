@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from tenax.runtime.forking import zygotes
 from tenax.runtime.process import ProcessRuntime
-from tenax.runtime.processes import identity_of, is_running
+from tenax.runtime.processes import identity_of, is_running, wait_for_end
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import output, placement, until_exited, until_printed
 from tests.kits.trial_spec import Result, result_of
@@ -365,6 +366,41 @@ async def test_they_end_with_their_agent(bench: ProcessBench) -> None:
     assert await asyncio.to_thread(process.wait, 30) == 0
     await runtime.close()
     assert not (bench.directory / "zygotes").exists()
+
+
+#: An agent, as far as it is one here, that tells of a stopped interpreter and waits to be killed.
+AGENT = """
+import asyncio, signal, sys
+from pathlib import Path
+from tenax.runtime.process import ProcessRuntime
+from tests.kits.process_bench import ProcessBench
+from tests.kits.warm_start import TELLING, scripted, three
+
+async def main():
+    bench = ProcessBench(Path(sys.argv[1]))
+    runtime = ProcessRuntime(bench.directory)
+    await three(runtime, scripted(bench, TELLING))
+    (lesson,) = runtime._zygotes._lessons.values()
+    lesson.zygote._process.send_signal(signal.SIGSTOP)
+    print(lesson.zygote._process.pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def test_a_stopped_one_ends_with_a_killed_agent(tmp_path: Path) -> None:
+    """Nobody would ever let it go on."""
+    root = Path(__file__).parents[2]
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(tmp_path / "agent")], cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    with agent:
+        assert agent.stdout is not None
+        identity = identity_of(int(agent.stdout.readline()))
+        assert identity is not None
+        agent.kill()
+    assert wait_for_end([identity], 30) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as somebody else")

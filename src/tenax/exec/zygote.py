@@ -13,8 +13,8 @@ Rules it keeps:
   that is installed in place, and nothing that was found elsewhere than when it was noted.
 - Each script has everything, and shares nothing: what an import leaves behind that a fork has not, or that two forks
   would have in common, is refused, and left to the scripts (`Loading.check`); so is more memory than it may take.
-- It is ready once a fork of it has forked. It ends with the agent: at the end of the socket, and amid imports after
-  `MAX_IMPORT_S`.
+- It is ready once a fork of it has forked. It ends with the agent: at the end of the socket, or killed as the agent is;
+  and amid imports after `MAX_IMPORT_S`.
 """
 
 from __future__ import annotations
@@ -332,8 +332,9 @@ def main(arguments: list[str]) -> int:
 
     from tenax.runtime import procfs
 
-    # Whatever befalls the agent meanwhile; and whatever keeps an import from ending.
+    # As soon as the agent is killed, also where somebody has stopped it; what it forks does not inherit that.
     procfs.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Whatever keeps an import from ending.
     signal.alarm(MAX_IMPORT_S)
     # What a module starts and lets go of is a child of this program's, and seen.
     procfs.prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -353,7 +354,6 @@ def main(arguments: list[str]) -> int:
         return 1
     signal.alarm(0)
     procfs.prctl(_PR_SET_CHILD_SUBREAPER, 0)
-    procfs.prctl(_PR_SET_PDEATHSIG, 0)
     os.close(int(output))
     say(ready=True, stamps=stamps)
     _serve(int(door), loaded, int(megabytes))
