@@ -121,9 +121,12 @@ class Machine:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
-    def task_processes(self) -> list[int]:
-        """Every process of a task of this cluster."""
-        return [pid for pid, environment in processes() if str(self.directory).encode() in environment]
+    def task_processes(self, experiment_id: int | None = None) -> list[int]:
+        """Every process of a task of this cluster, or of the trials of one experiment."""
+        own = [(pid, environment) for pid, environment in processes() if str(self.directory).encode() in environment]
+        if experiment_id is None:
+            return [pid for pid, _ in own]
+        return [pid for pid, environment in own if b"DET_EXPERIMENT_ID=%d\0" % experiment_id in environment]
 
     def containers(self) -> list[str]:
         """Directories of containers that are left."""
