@@ -317,6 +317,7 @@ async def test_health_asks_the_listener(api: Api) -> None:
         "database": "up",
         "listener": "up",
         "loops": "elsewhere",
+        "roles": {"api": "up", "loops": "elsewhere"},
         "trouble": {},
         "resource_managers": [],
         "waiting_migrations": [],

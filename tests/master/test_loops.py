@@ -109,7 +109,7 @@ async def test_one_object_costs_only_itself() -> None:
         if name == "broken":
             raise ValueError("its story")
 
-    await each(["broken", "stale", "good"], handle, loop="test")
+    await each(["broken", "stale", "good"], handle, loop="test", noun="object")
     assert sorted(handled) == ["broken", "good", "stale", "stale", "stale"]
 
 

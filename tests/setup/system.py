@@ -1,4 +1,4 @@
-"""Installs what tests need from the system: an engine, curl, Chromium, a C compiler, Python 3.9. Safe to run again.
+"""Installs what tests need from the system: an engine, curl, Chromium, Prometheus, a C compiler, Python 3.9. Safe to run again.
 
 As root on Debian or Ubuntu it installs them with apt. Elsewhere it says what is missing and which tests will
 not run; in CI (the variable ``CI`` is set) that is an error, because there nothing may be skipped.
@@ -17,6 +17,7 @@ PACKAGES = {
     "dockerd": ("docker.io", "the tests marked 'docker' are not run"),
     "curl": ("curl", "the test of `det dev curl` fails"),
     "chromium": ("chromium", "the tests of the web page fail"),
+    "prometheus": ("prometheus", "the test of the dashboard fails"),
     "cc": ("gcc libc6-dev", "the tests in which clocks jump are not run"),
 }
 

@@ -71,11 +71,13 @@ ENTRIES = {
     "group": LazyCommand("tenax.cli.group:group", "Manage groups of users.", ("user-group",)),
     "token": LazyCommand("tenax.cli.token:group", "Manage access tokens, with which programs log in.", ("tkn",)),
     "webhook": LazyCommand("tenax.cli.webhook:group", "Notify other services of events."),
-    "master": LazyCommand("tenax.cli.master:group", "Show the master, its settings and its log, or run one here."),
+    "master": LazyCommand(
+        "tenax.cli.master.commands:group", "Show the master, its settings and its log, or run one here."
+    ),
     "completion": LazyCommand(
         "tenax.cli.console.completion:completion", "Print the script that completes commands and ids in a shell."
     ),
-    "version": LazyCommand("tenax.cli.master:version", "Show the versions of this client and of the master."),
+    "version": LazyCommand("tenax.cli.master.commands:version", "Show the versions of this client and of the master."),
 }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
+from tenax.config.master import Role
 from tenax.master.api.agents import join_tokens
 from tenax.master.api.agents import routes as agents
 from tenax.master.api.agents import sessions as agent_sessions
@@ -19,7 +20,7 @@ from tenax.master.api.changes import routes as changes
 from tenax.master.api.checkpoints import garbage
 from tenax.master.api.checkpoints import lists as checkpoint_lists
 from tenax.master.api.checkpoints import routes as checkpoints
-from tenax.master.api.cluster import prometheus, unsupported
+from tenax.master.api.cluster import elsewhere, prometheus, unsupported
 from tenax.master.api.cluster import routes as cluster
 from tenax.master.api.events import routes as events
 from tenax.master.api.experiments import actions as experiment_actions
@@ -122,8 +123,17 @@ ROUTES: tuple[Routes, ...] = (
 )
 
 
-def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
-    """The ASGI application of ``master``."""
+#: Of a process without the role ``api``.
+ABOUT_ITSELF: tuple[Routes, ...] = (cluster.routes, prometheus.routes, elsewhere.routes)
+
+
+def routes_of(master: Master) -> tuple[Routes, ...]:
+    """What this process serves."""
+    return ROUTES if Role.API in master.settings.roles else ABOUT_ITSELF
+
+
+def create_app(master: Master, routes: Iterable[Routes] | None = None) -> FastAPI:
+    """The ASGI application of ``master``; ``routes``: those of its roles where none are named."""
     app = FastAPI(
         title="Tenax",
         dependencies=[Depends(authorize)],
@@ -134,7 +144,7 @@ def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
     app.state.master = master
     app.state.web_page = WebPage()
     app.router.route_class = WireRoute
-    for route in in_order(routes):
+    for route in in_order(routes_of(master) if routes is None else routes):
         _register(app, route)
     errors.install(app)
     app.add_middleware(Packing)

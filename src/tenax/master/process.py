@@ -26,6 +26,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from tenax import __version__
 from tenax.backoff.background import keep_running
 from tenax.config.master import MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
@@ -39,6 +40,7 @@ from tenax.master.app import create_app
 from tenax.master.checkpoints import shared_folders
 from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
+from tenax.master.observability import counters
 from tenax.master.store.database.connection import Database, NoAddress
 from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate, newest, waiting
@@ -83,7 +85,7 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
                 async with running(settings, db, shutdown, make_dir=make_dir) as master:
                     # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
                     app = create_app(master)
-                    with Pulse(), _ends_with(db.replaced):
+                    with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
                         await serve_until_shutdown(master, app, listening, cut_off, end_process)
             finally:
                 await db.close()
@@ -96,6 +98,7 @@ async def running(
     settings: MasterSettings, db: Database, shutdown: asyncio.Event, *, make_dir: bool = True
 ) -> AsyncIterator[Master]:
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
+    counters.begin(__version__, [role.value for role in settings.roles])
     passwords = Passwords()
     _make_directories(settings, make_dir=make_dir)
     left = await _until_reachable(lambda: _migrate(db), shutdown)

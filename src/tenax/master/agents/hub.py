@@ -43,6 +43,7 @@ from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.life import SignsOfLife
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
+from tenax.master.observability import counters
 from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
@@ -206,11 +207,14 @@ class Hub:
             await _send(channel, SessionRefused(text, retry=True))
             return
         self._places[agent_id] = hello.place, channel
+        counters.AGENT_CONNECTS.inc()
+        counters.AGENT_CONNECTIONS.set(len(self._places))
         try:
             await self._serve(channel, agent_id, address, hello, shutdown)
         finally:
             if agent_id in self._places and self._places[agent_id][1] is channel:
                 del self._places[agent_id]
+                counters.AGENT_CONNECTIONS.set(len(self._places))
 
     async def _serve(
         self, channel: Channel, agent_id: str, address: str, hello: Hello, shutdown: asyncio.Event
@@ -384,9 +388,13 @@ class Hub:
             lines = await allocation_events.lines_of_failed(conn, reports)
         for _ in range(_TRIES):
             try:
-                async with self._reporting, self._heartbeat(session) as conn:
-                    known = await allocation_events.members_reported(conn, reports, lines, agent_id=session.agent_id)
-                    await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
+                with counters.AGENT_REPORT_SECONDS.time():
+                    async with self._reporting, self._heartbeat(session) as conn:
+                        known = await allocation_events.members_reported(
+                            conn, reports, lines, agent_id=session.agent_id
+                        )
+                        await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
+                counters.AGENT_REPORTS.inc(len(reports))
                 return
             except Stale:
                 continue

@@ -22,6 +22,8 @@ log = structlog.get_logger("tenax.pulse")
 #: How often is looked, and how often in vain before the end. Together less than an agent is waited for (25 s): its
 #: connection may be to this process.
 _LOOK_S = 3.0
+#: At least so often a timer of the event loop shows how late it is.
+_BEAT_S = 0.5
 _MAX_MISSED = 4
 
 
@@ -35,10 +37,19 @@ def end_process(reason: str) -> None:
 class Pulse:
     """``with Pulse():`` within the event loop that is watched."""
 
-    def __init__(self, end: Callable[[str], None] = end_process, look_s: float = _LOOK_S) -> None:
+    def __init__(
+        self,
+        end: Callable[[str], None] = end_process,
+        look_s: float = _LOOK_S,
+        late: Callable[[float], object] = lambda seconds: None,
+    ) -> None:
+        """``late`` is told by how many seconds each beat was."""
         self._end = end
+        self._late = late
         self._look_s = look_s
         self._beats = 0
+        #: When the next is, on the loop's clock.
+        self._due: float | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pulse", daemon=True)
 
@@ -53,7 +64,10 @@ class Pulse:
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         self._beats += 1
-        self._timer = loop.call_later(self._look_s, self._beat, loop)
+        if self._due is not None:
+            self._late(max(0.0, loop.time() - self._due))
+        self._due = loop.time() + min(_BEAT_S, self._look_s)
+        self._timer = loop.call_at(self._due, self._beat, loop)
 
     def _watch(self) -> None:
         seen, missed = 0, 0

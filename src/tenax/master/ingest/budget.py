@@ -24,6 +24,7 @@ import structlog
 from tenax.config.master import BudgetSettings
 from tenax.errors import TenaxError, TryAgain
 from tenax.host.disk import size_text
+from tenax.master.observability import counters
 from tenax.master.store.cluster import gauges
 from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import rows as logs
@@ -36,8 +37,10 @@ _LARGEST_FOR_S = 300.0
 class NoRoom(TryAgain):
     """There is no room for this: make some, then it will be taken."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, what: str, message: str) -> None:
+        """``what``: logs, or metrics."""
         super().__init__(message, retry_after=30.0)
+        counters.NO_ROOM.labels(what).inc()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,9 @@ class Budget:
         usage = await self._current()
         if usage.logs >= self._settings.log_bytes:
             raise NoRoom(
+                "logs",
                 f"logs take {size_text(usage.logs)}, and may take {size_text(self._settings.log_bytes)}: delete "
-                f"experiments or shorten log_retention_days, or raise budgets.log_bytes{await self._most('logs')}"
+                f"experiments or shorten log_retention_days, or raise budgets.log_bytes{await self._most('logs')}",
             )
         self._check_free(usage, self._settings.min_free_bytes, "logs")
 
@@ -81,9 +85,10 @@ class Budget:
         usage = await self._current()
         if usage.metrics >= self._settings.metric_bytes:
             raise NoRoom(
+                "metrics",
                 f"metrics take {size_text(usage.metrics)}, and may take {size_text(self._settings.metric_bytes)}: "
                 "delete experiments or shorten metric_retention_days, or raise budgets.metric_bytes"
-                f"{await self._most('metrics')}"
+                f"{await self._most('metrics')}",
             )
         self._check_free(usage, self._settings.min_free_bytes // 2, "metrics")
 
@@ -100,9 +105,14 @@ class Budget:
     def _check_free(self, usage: Usage, needed: int, what: str) -> None:
         if usage.free is not None and usage.free < needed:
             raise NoRoom(
+                what,
                 f"the disk of the database has {size_text(usage.free)} left, and {what} are refused below "
-                f"{size_text(needed)}, so that the state of experiments can still be written: make room on it"
+                f"{size_text(needed)}, so that the state of experiments can still be written: make room on it",
             )
+
+    async def usage(self) -> Usage:
+        """As of some seconds ago at most. Raises TryAgain."""
+        return await self._current()
 
     async def _current(self) -> Usage:
         if time.monotonic() - self._measured_at >= _FRESH_S:

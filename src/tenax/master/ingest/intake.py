@@ -22,6 +22,7 @@ class Intake:
     def __init__(self, database: Database, settings: BudgetSettings) -> None:
         budget = Budget(settings, usage_of(database, settings), largest_of(database))
         self.threads = Threads()
+        self.budget = budget
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
         notices = Notices(database)

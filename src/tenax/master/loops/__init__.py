@@ -21,6 +21,7 @@ from tenax.master.loops.scheduling import Scheduling
 from tenax.master.loops.searching import Searching
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery
+from tenax.master.observability import counters
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.webhooks.sender import Sender
@@ -87,4 +88,5 @@ def start(
         Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
+    counters.begin_loops((loop.name for loop in loops), (pool.name for pool in settings.pools))
     return RunningLoops(loops, webhook_delivery, database, listener, on_deaf)

@@ -51,7 +51,12 @@ class CheckpointGc:
         async with context.reading() as conn:
             marked = await gc.marked(conn, 10 * _AT_ONCE)
         rested, rest_s = self._rested(marked)
-        await each([str(number) for number in rested], lambda name: self._apply(context, int(name)), loop=self.name)
+        await each(
+            [str(number) for number in rested],
+            lambda name: self._apply(context, int(name)),
+            loop=self.name,
+            noun="experiment",
+        )
         await self._find_abandoned_uploads(context)
         async with context.reading() as conn:
             due = await gc.due_removals(conn, _AT_ONCE)
@@ -118,6 +123,6 @@ class CheckpointGc:
 
         async def handle_limited(uuid: str) -> None:
             async with limit:
-                await each([uuid], handle, loop=self.name, quarantine=put_off)
+                await each([uuid], handle, loop=self.name, noun="checkpoint", quarantine=put_off)
 
         await asyncio.gather(*(handle_limited(uuid) for uuid in uuids))

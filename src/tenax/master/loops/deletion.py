@@ -57,7 +57,7 @@ class Deletion:
             if not await self._delete(context, int(name)):
                 held.append(int(name))
 
-        await each([str(number) for number in experiment_ids], handle, loop=self.name)
+        await each([str(number) for number in experiment_ids], handle, loop=self.name, noun="experiment")
         await delete_folders(context)
         return _AGAIN_S if held else None
 

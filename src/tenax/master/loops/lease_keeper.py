@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from tenax.errors import TryAgain
+from tenax.master.observability import counters
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import LEASES
@@ -120,6 +121,7 @@ class LeaseKeeper:
         finally:
             self._waiting.pop(loop, None)
         self._held[loop] = tenure
+        counters.LEASE_HELD.labels(loop).set(1)
         return tenure
 
     def let_go(self, tenure: Tenure) -> None:
@@ -127,6 +129,7 @@ class LeaseKeeper:
         tenure.end()
         if self._held.get(tenure.lease.loop) is tenure:
             del self._held[tenure.lease.loop]
+            counters.LEASE_HELD.labels(tenure.lease.loop).set(0)
 
     async def give_up(self, tenure: Tenure) -> None:
         """Let another process have it at once; where the database is away, once it runs out."""

@@ -21,6 +21,7 @@ from typing import Protocol
 
 import structlog
 from asyncpg import Connection
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from tenax.backoff import Backoff
 from tenax.errors import Stale, TenaxError, TryAgain
@@ -98,7 +99,8 @@ class PassHung(TenaxError):
 
 
 async def run(loop: Loop, database: Database, listener: Listener, keeper: LeaseKeeper) -> None:
-    """Run a loop until cancelled."""
+    """Run a loop until cancelled, in a task of its own."""
+    bind_contextvars(loop=loop.name)
     failures, began = 0, 0.0
     while True:
         with listener.subscribe(loop.kind) as subscription:
@@ -108,16 +110,20 @@ async def run(loop: Loop, database: Database, listener: Listener, keeper: LeaseK
                 await _make_passes(loop, PassContext(database, tenure.lease, tenure.get_on), subscription, tenure)
                 continue
             except LeaseLost:
+                _count_failure(loop, counters.LEASE_LOST)
                 log.warning("another master has taken over this loop", loop=loop.name)
                 continue
             except TryAgain as error:
+                _count_failure(loop, counters.NO_DATABASE)
                 log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
                 pause = 0.2
             except PassHung:
+                _count_failure(loop, counters.HUNG)
                 log.exception("a pass has hung; its lease is given up", loop=loop.name, limit_s=tenure.step_s)
                 await keeper.give_up(tenure)
                 pause = _BROKEN.first
             except Exception:
+                _count_failure(loop, counters.ERROR)
                 failures = 1 if time.monotonic() - began > _BROKEN.ceiling else failures + 1
                 pause = _BROKEN.after(failures)
                 log.exception("a pass failed; the next goes through everything again", loop=loop.name, after_s=pause)
@@ -131,12 +137,13 @@ async def each(
     handle: Callable[[str], Awaitable[None]],
     *,
     loop: str,
+    noun: str,
     quarantine: Callable[[str, str], Awaitable[None]] | None = None,
 ) -> None:
     """Handle objects one by one; a stale one is tried again, one whose experiment was deleted is forgotten.
 
     One that cannot be handled is logged with its traceback and tried again, then given to ``quarantine`` with the error
-    in a line, or left where there is none.
+    in a line, or left where there is none. ``noun``: what each is, in lines of the log.
     """
     tries: Counter[str] = Counter()
     waiting = list(ids)
@@ -144,7 +151,8 @@ async def each(
         name = waiting.pop(0)
         tries[name] += 1
         try:
-            await handle(name)
+            with bound_contextvars(**{noun: name}):
+                await handle(name)
         except LeaseLost:
             raise
         except Stale:
@@ -156,13 +164,18 @@ async def each(
         except TryAgain:
             raise
         except Exception as error:
-            log.exception("this object could not be handled", loop=loop, object=name)
+            counters.LOOP_FAILED_OBJECTS.labels(loop).inc()
+            log.exception("this object could not be handled", **{noun: name})
             if quarantine is None:
                 continue
             if tries[name] < TRIES:
                 waiting.append(name)
             else:
                 await quarantine(name, f"{type(error).__name__}: {error}")
+
+
+def _count_failure(loop: Loop, reason: str) -> None:
+    counters.LOOP_FAILURES.labels(loop.name, reason).inc()
 
 
 async def _make_passes(loop: Loop, context: PassContext, subscription: Subscription, tenure: Tenure) -> None:

@@ -72,7 +72,9 @@ class Progress:
             row.experiment_id for row in due if row.counted
         )
         unknown = {str(row.experiment_id): row.unmanaged for row in due if row.unknown}
-        await each(list(unknown), lambda name: _learn(context, int(name), unknown[name]), loop=self.name)
+        await each(
+            list(unknown), lambda name: _learn(context, int(name), unknown[name]), loop=self.name, noun="experiment"
+        )
         known = [row.experiment_id for row in due if not row.unknown]
         for first in range(0, len(known), _TOGETHER):
             async with context.transaction() as conn:

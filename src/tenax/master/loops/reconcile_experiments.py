@@ -51,6 +51,7 @@ class ReconcileExperiments:
             sorted(ids, key=int),
             lambda name: self._reconcile(context, int(name)),
             loop=self.name,
+            noun="experiment",
             quarantine=quarantine_in(context, self.name),
         )
         return wait

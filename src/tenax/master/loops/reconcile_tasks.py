@@ -25,7 +25,7 @@ class ReconcileTasks:
         named = None if woken.full or not woken.ids else sorted(woken.ids)
         async with context.reading() as conn:
             due = [task.task_id for task in await tasks.unsettled(conn, named) if reconcile_task(task)]
-        await each(due, lambda name: self._reconcile(context, name), loop=self.name)
+        await each(due, lambda name: self._reconcile(context, name), loop=self.name, noun="task")
         return None
 
     async def _reconcile(self, context: PassContext, task_id: str) -> None:

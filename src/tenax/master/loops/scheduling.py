@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import structlog
 
 from tenax.config.master import PoolSettings
-from tenax.ids import AllocationId
+from tenax.ids import AllocationId, PoolName
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
+from tenax.master.observability import counters
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -61,8 +62,8 @@ class Scheduling:
         for snapshot in map(book.with_elsewhere, snapshots):
             decided = self._planned(snapshot)
             book.note(snapshot, decided)
-            await self._place(context, decided.placements)
-            await self._preempt(context, decided.preempt)
+            await self._place(context, snapshot.pool, decided.placements)
+            await self._preempt(context, snapshot.pool, decided.preempt)
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 written.pop(placed, None)
@@ -71,7 +72,8 @@ class Scheduling:
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""
         try:
-            return plan(snapshot)
+            with counters.PLAN_SECONDS.labels(snapshot.pool).time():
+                return plan(snapshot)
         except Exception:
             log.exception("pool_not_planned", pool=snapshot.pool)
             pending = (each.allocation_id for each in snapshot.requests if each.phase is Phase.PENDING)
@@ -89,18 +91,23 @@ class Scheduling:
         self._reasons_written_at = time.monotonic()
         return None
 
-    async def _place(self, context: PassContext, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]) -> None:
+    async def _place(
+        self, context: PassContext, pool: PoolName, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]
+    ) -> None:
         async def handle(name: str) -> None:
             credentials = TaskCredentials(
                 token_hash(allocation_token(self._secret, name)), token_hash(task_session_token(self._secret, name))
             )
             async with context.transaction() as conn:
-                await placements.place(conn, AllocationId(name), decided[AllocationId(name)], credentials)
+                waited_s = await placements.place(conn, AllocationId(name), decided[AllocationId(name)], credentials)
+            counters.QUEUE_WAIT_SECONDS.labels(pool).observe(waited_s)
+            counters.DECISIONS.labels(pool, counters.PLACED).inc()
 
-        await each(list(decided), handle, loop=self.name)
+        await each(list(decided), handle, loop=self.name, noun="allocation")
 
-    async def _preempt(self, context: PassContext, decided: Mapping[AllocationId, str]) -> None:
+    async def _preempt(self, context: PassContext, pool: PoolName, decided: Mapping[AllocationId, str]) -> None:
         requests = [LeaveRequest(name, reason) for name, reason in decided.items()]
         for first in range(0, len(requests), AT_ONCE):
             async with context.transaction() as conn:
                 await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
+        counters.DECISIONS.labels(pool, counters.ASKED_TO_LEAVE).inc(len(requests))

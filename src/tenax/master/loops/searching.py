@@ -48,6 +48,7 @@ class Searching:
             [str(number) for number in dirty],
             lambda name: self._step(context, int(name)),
             loop=self.name,
+            noun="experiment",
             quarantine=quarantine_in(context, self.name),
         )
         return None

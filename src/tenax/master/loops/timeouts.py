@@ -77,9 +77,11 @@ class Timeouts:
             async with context.transaction() as conn:
                 await allocations.end_in_time(conn, due[first : first + AT_ONCE])
         lost = {agent.agent_id: agent.wait_s for agent in silent_agents if agent.wait_s <= self._watch.seconds}
-        await each(list(lost), lambda name: self._give_up_agent(context, name, lost[name]), loop=self.name)
+        await each(
+            list(lost), lambda name: self._give_up_agent(context, name, lost[name]), loop=self.name, noun="agent"
+        )
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
-        await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
+        await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name, noun="trial")
         next_s = [each for each in (deadline, *left.values()) if each is not None and each > 0]
         return max(0.05, min(_CHECK_S, *next_s)) if next_s else _CHECK_S
 

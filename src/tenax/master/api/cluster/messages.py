@@ -159,13 +159,15 @@ class ManagerHealth(Plain):
 
 
 class Health(Plain):
-    """``GET /health``: each part is ``up`` or ``down``; ``loops`` is ``elsewhere`` in a process that runs none."""
+    """``GET /health``: each part is ``up`` or ``down``; a role is ``elsewhere`` in a process that does not have it."""
 
     status: str
     database: str
     #: Whether this master hears of changes.
     listener: str
     loops: str
+    #: ``api`` and ``loops``, each with all that it needs.
+    roles: dict[str, str]
     #: What is wrong, by loop.
     trouble: dict[str, str]
     #: Of the database, that wait for ``tenax upgrade-database``.

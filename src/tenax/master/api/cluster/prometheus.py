@@ -6,7 +6,7 @@ exporters on the machines know (a container, a GPU) with what it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import anyio.to_thread
 from fastapi import Response
@@ -15,9 +15,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 
+from tenax.config.master import BudgetSettings
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
+from tenax.master.ingest.budget import Usage
 from tenax.master.observability import counters
 from tenax.master.store.cluster import gauges
 from tenax.master.store.cluster.gauges import ClusterGauges
@@ -31,8 +33,10 @@ _EXPORTER_PORTS = (8080, 9400)
 
 @routes.get("/debug/prom/metrics", "PrometheusMetrics", allow=Allow.USER, response_class=Response)
 async def metrics(master: MasterDep) -> Response:
-    """As ``/metrics``, under the path that Determined's users know."""
-    made = await master.single_flight.share("metrics", lambda: master.readers.run(counters.exposition))
+    """As ``/metrics``, and what this process has counted of pools."""
+    made = await master.single_flight.share(
+        "metrics for users", lambda: master.readers.run(counters.exposition_for_users)
+    )
     return Response(made, media_type=_TEXT)
 
 
@@ -41,8 +45,11 @@ async def state(master: MasterDep) -> Response:
     """What runs where, what it belongs to, and how full the pools are."""
     async with master.db.snapshot() as conn:
         snapshot = await gauges.snapshot(conn)
+        database_bytes = await gauges.database_size(conn)
+    usage = await master.intake.budget.usage()
     registry = CollectorRegistry()
-    registry.register(_State(snapshot))
+    registry.register(_State(snapshot, [pool.name for pool in master.settings.pools]))
+    registry.register(_Storage(usage, database_bytes, master.settings.budgets))
     return Response(await anyio.to_thread.run_sync(generate_latest, registry), media_type=_TEXT)
 
 
@@ -66,12 +73,14 @@ async def targets(master: MasterDep) -> JSONResponse:
 class _State:
     """One answer, as prometheus_client wants it."""
 
-    def __init__(self, snapshot: ClusterGauges) -> None:
+    def __init__(self, snapshot: ClusterGauges, pools: Sequence[str]) -> None:
         self._gauges = snapshot
+        self._pools = pools
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from self._belonging()
         yield from self._supply()
+        yield from self._demand()
 
     def _belonging(self) -> Iterator[GaugeMetricFamily]:
         members = self._gauges.members
@@ -90,21 +99,68 @@ class _State:
 
     def _supply(self) -> Iterator[GaugeMetricFamily]:
         agents = GaugeMetricFamily("tenax_agents", "Agents that were not removed.", labels=["pool", "state"])
-        counts: dict[tuple[str, str], int] = {}
+        counts = {(pool, word): 0 for pool in self._pools for word in ("enabled", "away")}
         for agent in self._gauges.agents:
             key = (agent.pool, agent.state.lower() if agent.connected else "away")
             counts[key] = counts.get(key, 0) + 1
         for (pool, word), count in sorted(counts.items()):
             agents.add_metric([pool, word], count)
         yield agents
+        silent = GaugeMetricFamily(
+            "tenax_agent_silent_seconds", "Since an agent was heard.", labels=["agent_id", "pool"]
+        )
+        for agent in self._gauges.agents:
+            if agent.silent_s is not None:
+                silent.add_metric([agent.agent_id, agent.pool], agent.silent_s)
+        yield silent
+        about = {(agent.agent_id, agent.pool, agent.version, agent.runtime) for agent in self._gauges.agents}
+        yield _pairs("tenax_agent_info", "What agents are.", "agent_id pool version runtime", about)
         slots = GaugeMetricFamily("tenax_slots", "Slots of connected agents.", labels=["pool", "kind", "state"])
-        for key3, count in sorted(self._gauges.slots.items()):
-            slots.add_metric(list(key3), count)
+        kinds = {(pool, kind) for pool, kind, _ in self._gauges.slots}
+        known = {(*place, state): 0 for place in kinds for state in ("used", "free", "disabled")}
+        for labels, count in sorted({**known, **self._gauges.slots}.items()):
+            slots.add_metric(list(labels), count)
         yield slots
+
+    def _demand(self) -> Iterator[GaugeMetricFamily]:
         attempts = GaugeMetricFamily("tenax_attempts", "Attempts that wait or have places.", labels=["pool", "state"])
-        for (pool, waiting), count in sorted(self._gauges.attempts.items()):
-            attempts.add_metric([pool, "waiting" if waiting else "placed"], count)
-        yield attempts
+        wanted = GaugeMetricFamily("tenax_attempt_slots", "Slots that they ask for.", labels=["pool", "state"])
+        longest = GaugeMetricFamily("tenax_queue_longest_wait_seconds", "Of the first that waits.", labels=["pool"])
+        known = {(each.pool, each.waiting): each for each in self._gauges.requests}
+        for pool, waiting in sorted({*known, *((name, word) for name in self._pools for word in (False, True))}):
+            each = known.get((pool, waiting))
+            labels = [pool, "waiting" if waiting else "placed"]
+            attempts.add_metric(labels, each.attempts if each else 0)
+            wanted.add_metric(labels, each.slots if each else 0)
+            if waiting:
+                longest.add_metric([pool], each.longest_s if each else 0)
+        experiments = GaugeMetricFamily("tenax_experiments", "Experiments that have not ended.", labels=["state"])
+        for state, count in sorted({"ACTIVE": 0, "PAUSED": 0, **self._gauges.experiments}.items()):
+            experiments.add_metric([state], count)
+        yield from (attempts, wanted, longest, experiments)
+
+
+class _Storage:
+    """What the database takes, and may take."""
+
+    def __init__(self, usage: Usage, database_bytes: int, budgets: BudgetSettings) -> None:
+        self._usage = usage
+        self._database_bytes = database_bytes
+        self._budgets = budgets
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily("tenax_database_bytes", "Of the whole database.", self._database_bytes)
+        taken = GaugeMetricFamily("tenax_telemetry_bytes", "What logs and metrics take of it.", labels=["what"])
+        allowed = GaugeMetricFamily("tenax_telemetry_budget_bytes", "What they may take.", labels=["what"])
+        for what, size, budget in (
+            ("logs", self._usage.logs, self._budgets.log_bytes),
+            ("metrics", self._usage.metrics, self._budgets.metric_bytes),
+        ):
+            taken.add_metric([what], size)
+            allowed.add_metric([what], budget)
+        yield from (taken, allowed)
+        if self._usage.free is not None:
+            yield GaugeMetricFamily("tenax_database_free_bytes", "Left on its disk.", self._usage.free)
 
 
 def _pairs(name: str, help_text: str, labels: str, rows: Iterable[tuple[str, ...]]) -> GaugeMetricFamily:

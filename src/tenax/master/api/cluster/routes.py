@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta, timezone
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tenax import __version__
 from tenax.config.durations import parse_duration
-from tenax.config.master import MasterSettings
+from tenax.config.master import MasterSettings, Role
 from tenax.config.master_display import master_config_shown
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import JsonObject
@@ -52,8 +52,8 @@ async def info(master: MasterDep) -> messages.Info:
 
 
 @routes.get("/health", "Health", allow=Allow.PUBLIC, response_model=messages.Health)
-async def health(master: MasterDep) -> Response:
-    """Whether this master can do its work: 200, or 503 with what is down."""
+async def health(master: MasterDep, role: Annotated[Literal["api", "loops"] | None, Query()] = None) -> Response:
+    """Whether this master can do its work: 200, or 503 with what is down; of one ``role`` alone where it is named."""
     try:
         # Not behind requests: many that are slow do not make the database one that is away.
         async with master.db.on(LEASES).connection() as conn:
@@ -66,12 +66,19 @@ async def health(master: MasterDep) -> Response:
     listener = "up" if master.listener.is_connected else "down"
     trouble = {} if master.loops is None else master.loops.trouble()
     loops = "elsewhere" if master.loops is None else "down" if trouble else "up"
-    down = master.shutdown.is_set() or "down" in (database, listener, loops)
+    api = "up" if Role.API in master.settings.roles else "elsewhere"
+    if master.shutdown.is_set() or "down" in (database, listener):
+        api, loops_here = (word if word == "elsewhere" else "down" for word in (api, loops))
+    else:
+        loops_here = loops
+    roles = {"api": api, "loops": loops_here}
+    down = "down" in roles.values() if role is None else roles[role] != "up"
     body = messages.Health(
         status="down" if down else "up",
         database=database,
         listener=listener,
         loops=loops,
+        roles=roles,
         trouble=trouble,
         waiting_migrations=list(master.waiting_migrations),
         resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],

@@ -18,6 +18,7 @@ from tenax.master.access.authorization import NOBODY, Allow, Caller, check, chec
 from tenax.master.api.http.routing import allowed
 from tenax.master.concurrency.turns import owner
 from tenax.master.context import Master
+from tenax.master.observability import log_context
 from tenax.master.store.experiments import unmanaged
 from tenax.master.store.users.sessions import TaskOf
 
@@ -52,6 +53,11 @@ async def authorize(connection: HTTPConnection, master: MasterDep) -> None:
         return caller
 
     caller = connection.state.caller = await identified()
+    log_context.called_by(
+        allocation=None if caller.task is None else caller.task.allocation_id,
+        agent=caller.agent_id,
+        user=None if caller.user is None else caller.user.username,
+    )
     owner.set(caller.agent_id or (caller.user.id if caller.user else None))
     # What is answered for a long time asks it again: `tenax.master.api.http.streaming`.
     connection.state.identified = identified

@@ -13,6 +13,7 @@ Pure ASGI, so that streams pass untouched. Rules it keeps:
 - a NUL in path or query is refused: it could not be stored;
 - an error that nobody foresaw is logged once, here, and told to the caller as ours; one of the database, on a route of
   tasks or agents, as one to try again: they know no better, and what they have to say is not lost meanwhile;
+- each has an id (`tenax.master.observability.log_context`);
 - the log line names method, route, status and duration; never the query, a header or a body.
 """
 
@@ -34,7 +35,7 @@ from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, All
 from tenax.master.api.http.errors import error_response
 from tenax.master.api.http.held_bodies import FREE_BYTES, MAX_BODY_BYTES, HeldBodies, HeldBody
 from tenax.master.api.http.routing import allowed
-from tenax.master.observability import counters
+from tenax.master.observability import counters, log_context
 
 log = structlog.get_logger("tenax.http")
 
@@ -71,6 +72,10 @@ class Edge:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
+        with log_context.request(scope["headers"]) as request_id:
+            await self._handle(scope, receive, send, request_id)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         refusal = self._refusal(scope)
         if refusal is None:
             _rename(scope)
@@ -78,7 +83,8 @@ class Edge:
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self.body_limit, self.held)
+        exchange = _Exchange(scope, receive, send, self.body_limit, self.held, request_id)
+        counters.IN_PROGRESS.inc()
         try:
             if refusal is not None:
                 await error_response(scope["path"], refusal)(scope, receive, exchange.send)
@@ -93,6 +99,7 @@ class Edge:
                 raise
             await error_response(scope["path"], _for_tasks(scope, error))(scope, receive, exchange.send)
         finally:
+            counters.IN_PROGRESS.dec()
             exchange.finish()
 
     def _refusal(self, scope: Scope) -> TenaxError | None:
@@ -106,8 +113,11 @@ class Edge:
 class _Exchange:
     """One request and its answer, counted."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, body_limit: int, held: HeldBodies) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, body_limit: int, held: HeldBodies, request_id: str
+    ) -> None:
         self._scope, self._receive, self._send = scope, receive, send
+        self._request_id = request_id.encode()
         self._limit = body_limit
         self._held = held
         self._place: HeldBody | None = None
@@ -160,6 +170,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (log_context.HEADER, self._request_id)]
         await self._send(message)
 
     def _counted_as(self) -> tuple[str, str]:

@@ -35,6 +35,7 @@ from tenax.errors import (
 )
 from tenax.jsonvalue import JsonObject
 from tenax.master.api.http.creations import AnswerLost
+from tenax.master.observability import log_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,17 @@ def message_of(error: BaseException) -> str:
         return str(error.detail)
     kind = kind_of(error)
     if kind is INTERNAL:
-        return "the master met an error of its own; its log has the details"
+        return f"the master met an error of its own; its log has the details{_of_request()}"
     if isinstance(error, asyncpg.PostgresError | asyncpg.DataError):
         if "value out of int" in str(error):
             return "a number is larger than any number or count here can be"
         return f"a value cannot be stored: {error}"
     return str(error)
+
+
+def _of_request() -> str:
+    request_id = log_context.request_id()
+    return f" (request {request_id})" if request_id else ""
 
 
 def error_body(path: str, kind: ErrorKind, message: str) -> JsonObject:

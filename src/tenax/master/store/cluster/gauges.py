@@ -39,6 +39,22 @@ class AgentGauge:
     state: str
     connected: bool
     address: str
+    version: str
+    runtime: str
+    #: Since it was heard last; None: never.
+    silent_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestGauge:
+    """Attempts of a pool: those that wait, or those that have places."""
+
+    pool: str
+    waiting: bool
+    attempts: int
+    slots: int
+    #: Since the first of them was requested.
+    longest_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +65,9 @@ class ClusterGauges:
     agents: list[AgentGauge]
     #: (pool, kind, used | free | disabled) -> slots
     slots: dict[tuple[str, str, str], int]
-    #: (pool, waiting) -> attempts
-    attempts: dict[tuple[str, bool], int]
+    requests: list[RequestGauge]
+    #: Of those that have not ended, by state.
+    experiments: dict[str, int]
 
 
 async def snapshot(conn: Connection) -> ClusterGauges:
@@ -59,7 +76,8 @@ async def snapshot(conn: Connection) -> ClusterGauges:
         [ContainerGauge(**row) for row in await conn.fetch(Q.members)],
         await agents(conn),
         {(row["pool"], row["kind"], row["state"]): row["slots"] for row in await conn.fetch(Q.slots)},
-        {(row["pool"], row["waiting"]): row["attempts"] for row in await conn.fetch(Q.requests)},
+        [RequestGauge(**row) for row in await conn.fetch(Q.requests)],
+        {row["state"]: row["experiments"] for row in await conn.fetch(Q.live_experiments)},
     )
 
 

@@ -52,16 +52,22 @@ left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 group by 1, 2, 3;
 
 -- name: agents
-select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address
+select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address,
+       coalesce(p.agent_version, '') as version, coalesce(p.runtime, '') as runtime,
+       extract(epoch from now() - p.last_seen_at)::float8 as silent_s
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
 -- name: requests
--- Per pool, the attempts that wait and those that have places.
-select j.pool, a.state = 'PENDING' as waiting, count(*)::int as attempts
+-- Per pool, the attempts that wait and those that have places, what slots they ask for, and how long the first waits.
+select j.pool, a.state = 'PENDING' as waiting, count(*)::int as attempts, sum(a.slots)::int as slots,
+       max(extract(epoch from now() - a.requested_at))::float8 as longest_s
 from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
 where a.state <> 'TERMINATED'
 group by 1, 2;
+
+-- name: live_experiments
+select state, count(*)::int as experiments from experiments where ended_at is null group by 1;
 
 -- name: telemetry
 select coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree('log_chunks')), 0)::bigint as logs,

@@ -6,13 +6,12 @@ Rules:
   arrives any more is noticed: by keepalive where the other end is gone, by asking the server where it only stands still
   (`tenax.master.store.database.stalls`), and by the limits in any case.
 - Connections of a pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
-- ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
+- ``json`` and ``jsonb`` are Python values (`tenax.master.store.database.json_columns`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import socket
@@ -20,14 +19,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import partial
 
 import asyncpg
-import msgspec
 from asyncpg import Connection
 
 from tenax.errors import Impossible, InvalidInput, UserError
-from tenax.jsonvalue import Json, JsonObject, cut_deeper, is_deeper
-from tenax.master.store.database import stalls
+from tenax.master.observability import counters
+from tenax.master.store.database import json_columns, stalls
 from tenax.master.store.database.faults import committing, translated
 from tenax.master.store.database.identity import DatabaseIdentity
 from tenax.master.store.database.lanes import REQUESTS, Lane, connections
@@ -48,8 +47,6 @@ _KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES, _UNACKNOWLEDGED_S =
 #: Statements that a connection keeps prepared: all that the busiest paths use, with room for the others.
 _PREPARED = 1000
 #: What `NOTIFY` takes without quoting.
-#: Lists and objects in one another, of a document that is read: what writes JSON ends at 255 with those around it.
-_MAX_SHOWN_DEPTH = 200
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 
@@ -136,7 +133,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
-        self.waiting_since = time.monotonic()
+        self.waiting_since = began = time.monotonic()
         try:
             yield
         except BaseException as error:
@@ -146,6 +143,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         else:
             self._unfinished = False
         finally:
+            counters.DB_STATEMENT_SECONDS.observe(time.monotonic() - began)
             self._answered()
 
     async def finish(self) -> None:
@@ -204,6 +202,7 @@ class Database:
         self._whole: dict[asyncio.Task[object] | None, _WholeTransaction] = {}
         self._pool = pools[lane]
         self._lane = lane
+        self._acquire_seconds = counters.DB_ACQUIRE_SECONDS.labels(lane.name)
         self._dsn = dsn
         self._name = name
 
@@ -224,6 +223,10 @@ class Database:
             for pool in pools.values():
                 pool.terminate()
             raise
+        for lane, pool in pools.items():
+            counters.DB_MAX_CONNECTIONS.labels(lane.name).set(pool.get_max_size())
+            counters.DB_CONNECTIONS.labels(lane.name, "idle").set_function(pool.get_idle_size)
+            counters.DB_CONNECTIONS.labels(lane.name, "used").set_function(partial(_used, pool))
         return cls(pools, identity, dsn, name)
 
     def on(self, lane: Lane) -> Database:
@@ -287,7 +290,7 @@ class Database:
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
+            async with self._acquired() as conn:
                 notifying: NotifyingConnection = conn.collect_wakeups()
                 try:
                     async with conn.transaction():
@@ -300,15 +303,22 @@ class Database:
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
+            async with self._acquired() as conn:
                 async with conn.transaction(isolation="repeatable_read", readonly=True):
                     yield conn
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
+            async with self._acquired() as conn:
                 yield conn
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        began = time.monotonic()
+        async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
+            self._acquire_seconds.observe(time.monotonic() - began)
+            yield conn
 
     async def cut_stalled(self, probed: Connection) -> None:
         """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""
@@ -359,6 +369,11 @@ class _WholeTransaction:
         with translated():
             async with self.conn.transaction():
                 yield self.conn
+
+
+def _used(pool: asyncpg.Pool) -> int:
+    count: int = pool.get_size() - pool.get_idle_size()
+    return count
 
 
 async def _open_pool(
@@ -419,8 +434,7 @@ async def prepare(conn: Connection) -> None:
             "newer: upgrade the server, or name another one as db.url. Nothing was changed."
         )
     _keep_alive(conn)
-    await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
-    await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
+    await json_columns.use(conn)
 
 
 def _keep_alive(conn: Connection) -> None:
@@ -453,34 +467,3 @@ def _server_settings(name: str, lane: Lane) -> dict[str, str]:
         "tcp_user_timeout": str(_UNACKNOWLEDGED_S * 1000),
         **lane.server_settings(),
     }
-
-
-def _encode(value: Json) -> bytes:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _encode_b(value: Json) -> bytes:
-    # The first byte is the version of PostgreSQL's binary format of jsonb.
-    return b"\x01" + _encode(value)
-
-
-def _decode(data: bytes) -> Json:
-    # What is nested too deeply was stored before that was refused: the rest of it is shown, so that no list fails.
-    try:
-        value: Json = msgspec.json.decode(data)
-    except RecursionError:
-        return {}
-    if data.count(b"{") + data.count(b"[") > _MAX_SHOWN_DEPTH and is_deeper(value, _MAX_SHOWN_DEPTH):
-        return cut_deeper(value, _MAX_SHOWN_DEPTH)
-    return value
-
-
-def decoded(text: str) -> JsonObject:
-    """A document that was read as text."""
-    value = _decode(text.encode())
-    assert isinstance(value, dict)
-    return value
-
-
-def _decode_b(data: bytes) -> Json:
-    return _decode(data[1:])

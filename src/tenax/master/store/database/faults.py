@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import asyncpg
 
 from tenax.errors import TryAgain
+from tenax.master.observability import counters
 
 #: SQLSTATE, or the class that it begins with, of what a statement does wrong: the same statement would fail again.
 _OWN_FAULT = (
@@ -38,20 +39,37 @@ _UNANSWERED = (
 _STATE = ("42501",)
 
 
-class DatabaseAway(TryAgain):
+class DatabaseTrouble(TryAgain):
+    """The database cannot do this at the moment."""
+
+    #: In `counters.DB_ERRORS`.
+    counted_as = counters.AWAY
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message)
+        counters.DB_ERRORS.labels(self.counted_as).inc()
+
+
+class DatabaseAway(DatabaseTrouble):
     """The database cannot be reached at the moment: try again shortly."""
 
 
-class DatabaseFull(TryAgain):
+class DatabaseFull(DatabaseTrouble):
     """The database's disk is full: make room, nothing can be stored meanwhile."""
 
+    counted_as = counters.FULL
 
-class DatabaseSlow(TryAgain):
+
+class DatabaseSlow(DatabaseTrouble):
     """The database took too long over this, and it was ended: try again later, or ask for less."""
+
+    counted_as = counters.SLOW
 
 
 class OutcomeUnknown(DatabaseAway):
     """The connection to the database was lost while this was committed: it may have been done."""
+
+    counted_as = counters.UNKNOWN
 
 
 @contextmanager

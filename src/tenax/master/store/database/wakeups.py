@@ -24,6 +24,7 @@ from typing import Protocol
 import structlog
 from asyncpg import Connection
 
+from tenax.master.observability import counters
 from tenax.master.store.database.connection import CHANNEL, Database
 from tenax.master.store.database.faults import DatabaseAway, translated
 from tenax.master.store.database.lanes import LISTENER
@@ -158,6 +159,7 @@ class Listener:
             finally:
                 listened = self._connected.is_set()
                 self._connected.clear()
+                counters.LISTENER_CONNECTED.set(0)
             attempt = 0 if listened else attempt + 1
             await asyncio.sleep(_RECONNECT_S[min(attempt, len(_RECONNECT_S) - 1)])
 
@@ -178,6 +180,7 @@ class Listener:
                 await conn.add_listener(CHANNEL, self._received)
             self.holder = holder
             self._connected.set()
+            counters.LISTENER_CONNECTED.set(1)
             await self._database.cut_stalled(conn)
             for subscriptions in self._subscriptions.values():
                 for subscription in subscriptions:

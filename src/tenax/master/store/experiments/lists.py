@@ -18,7 +18,7 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.database.connection import decoded
+from tenax.master.store.database.json_columns import decoded
 from tenax.master.store.database.paging import Page, like
 from tenax.master.store.database.queries import existing, load
 from tenax.master.store.experiments.columns import EXPERIMENTS

@@ -97,8 +97,11 @@ async def snapshots(
 
 async def place(
     conn: Connection, allocation_id: AllocationId, members: Sequence[PlacedMember], credentials: TaskCredentials
-) -> None:
-    """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken or closed."""
+) -> float:
+    """Place a pending allocation; returns for how many seconds it waited.
+
+    Raises Stale where it is not pending any more, or a slot was taken or closed.
+    """
     row = await conn.fetchrow(Q.place, allocation_id)
     if row is None:
         raise Stale
@@ -113,6 +116,8 @@ async def place(
     await notify(conn, "allocation", allocation_id)
     if row["time_limit_s"] is not None:
         await notify(conn, "deadline", allocation_id)
+    waited_s: float = row["waited_s"]
+    return waited_s
 
 
 async def any_waits(conn: Connection) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Optional
+import os
+import shlex
+from typing import Optional, Tuple
 
 import click
 
@@ -107,6 +109,29 @@ def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]
             print(json.dumps(record, ensure_ascii=False), flush=follow)
         else:
             print(f"{output.moment(line.time)} [{severity}] {line.message}", flush=follow)
+
+
+@group.command("monitoring")
+@click.argument("directory", type=click.Path(file_okay=False))
+@click.option("--also", metavar="URL", multiple=True, help="Another master of the cluster; may be repeated.")
+@click.option("--certificate", metavar="FILE", default="", help="What to check the masters' certificate by (PEM).")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@pass_access
+def monitoring_(access: Access, directory: str, also: Tuple[str, ...], certificate: str, force: bool) -> None:
+    """Write into DIRECTORY what Prometheus and Grafana need to watch this cluster.
+
+    That is a configuration of Prometheus, rules for its alerts, and a dashboard to import into Grafana.
+    """
+    from tenax.cli.master import monitoring
+
+    masters = [access.session().url, *also]
+    for path in monitoring.write(directory, masters, os.path.abspath(certificate) if certificate else "", force=force):
+        print(path)
+    token = shlex.quote(os.path.join(directory, monitoring.TOKEN))
+    configuration = shlex.quote(os.path.join(directory, monitoring.CONFIGURATION))
+    output.say("Prometheus logs in with a token, which lasts as long as the master allows:")
+    output.say(f"  (umask 077; tenax token create -e -1 -d prometheus > {token})")
+    output.say(f"  prometheus --config.file {configuration}")
 
 
 @click.group("message", cls=LazyGroup, help="Manage the message that everyone who uses the cluster sees.")

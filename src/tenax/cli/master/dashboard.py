@@ -1,0 +1,415 @@
+"""The Grafana dashboard of a cluster. Pure.
+
+Its panels in words; from them the document that Grafana imports. What they ask for is counted by
+`tenax.master.observability.counters` and `tenax.master.api.cluster.prometheus`; a test has Prometheus answer each.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Tuple
+
+from tenax.jsonvalue import Json, JsonObject
+
+#: Of Grafana's model of dashboards; every Grafana from 9 on reads it.
+_SCHEMA = 38
+_COLUMNS = 24
+_RATE = "$__rate_interval"
+#: Restricts to what was chosen above the panels.
+_POOL = '{pool=~"$pool"}'
+
+
+class PanelQuery(NamedTuple):
+    """One line of a panel: PromQL, and what its lines are called."""
+
+    expr: str
+    legend: str = ""
+
+
+class DashboardPanel(NamedTuple):
+    """One panel; ``unit`` in Grafana's words, ``width`` of `_COLUMNS`."""
+
+    title: str
+    queries: Tuple[PanelQuery, ...]
+    unit: str = "short"
+    kind: str = "timeseries"
+    width: int = 8
+    help: str = ""
+
+
+class DashboardRow(NamedTuple):
+    """Panels below a heading."""
+
+    title: str
+    panels: Tuple[DashboardPanel, ...]
+
+
+def _one(expr: str, legend: str = "") -> Tuple[PanelQuery, ...]:
+    return (PanelQuery(expr, legend),)
+
+
+def _quantile(share: float, name: str, by: str = "", where: str = "") -> str:
+    labels = f"le, {by}" if by else "le"
+    return f"histogram_quantile({share}, sum by ({labels}) (rate({name}_bucket{where}[{_RATE}])))"
+
+
+def _rate(name: str, by: str = "", where: str = "") -> str:
+    return f"sum{f' by ({by})' if by else ''} (rate({name}{where}[{_RATE}]))"
+
+
+def _quantiles(name: str, *, by: str = "", where: str = "") -> Tuple[PanelQuery, ...]:
+    legend = f"{{{{{by}}}}} " if by else ""
+    return tuple(PanelQuery(_quantile(share, name, by, where), f"{legend}{word}") for share, word in _SHARES)
+
+
+_SHARES = ((0.5, "median"), (0.95, "95 %"))
+
+# Each master says the same of the cluster: the largest is taken, not the sum.
+ROWS: Tuple[DashboardRow, ...] = (
+    DashboardRow(
+        "Cluster",
+        (
+            DashboardPanel(
+                "Slots in use",
+                _one('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="used"}))'),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Slots that are free",
+                _one('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="free"}))'),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Requests that wait",
+                _one('sum(max by (pool) (tenax_attempts{pool=~"$pool", state="waiting"}))'),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Experiments",
+                _one('sum(max by (state) (tenax_experiments{state="ACTIVE"}))', "active"),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Agents",
+                _one('sum(max by (pool, state) (tenax_agents{pool=~"$pool", state!="away"}))'),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Agents that are away",
+                _one('sum(max by (pool) (tenax_agents{pool=~"$pool", state="away"}))'),
+                kind="stat",
+                width=4,
+            ),
+            DashboardPanel(
+                "Slots",
+                _one(f"sum by (pool, state) (max by (pool, kind, state) (tenax_slots{_POOL}))", "{{pool}} {{state}}"),
+            ),
+            DashboardPanel(
+                "Slots that requests ask for",
+                _one(f"max by (pool, state) (tenax_attempt_slots{_POOL})", "{{pool}} {{state}}"),
+                help="Of requests that wait, and of those that have their slots.",
+            ),
+            DashboardPanel("Experiments that have not ended", _one("max by (state) (tenax_experiments)", "{{state}}")),
+        ),
+    ),
+    DashboardRow(
+        "Queue",
+        (
+            DashboardPanel(
+                "The longest wait",
+                _one(f"max by (pool) (tenax_queue_longest_wait_seconds{_POOL})", "{{pool}}"),
+                unit="s",
+                help="Of the requests that wait now: how long the first has waited.",
+            ),
+            DashboardPanel(
+                "Waits of what was placed",
+                _quantiles("tenax_queue_wait_seconds", by="pool", where=_POOL),
+                unit="s",
+            ),
+            DashboardPanel(
+                "Placed, and asked to leave",
+                _one(_rate("tenax_scheduling_decisions_total", "pool, decision", _POOL), "{{pool}} {{decision}}"),
+                unit="ops",
+            ),
+        ),
+    ),
+    DashboardRow(
+        "Agents",
+        (
+            DashboardPanel(
+                "Agents",
+                _one(f"max by (pool, state) (tenax_agents{_POOL})", "{{pool}} {{state}}"),
+            ),
+            DashboardPanel(
+                "Silent for",
+                _one(f"topk(10, max by (agent_id) (tenax_agent_silent_seconds{_POOL}))", "{{agent_id}}"),
+                unit="s",
+                help="A sign of life comes every five seconds; the ten that were silent for longest.",
+            ),
+            DashboardPanel(
+                "Versions",
+                _one(f"count by (version) (max by (agent_id, version) (tenax_agent_info{_POOL}))", "{{version}}"),
+            ),
+            DashboardPanel(
+                "Connected, by master",
+                _one('tenax_agent_connections{instance=~"$instance"}', "{{instance}}"),
+            ),
+            DashboardPanel("Reports of containers", _one(_rate("tenax_agent_reports_total")), unit="ops"),
+            DashboardPanel("Time to apply a report", _quantiles("tenax_agent_report_seconds"), unit="s"),
+        ),
+    ),
+    DashboardRow(
+        "Requests",
+        (
+            DashboardPanel(
+                "Answers",
+                _one(_rate("tenax_http_requests_total", "status"), "{{status}}"),
+                unit="reqps",
+            ),
+            DashboardPanel(
+                "Time to answer",
+                _quantiles("tenax_http_request_seconds", where='{method!="ANY"}'),
+                unit="s",
+                help="Long polls and streams among them: those take as long as somebody listens.",
+            ),
+            DashboardPanel(
+                "The slowest routes",
+                _one(
+                    "topk(5, " + _quantile(0.95, "tenax_http_request_seconds", "route", '{method!="ANY"}') + ")",
+                    "{{route}}",
+                ),
+                unit="s",
+            ),
+            DashboardPanel(
+                "Being answered",
+                _one('tenax_http_requests_in_progress{instance=~"$instance"}', "{{instance}}"),
+            ),
+            DashboardPanel(
+                "Refused logins",
+                _one(_rate("tenax_logins_total", "outcome"), "{{outcome}}"),
+                unit="ops",
+            ),
+            DashboardPanel(
+                "Connections that were closed",
+                (
+                    PanelQuery(_rate("tenax_connections_refused_total"), "too many"),
+                    PanelQuery(_rate("tenax_answers_given_up_total"), "nobody read the answer"),
+                ),
+                unit="ops",
+            ),
+        ),
+    ),
+    DashboardRow(
+        "Masters",
+        (
+            DashboardPanel("Up", _one('up{job="tenax"}', "{{instance}}")),
+            DashboardPanel(
+                "Processors in use",
+                _one(_rate("process_cpu_seconds_total", "instance", '{job="tenax"}'), "{{instance}}"),
+                help="1 is one processor.",
+            ),
+            DashboardPanel(
+                "Memory",
+                _one('process_resident_memory_bytes{job="tenax", instance=~"$instance"}', "{{instance}}"),
+                unit="bytes",
+            ),
+            DashboardPanel(
+                "Lateness of the event loop",
+                tuple(
+                    PanelQuery(_quantile(share, "tenax_event_loop_lag_seconds"), word)
+                    for share, word in ((0.5, "median"), (0.99, "99 %"))
+                ),
+                unit="s",
+            ),
+            DashboardPanel(
+                "Open files",
+                (
+                    PanelQuery('process_open_fds{job="tenax", instance=~"$instance"}', "{{instance}}"),
+                    PanelQuery('process_max_fds{job="tenax", instance=~"$instance"}', "{{instance}} allowed"),
+                ),
+            ),
+            DashboardPanel(
+                "Versions",
+                _one("count by (version, roles) (tenax_build_info)", "{{version}} {{roles}}"),
+            ),
+        ),
+    ),
+    DashboardRow(
+        "Loops",
+        (
+            DashboardPanel(
+                "Which master has which loop",
+                _one("tenax_loop_lease_held == 1", "{{loop}} {{instance}}"),
+                kind="table",
+            ),
+            DashboardPanel("Passes", _one(_rate("tenax_loop_passes_total", "loop"), "{{loop}}"), unit="ops"),
+            DashboardPanel(
+                "Time of a pass, 95 %",
+                _one(_quantile(0.95, "tenax_loop_pass_seconds", "loop"), "{{loop}}"),
+                unit="s",
+            ),
+            DashboardPanel(
+                "Passes that failed",
+                _one(_rate("tenax_loop_failures_total", "loop, reason"), "{{loop}} {{reason}}"),
+                unit="ops",
+            ),
+            DashboardPanel(
+                "What a pass could not handle",
+                _one(_rate("tenax_loop_failed_objects_total", "loop"), "{{loop}}"),
+                unit="ops",
+                help="An experiment, a task or something else that costs itself: the master's log has the error.",
+            ),
+            DashboardPanel(
+                "Time to decide about a pool",
+                _quantiles("tenax_scheduling_plan_seconds", by="pool", where=_POOL),
+                unit="s",
+            ),
+        ),
+    ),
+    DashboardRow(
+        "Database",
+        (
+            DashboardPanel(
+                "Connections in use",
+                (
+                    PanelQuery('sum by (lane) (tenax_db_connections{state="used"})', "{{lane}}"),
+                    PanelQuery("sum by (lane) (tenax_db_max_connections)", "{{lane}} allowed"),
+                ),
+            ),
+            DashboardPanel(
+                "Wait for a connection, 95 %",
+                _one(_quantile(0.95, "tenax_db_acquire_seconds", "lane"), "{{lane}}"),
+                unit="s",
+            ),
+            DashboardPanel("Time of a statement", _quantiles("tenax_db_statement_seconds"), unit="s"),
+            DashboardPanel("Statements", _one(_rate("tenax_db_statement_seconds_count")), unit="ops"),
+            DashboardPanel(
+                "Errors",
+                _one(_rate("tenax_db_errors_total", "kind"), "{{kind}}"),
+                unit="ops",
+                help="What the database could not do at that moment; it was tried again.",
+            ),
+            DashboardPanel(
+                "Hears of changes",
+                _one('tenax_db_listener_connected{instance=~"$instance"}', "{{instance}}"),
+            ),
+            DashboardPanel(
+                "Size",
+                (
+                    PanelQuery("max(tenax_database_bytes)", "database"),
+                    PanelQuery("max by (what) (tenax_telemetry_bytes)", "{{what}}"),
+                ),
+                unit="bytes",
+            ),
+            DashboardPanel(
+                "Of the budget",
+                _one(
+                    "max by (what) (tenax_telemetry_bytes) / max by (what) (tenax_telemetry_budget_bytes)",
+                    "{{what}}",
+                ),
+                unit="percentunit",
+            ),
+            DashboardPanel("Left on its disk", _one("min(tenax_database_free_bytes)"), unit="bytes"),
+        ),
+    ),
+    DashboardRow(
+        "What tasks send",
+        (
+            DashboardPanel(
+                "Reports of metrics",
+                (
+                    PanelQuery(_rate("tenax_ingested_total", where='{kind="reports"}'), "stored"),
+                    PanelQuery(_rate("tenax_ingest_refused_total", where='{kind="reports"}'), "refused"),
+                ),
+                unit="ops",
+            ),
+            DashboardPanel("Output", _one(_rate("tenax_ingested_total", where='{kind="output_bytes"}')), unit="Bps"),
+            DashboardPanel(
+                "Refused for want of room",
+                _one(_rate("tenax_no_room_total", "what"), "{{what}}"),
+                unit="ops",
+            ),
+        ),
+    ),
+)
+
+
+def dashboard() -> JsonObject:
+    """The document; Grafana asks for the source of data when it is imported, and above the panels."""
+    panels: List[JsonObject] = []
+    top = 0
+    for row in ROWS:
+        panels.append({"type": "row", "title": row.title, "gridPos": _place(0, top, _COLUMNS, 1), "collapsed": False})
+        top += 1
+        left = height = 0
+        for panel in row.panels:
+            if left + panel.width > _COLUMNS:
+                left, top = 0, top + height
+            height = 4 if panel.kind == "stat" else 8
+            panels.append(_panel(panel, _place(left, top, panel.width, height)))
+            left += panel.width
+        top += height
+    for number, each in enumerate(panels, 1):
+        each["id"] = number
+    return {
+        "uid": "tenax-cluster",
+        "title": "Tenax cluster",
+        "tags": ["tenax"],
+        "schemaVersion": _SCHEMA,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "templating": {"list": [*_choices()]},
+        "panels": [*panels],
+    }
+
+
+def _choices() -> List[JsonObject]:
+    every: JsonObject = {"includeAll": True, "multi": True, "allValue": ".*", "refresh": 2, "sort": 1}
+    every["current"] = {"text": "All", "value": "$__all"}
+    return [
+        {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Source"},
+        {**_asked("pool", "label_values(tenax_attempts, pool)"), "label": "Pool", **every},
+        {**_asked("instance", "label_values(tenax_build_info, instance)"), "label": "Master", **every},
+    ]
+
+
+def _asked(name: str, query: str) -> JsonObject:
+    return {"name": name, "type": "query", "datasource": _source(), "query": {"query": query, "refId": name}}
+
+
+def _source() -> JsonObject:
+    return {"type": "prometheus", "uid": "${datasource}"}
+
+
+def _place(x: int, y: int, width: int, height: int) -> JsonObject:
+    return {"x": x, "y": y, "w": width, "h": height}
+
+
+def _panel(panel: DashboardPanel, place: JsonObject) -> JsonObject:
+    targets: List[Json] = []
+    for letter, query in zip("ABCDEF", panel.queries):
+        legend = query.legend or "__auto"
+        target: JsonObject = {"refId": letter, "datasource": _source(), "expr": query.expr, "legendFormat": legend}
+        if panel.kind != "timeseries":
+            target["instant"] = True
+        if panel.kind == "table":
+            target["format"] = "table"
+        targets.append(target)
+    options: JsonObject = {}
+    if panel.kind == "timeseries":
+        options = {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
+    return {
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.help,
+        "datasource": _source(),
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "options": options,
+        "targets": targets,
+    }
