@@ -1,4 +1,4 @@
-"""Installs what tests need from the system: an engine, curl, Chromium, Prometheus, a C compiler, Python 3.9. Safe to run again.
+"""Installs what tests need from the system: Docker, curl, Chromium, Prometheus, a compiler, Python 3.9. Safe to repeat.
 
 As root on Debian or Ubuntu it installs them with apt. Elsewhere it says what is missing and which tests will
 not run; in CI (the variable ``CI`` is set) that is an error, because there nothing may be skipped.

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 import structlog
+from structlog.contextvars import bind_contextvars
 
 from tenax.agent import placing, spool
 from tenax.agent.container_reports import ContainerReports
@@ -148,7 +149,11 @@ class Keeper:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until nothing of it is left, or the task is cancelled (the container runs on); it may be run again then."""
+        """Until nothing of it is left, or the task is cancelled (the container runs on); it may be run again then.
+
+        In an asyncio task of its own: lines of the log name the container and its allocation from now on.
+        """
+        bind_contextvars(container=self.container_id)
         attempts = retry()
         try:
             while not self.gone:
@@ -173,6 +178,9 @@ class Keeper:
         container = await self._tools.runtime.inspect(self.container_id)
         ours = container is not None and self._is_ours(container)
         self._fresh = self._fresh or container is None
+        spec = self._spec_of(container)
+        if spec is not None:
+            bind_contextvars(allocation=spec.allocation_id)
         if self._again and container is not None:
             # Shipped anew from where the master is, and settled by what comes of that.
             self._again = self._fresh = False
@@ -231,6 +239,11 @@ class Keeper:
             await pause(min(waits), self._wake)
         else:
             await self._wake.wait()
+
+    def _spec_of(self, container: ContainerStatus | None) -> ContainerSpec | None:
+        if container is not None and container.spec is not None:
+            return container.spec
+        return self._desired.spec if isinstance(self._desired, DesiredRun) else None
 
     # Its reports
 

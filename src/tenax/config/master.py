@@ -133,6 +133,12 @@ class TokenSettings(Settings):
         return self
 
 
+def _http_url(given: str) -> str:
+    if given and not given.startswith(("http://", "https://")):
+        raise ValueError("it must begin with http:// or https://")
+    return given.rstrip("/")
+
+
 def _check_networks(given: tuple[str, ...]) -> tuple[str, ...]:
     for network in given:
         try:
@@ -189,9 +195,7 @@ class WebhookSettings(Settings):
     @field_validator("base_url")
     @classmethod
     def _is_url(cls, given: str) -> str:
-        if given and not given.startswith(("http://", "https://")):
-            raise ValueError("it must begin with http:// or https://")
-        return given.rstrip("/")
+        return _http_url(given)
 
 
 class LogSettings(Settings):
@@ -202,6 +206,25 @@ class LogSettings(Settings):
     color: bool | None = None
     #: One JSON object per line, for machines that read it.
     json_lines: bool = False
+
+
+class TracingSettings(Settings):
+    """Spans for OpenTelemetry, whose own variables hold as well (``OTEL_EXPORTER_OTLP_HEADERS``)."""
+
+    #: Of a collector that takes OTLP over HTTP: ``http://collector:4318``. Empty: nothing is traced.
+    endpoint: str = ""
+    #: Share of requests and passes that are kept.
+    sample: float = Field(default=1.0, ge=0, le=1)
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_url(cls, given: str) -> str:
+        return _http_url(given)
+
+    @property
+    def traces_url(self) -> str:
+        """Where spans go."""
+        return self.endpoint if self.endpoint.endswith("/v1/traces") else f"{self.endpoint}/v1/traces"
 
 
 class FeatureSwitch(str, Enum):
@@ -255,6 +278,7 @@ class MasterSettings(Settings):
     #: a cron line in UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
     log_retention_schedule: str = "1h"
     log: LogSettings = LogSettings()
+    tracing: TracingSettings = TracingSettings()
     #: What could never run as its pool is now is refused; false: it waits, with a warning.
     launch_error: bool = True
     feature_switches: tuple[FeatureSwitch, ...] = ()

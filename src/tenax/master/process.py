@@ -41,6 +41,7 @@ from tenax.master.checkpoints import shared_folders
 from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
 from tenax.master.observability import counters
+from tenax.master.observability.tracing import tracing
 from tenax.master.store.database.connection import Database, NoAddress
 from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate, newest, waiting
@@ -76,21 +77,22 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
             "no database is configured: start the whole cluster with `tenax up`, which brings its own, or set db.url "
             "(TENAX_MASTER_DB__URL) to a PostgreSQL of yours"
         )
-    listening = bind(settings.host, settings.port)
+    with tracing(settings.tracing), contextlib.closing(bind(settings.host, settings.port)) as listening:
+        await _serve(settings, url.get_secret_value(), listening, make_dir=make_dir)
+
+
+async def _serve(settings: MasterSettings, url: str, listening: socket.socket, *, make_dir: bool) -> None:
     shutdown = asyncio.Event()
-    try:
-        with contextlib.suppress(ShutdownRequested), _signals(shutdown) as cut_off:
-            db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
-            try:
-                async with running(settings, db, shutdown, make_dir=make_dir) as master:
-                    # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
-                    app = create_app(master)
-                    with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
-                        await serve_until_shutdown(master, app, listening, cut_off, end_process)
-            finally:
-                await db.close()
-    finally:
-        listening.close()
+    with contextlib.suppress(ShutdownRequested), _signals(shutdown) as cut_off:
+        db = await _until_reachable(lambda: _open(url, settings.db.max_connections), shutdown)
+        try:
+            async with running(settings, db, shutdown, make_dir=make_dir) as master:
+                # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
+                app = create_app(master)
+                with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
+                    await serve_until_shutdown(master, app, listening, cut_off, end_process)
+        finally:
+            await db.close()
 
 
 @asynccontextmanager

@@ -14,8 +14,10 @@ from pathlib import Path
 class MasterProcess:
     """``python -m tenax.master`` and what it says."""
 
-    def __init__(self, directory: Path, url: str | None, *arguments: str) -> None:
+    def __init__(self, directory: Path, url: str | None, *arguments: str, **settings: str) -> None:
+        """``settings``: more of them, by their names in the environment after ``TENAX_MASTER_``."""
         environment = {**os.environ, "TENAX_MASTER_DIR": str(directory / "master")}
+        environment.update({f"TENAX_MASTER_{name}": value for name, value in settings.items()})
         environment.pop("TENAX_MASTER_DB__URL", None)
         if url is not None:
             environment["TENAX_MASTER_DB__URL"] = url
@@ -37,6 +39,11 @@ class MasterProcess:
                         return dict(json.loads(line))
                 assert self._reader.is_alive(), self.said
                 self._news.wait(60)
+
+    def lines(self) -> list[dict[str, object]]:
+        """What it has said so far."""
+        with self._news:
+            return [dict(json.loads(line)) for line in self.said if line.startswith("{")]
 
     def end(self) -> int:
         """Asked to end; its exit status."""

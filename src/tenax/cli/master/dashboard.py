@@ -43,7 +43,7 @@ class DashboardRow(NamedTuple):
     panels: Tuple[DashboardPanel, ...]
 
 
-def _one(expr: str, legend: str = "") -> Tuple[PanelQuery, ...]:
+def _single(expr: str, legend: str = "") -> Tuple[PanelQuery, ...]:
     return (PanelQuery(expr, legend),)
 
 
@@ -70,50 +70,54 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Slots in use",
-                _one('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="used"}))'),
+                _single('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="used"}))'),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Slots that are free",
-                _one('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="free"}))'),
+                _single('sum(max by (pool, kind) (tenax_slots{pool=~"$pool", state="free"}))'),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Requests that wait",
-                _one('sum(max by (pool) (tenax_attempts{pool=~"$pool", state="waiting"}))'),
+                _single('sum(max by (pool) (tenax_attempts{pool=~"$pool", state="waiting"}))'),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Experiments",
-                _one('sum(max by (state) (tenax_experiments{state="ACTIVE"}))', "active"),
+                _single('sum(max by (state) (tenax_experiments{state="ACTIVE"}))', "active"),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Agents",
-                _one('sum(max by (pool, state) (tenax_agents{pool=~"$pool", state!="away"}))'),
+                _single('sum(max by (pool, state) (tenax_agents{pool=~"$pool", state!="away"}))'),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Agents that are away",
-                _one('sum(max by (pool) (tenax_agents{pool=~"$pool", state="away"}))'),
+                _single('sum(max by (pool) (tenax_agents{pool=~"$pool", state="away"}))'),
                 kind="stat",
                 width=4,
             ),
             DashboardPanel(
                 "Slots",
-                _one(f"sum by (pool, state) (max by (pool, kind, state) (tenax_slots{_POOL}))", "{{pool}} {{state}}"),
+                _single(
+                    f"sum by (pool, state) (max by (pool, kind, state) (tenax_slots{_POOL}))", "{{pool}} {{state}}"
+                ),
             ),
             DashboardPanel(
                 "Slots that requests ask for",
-                _one(f"max by (pool, state) (tenax_attempt_slots{_POOL})", "{{pool}} {{state}}"),
+                _single(f"max by (pool, state) (tenax_attempt_slots{_POOL})", "{{pool}} {{state}}"),
                 help="Of requests that wait, and of those that have their slots.",
             ),
-            DashboardPanel("Experiments that have not ended", _one("max by (state) (tenax_experiments)", "{{state}}")),
+            DashboardPanel(
+                "Experiments that have not ended", _single("max by (state) (tenax_experiments)", "{{state}}")
+            ),
         ),
     ),
     DashboardRow(
@@ -121,7 +125,7 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "The longest wait",
-                _one(f"max by (pool) (tenax_queue_longest_wait_seconds{_POOL})", "{{pool}}"),
+                _single(f"max by (pool) (tenax_queue_longest_wait_seconds{_POOL})", "{{pool}}"),
                 unit="s",
                 help="Of the requests that wait now: how long the first has waited.",
             ),
@@ -132,7 +136,7 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Placed, and asked to leave",
-                _one(_rate("tenax_scheduling_decisions_total", "pool, decision", _POOL), "{{pool}} {{decision}}"),
+                _single(_rate("tenax_scheduling_decisions_total", "pool, decision", _POOL), "{{pool}} {{decision}}"),
                 unit="ops",
             ),
         ),
@@ -142,23 +146,23 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Agents",
-                _one(f"max by (pool, state) (tenax_agents{_POOL})", "{{pool}} {{state}}"),
+                _single(f"max by (pool, state) (tenax_agents{_POOL})", "{{pool}} {{state}}"),
             ),
             DashboardPanel(
                 "Silent for",
-                _one(f"topk(10, max by (agent_id) (tenax_agent_silent_seconds{_POOL}))", "{{agent_id}}"),
+                _single(f"topk(10, max by (agent_id) (tenax_agent_silent_seconds{_POOL}))", "{{agent_id}}"),
                 unit="s",
                 help="A sign of life comes every five seconds; the ten that were silent for longest.",
             ),
             DashboardPanel(
                 "Versions",
-                _one(f"count by (version) (max by (agent_id, version) (tenax_agent_info{_POOL}))", "{{version}}"),
+                _single(f"count by (version) (max by (agent_id, version) (tenax_agent_info{_POOL}))", "{{version}}"),
             ),
             DashboardPanel(
                 "Connected, by master",
-                _one('tenax_agent_connections{instance=~"$instance"}', "{{instance}}"),
+                _single('tenax_agent_connections{instance=~"$instance"}', "{{instance}}"),
             ),
-            DashboardPanel("Reports of containers", _one(_rate("tenax_agent_reports_total")), unit="ops"),
+            DashboardPanel("Reports of containers", _single(_rate("tenax_agent_reports_total")), unit="ops"),
             DashboardPanel("Time to apply a report", _quantiles("tenax_agent_report_seconds"), unit="s"),
         ),
     ),
@@ -167,7 +171,7 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Answers",
-                _one(_rate("tenax_http_requests_total", "status"), "{{status}}"),
+                _single(_rate("tenax_http_requests_total", "status"), "{{status}}"),
                 unit="reqps",
             ),
             DashboardPanel(
@@ -178,7 +182,7 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "The slowest routes",
-                _one(
+                _single(
                     "topk(5, " + _quantile(0.95, "tenax_http_request_seconds", "route", '{method!="ANY"}') + ")",
                     "{{route}}",
                 ),
@@ -186,11 +190,11 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Being answered",
-                _one('tenax_http_requests_in_progress{instance=~"$instance"}', "{{instance}}"),
+                _single('tenax_http_requests_in_progress{instance=~"$instance"}', "{{instance}}"),
             ),
             DashboardPanel(
                 "Refused logins",
-                _one(_rate("tenax_logins_total", "outcome"), "{{outcome}}"),
+                _single(_rate("tenax_logins_total", "outcome"), "{{outcome}}"),
                 unit="ops",
             ),
             DashboardPanel(
@@ -206,15 +210,15 @@ ROWS: Tuple[DashboardRow, ...] = (
     DashboardRow(
         "Masters",
         (
-            DashboardPanel("Up", _one('up{job="tenax"}', "{{instance}}")),
+            DashboardPanel("Up", _single('up{job="tenax"}', "{{instance}}")),
             DashboardPanel(
                 "Processors in use",
-                _one(_rate("process_cpu_seconds_total", "instance", '{job="tenax"}'), "{{instance}}"),
+                _single(_rate("process_cpu_seconds_total", "instance", '{job="tenax"}'), "{{instance}}"),
                 help="1 is one processor.",
             ),
             DashboardPanel(
                 "Memory",
-                _one('process_resident_memory_bytes{job="tenax", instance=~"$instance"}', "{{instance}}"),
+                _single('process_resident_memory_bytes{job="tenax", instance=~"$instance"}', "{{instance}}"),
                 unit="bytes",
             ),
             DashboardPanel(
@@ -234,7 +238,7 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Versions",
-                _one("count by (version, roles) (tenax_build_info)", "{{version}} {{roles}}"),
+                _single("count by (version, roles) (tenax_build_info)", "{{version}} {{roles}}"),
             ),
         ),
     ),
@@ -243,23 +247,23 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Which master has which loop",
-                _one("tenax_loop_lease_held == 1", "{{loop}} {{instance}}"),
+                _single("tenax_loop_lease_held == 1", "{{loop}} {{instance}}"),
                 kind="table",
             ),
-            DashboardPanel("Passes", _one(_rate("tenax_loop_passes_total", "loop"), "{{loop}}"), unit="ops"),
+            DashboardPanel("Passes", _single(_rate("tenax_loop_passes_total", "loop"), "{{loop}}"), unit="ops"),
             DashboardPanel(
                 "Time of a pass, 95 %",
-                _one(_quantile(0.95, "tenax_loop_pass_seconds", "loop"), "{{loop}}"),
+                _single(_quantile(0.95, "tenax_loop_pass_seconds", "loop"), "{{loop}}"),
                 unit="s",
             ),
             DashboardPanel(
                 "Passes that failed",
-                _one(_rate("tenax_loop_failures_total", "loop, reason"), "{{loop}} {{reason}}"),
+                _single(_rate("tenax_loop_failures_total", "loop, reason"), "{{loop}} {{reason}}"),
                 unit="ops",
             ),
             DashboardPanel(
                 "What a pass could not handle",
-                _one(_rate("tenax_loop_failed_objects_total", "loop"), "{{loop}}"),
+                _single(_rate("tenax_loop_failed_objects_total", "loop"), "{{loop}}"),
                 unit="ops",
                 help="An experiment, a task or something else that costs itself: the master's log has the error.",
             ),
@@ -282,20 +286,20 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Wait for a connection, 95 %",
-                _one(_quantile(0.95, "tenax_db_acquire_seconds", "lane"), "{{lane}}"),
+                _single(_quantile(0.95, "tenax_db_acquire_seconds", "lane"), "{{lane}}"),
                 unit="s",
             ),
             DashboardPanel("Time of a statement", _quantiles("tenax_db_statement_seconds"), unit="s"),
-            DashboardPanel("Statements", _one(_rate("tenax_db_statement_seconds_count")), unit="ops"),
+            DashboardPanel("Statements", _single(_rate("tenax_db_statement_seconds_count")), unit="ops"),
             DashboardPanel(
                 "Errors",
-                _one(_rate("tenax_db_errors_total", "kind"), "{{kind}}"),
+                _single(_rate("tenax_db_errors_total", "kind"), "{{kind}}"),
                 unit="ops",
                 help="What the database could not do at that moment; it was tried again.",
             ),
             DashboardPanel(
                 "Hears of changes",
-                _one('tenax_db_listener_connected{instance=~"$instance"}', "{{instance}}"),
+                _single('tenax_db_listener_connected{instance=~"$instance"}', "{{instance}}"),
             ),
             DashboardPanel(
                 "Size",
@@ -307,13 +311,13 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Of the budget",
-                _one(
+                _single(
                     "max by (what) (tenax_telemetry_bytes) / max by (what) (tenax_telemetry_budget_bytes)",
                     "{{what}}",
                 ),
                 unit="percentunit",
             ),
-            DashboardPanel("Left on its disk", _one("min(tenax_database_free_bytes)"), unit="bytes"),
+            DashboardPanel("Left on its disk", _single("min(tenax_database_free_bytes)"), unit="bytes"),
         ),
     ),
     DashboardRow(
@@ -327,10 +331,10 @@ ROWS: Tuple[DashboardRow, ...] = (
                 ),
                 unit="ops",
             ),
-            DashboardPanel("Output", _one(_rate("tenax_ingested_total", where='{kind="output_bytes"}')), unit="Bps"),
+            DashboardPanel("Output", _single(_rate("tenax_ingested_total", where='{kind="output_bytes"}')), unit="Bps"),
             DashboardPanel(
                 "Refused for want of room",
-                _one(_rate("tenax_no_room_total", "what"), "{{what}}"),
+                _single(_rate("tenax_no_room_total", "what"), "{{what}}"),
                 unit="ops",
             ),
         ),
@@ -373,12 +377,12 @@ def _choices() -> List[JsonObject]:
     every["current"] = {"text": "All", "value": "$__all"}
     return [
         {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Source"},
-        {**_asked("pool", "label_values(tenax_attempts, pool)"), "label": "Pool", **every},
-        {**_asked("instance", "label_values(tenax_build_info, instance)"), "label": "Master", **every},
+        {**_variable("pool", "label_values(tenax_attempts, pool)"), "label": "Pool", **every},
+        {**_variable("instance", "label_values(tenax_build_info, instance)"), "label": "Master", **every},
     ]
 
 
-def _asked(name: str, query: str) -> JsonObject:
+def _variable(name: str, query: str) -> JsonObject:
     return {"name": name, "type": "query", "datasource": _source(), "query": {"query": query, "refId": name}}
 
 

@@ -26,7 +26,7 @@ from structlog.contextvars import bind_contextvars, bound_contextvars
 from tenax.backoff import Backoff
 from tenax.errors import Stale, TenaxError, TryAgain
 from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
-from tenax.master.observability import counters
+from tenax.master.observability import counters, tracing
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import LOOPS
 from tenax.master.store.database.leases import Lease, LeaseLost
@@ -151,7 +151,7 @@ async def each(
         name = waiting.pop(0)
         tries[name] += 1
         try:
-            with bound_contextvars(**{noun: name}):
+            with bound_contextvars(**{noun: name}), tracing.span(f"{loop} {noun}", tenax__object=name):
                 await handle(name)
         except LeaseLost:
             raise
@@ -200,7 +200,8 @@ async def _make_pass(loop: Loop, context: PassContext, woken: Woken, tenure: Ten
         async with limit:
             tenure.begin_pass(limit)
             try:
-                return await loop.make_pass(context, woken)
+                with tracing.span(f"loop {loop.name}", tenax__full=woken.full, tenax__woken=len(woken.ids)):
+                    return await loop.make_pass(context, woken)
             finally:
                 tenure.end_pass()
     except asyncio.TimeoutError as error:

@@ -12,7 +12,7 @@ from tenax.ids import AllocationId, PoolName
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
-from tenax.master.observability import counters
+from tenax.master.observability import counters, tracing
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -72,7 +72,7 @@ class Scheduling:
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""
         try:
-            with counters.PLAN_SECONDS.labels(snapshot.pool).time():
+            with counters.PLAN_SECONDS.labels(snapshot.pool).time(), tracing.span("plan", tenax__pool=snapshot.pool):
                 return plan(snapshot)
         except Exception:
             log.exception("pool_not_planned", pool=snapshot.pool)

@@ -25,6 +25,7 @@ import structlog
 
 from tenax.config.master import LogSettings
 from tenax.display.terminal import visible
+from tenax.master.observability import tracing
 
 _NOISY = ("uvicorn.access", "asyncio", "websockets")
 #: What a line of `OWN_LOG` says beside its text.
@@ -88,10 +89,16 @@ def change(level: str, color: bool, json_lines: bool) -> None:
 def _before() -> list[structlog.typing.Processor]:
     return [
         structlog.contextvars.merge_contextvars,
+        _traced,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+
+
+def _traced(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event.update(tracing.ids())
+    return event
 
 
 def _formatter(*after: structlog.typing.Processor) -> structlog.stdlib.ProcessorFormatter:

@@ -41,6 +41,11 @@ def called_by(*, allocation: str | None, agent: str | None, user: str | None) ->
         bind_contextvars(user=user)
 
 
+def known() -> dict[str, str]:
+    """Names and values that lines of the log have now."""
+    return {name: str(value) for name, value in get_contextvars().items()}
+
+
 def request_id() -> str:
     """Of the request that is being answered; "" outside of one."""
     return str(get_contextvars().get("request", ""))

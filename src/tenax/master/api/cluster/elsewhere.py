@@ -12,8 +12,8 @@ routes = Routes("Elsewhere")
 async def elsewhere() -> None:
     """Raises NotFound."""
     raise NotFound(
-        "this process of the master serves no API, as its roles are without `api`: ask a master that has that role; "
-        "here are /health, /metrics and /info"
+        "not found: this process of the master serves no API, as its roles are without `api`: ask a master that has "
+        "that role; here are /health, /metrics and /info"
     )
 
 

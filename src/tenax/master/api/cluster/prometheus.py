@@ -124,20 +124,20 @@ class _State:
 
     def _demand(self) -> Iterator[GaugeMetricFamily]:
         attempts = GaugeMetricFamily("tenax_attempts", "Attempts that wait or have places.", labels=["pool", "state"])
-        wanted = GaugeMetricFamily("tenax_attempt_slots", "Slots that they ask for.", labels=["pool", "state"])
+        requested = GaugeMetricFamily("tenax_attempt_slots", "Slots that they ask for.", labels=["pool", "state"])
         longest = GaugeMetricFamily("tenax_queue_longest_wait_seconds", "Of the first that waits.", labels=["pool"])
         known = {(each.pool, each.waiting): each for each in self._gauges.requests}
         for pool, waiting in sorted({*known, *((name, word) for name in self._pools for word in (False, True))}):
             each = known.get((pool, waiting))
             labels = [pool, "waiting" if waiting else "placed"]
             attempts.add_metric(labels, each.attempts if each else 0)
-            wanted.add_metric(labels, each.slots if each else 0)
+            requested.add_metric(labels, each.slots if each else 0)
             if waiting:
                 longest.add_metric([pool], each.longest_s if each else 0)
         experiments = GaugeMetricFamily("tenax_experiments", "Experiments that have not ended.", labels=["state"])
         for state, count in sorted({"ACTIVE": 0, "PAUSED": 0, **self._gauges.experiments}.items()):
             experiments.add_metric([state], count)
-        yield from (attempts, wanted, longest, experiments)
+        yield from (attempts, requested, longest, experiments)
 
 
 class _Storage:

@@ -35,7 +35,7 @@ from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, All
 from tenax.master.api.http.errors import error_response
 from tenax.master.api.http.held_bodies import FREE_BYTES, MAX_BODY_BYTES, HeldBodies, HeldBody
 from tenax.master.api.http.routing import allowed
-from tenax.master.observability import counters, log_context
+from tenax.master.observability import counters, log_context, tracing
 
 log = structlog.get_logger("tenax.http")
 
@@ -83,7 +83,14 @@ class Edge:
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self.body_limit, self.held, request_id)
+        with tracing.request(scope["method"], scope["headers"]) as span:
+            exchange = _Exchange(scope, receive, send, self.body_limit, self.held, request_id)
+            try:
+                await self._answer(scope, receive, exchange, refusal)
+            finally:
+                exchange.finish(span)
+
+    async def _answer(self, scope: Scope, receive: Receive, exchange: _Exchange, refusal: TenaxError | None) -> None:
         counters.IN_PROGRESS.inc()
         try:
             if refusal is not None:
@@ -100,7 +107,6 @@ class Edge:
             await error_response(scope["path"], _for_tasks(scope, error))(scope, receive, exchange.send)
         finally:
             counters.IN_PROGRESS.dec()
-            exchange.finish()
 
     def _refusal(self, scope: Scope) -> TenaxError | None:
         if b"%00" in scope["query_string"] or "\x00" in scope["path"]:
@@ -183,14 +189,26 @@ class _Exchange:
             return _ANY, "refused"
         return self._scope["method"], route.path
 
-    def finish(self) -> None:
+    def finish(self, span: tracing.Span) -> None:
         if self._place is not None:
             self._place.leave()
         seconds = time.perf_counter() - self._began
         method, route = self._counted_as()
         counters.REQUESTS.labels(method, route, str(self._status)).inc()
         counters.REQUEST_SECONDS.labels(method, route).observe(seconds)
+        self._describe(span, method, route)
         log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))
+
+    def _describe(self, span: tracing.Span, method: str, route: str) -> None:
+        if not tracing.is_on():
+            return
+        span.update_name(f"{method} {route}")
+        span.set_attribute("http.route", route)
+        span.set_attribute("http.response.status_code", self._status)
+        for name, value in log_context.known().items():
+            span.set_attribute(f"tenax.{name}", value)
+        if self._status >= 500:
+            span.set_attribute("error.type", str(self._status))
 
 
 def _for_tasks(scope: Scope, error: Exception) -> Exception:

@@ -25,7 +25,7 @@ import asyncpg
 from asyncpg import Connection
 
 from tenax.errors import Impossible, InvalidInput, UserError
-from tenax.master.observability import counters
+from tenax.master.observability import counters, tracing
 from tenax.master.store.database import json_columns, stalls
 from tenax.master.store.database.faults import committing, translated
 from tenax.master.store.database.identity import DatabaseIdentity
@@ -290,7 +290,7 @@ class Database:
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._acquired() as conn:
+            async with self._acquired("transaction") as conn:
                 notifying: NotifyingConnection = conn.collect_wakeups()
                 try:
                     async with conn.transaction():
@@ -303,22 +303,26 @@ class Database:
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._acquired() as conn:
+            async with self._acquired("snapshot") as conn:
                 async with conn.transaction(isolation="repeatable_read", readonly=True):
                     yield conn
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._acquired() as conn:
+            async with self._acquired("read") as conn:
                 yield conn
 
     @asynccontextmanager
-    async def _acquired(self) -> AsyncIterator[Connection]:
+    async def _acquired(self, why: str) -> AsyncIterator[Connection]:
+        """``why``: what is done with it, in spans."""
         began = time.monotonic()
-        async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
-            self._acquire_seconds.observe(time.monotonic() - began)
-            yield conn
+        with tracing.leaf(f"database {why}", db__system__name="postgresql", tenax__lane=self._lane.name) as span:
+            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
+                waited_s = time.monotonic() - began
+                self._acquire_seconds.observe(waited_s)
+                span.set_attribute("tenax.acquire_s", waited_s)
+                yield conn
 
     async def cut_stalled(self, probed: Connection) -> None:
         """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""

@@ -1,0 +1,129 @@
+"""Spans of a real master process, at a collector of OpenTelemetry's protocol."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tenax.config.master import TracingSettings
+from tenax.errors import InvalidInput
+from tenax.master.observability import tracing
+from tests.kits.machine import wait_for
+from tests.kits.master.process import MasterProcess
+from tests.kits.otlp import Collector, collector
+
+#: Of OpenTelemetry: what answers a request.
+SERVER = 2
+TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.fixture
+def spans() -> Iterator[Collector]:
+    with collector() as kept:
+        yield kept
+
+
+def started(directory: Path, url: str, spans: Collector, *arguments: str, **settings: str) -> MasterProcess:
+    """A master that traces, and sends soon."""
+    settings = {"TRACING__ENDPOINT": spans.url, **settings}
+    return MasterProcess(directory, url, "--port", "0", *arguments, **settings)
+
+
+def ask(port: object, path: str, body: object = None, **headers: str) -> tuple[int, dict[str, str]]:
+    """Status and headers."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status, {name.lower(): value for name, value in reply.headers.items()}
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, {name.lower(): value for name, value in error.headers.items()}
+
+
+async def test_a_request_is_a_span_below_its_caller(database_url: str, tmp_path: Path, spans: Collector) -> None:
+    """What it asked of the database is below it; passes of loops are spans, too; no secret is in any."""
+    process = started(tmp_path, database_url, spans, "--log-level", "debug")
+    try:
+        port = process.wait_for("serving")["port"]
+        password = json.loads((tmp_path / "master" / "credentials.json").read_text())["password"]
+        status, headers = ask(
+            port,
+            "/api/v1/auth/login?secret=in-the-query",
+            {"username": "admin", "password": password},
+            traceparent=f"00-{TRACE}-{CALLER}-01",
+            **{"X-Request-ID": "my-login.1", "Content-Type": "application/json"},
+        )
+        assert status == 200
+        assert headers["x-request-id"] == "my-login.1"
+        (login,) = wait_for(lambda: spans.named("POST /api/v1/auth/login"), "the span of the login")
+        assert (login.trace_id, login.parent_id, login.kind) == (TRACE, CALLER, SERVER)
+        assert login.attributes["http.response.status_code"] == 200
+        assert login.attributes["tenax.request"] == "my-login.1"
+        below = wait_for(lambda: spans.below(login), "what it asked of the database")
+        assert {span.attributes["db.system.name"] for span in below} == {"postgresql"}
+        (scheduling, *_) = wait_for(lambda: spans.named("loop scheduling"), "a pass of a loop")
+        assert wait_for(lambda: spans.below(scheduling), "what the pass did")
+        assert spans.resources[0]["service.name"] == "tenax-master"
+        (line,) = [line for line in process.lines() if line.get("request") == "my-login.1"]
+        assert (line["trace_id"], line["route"]) == (TRACE, "/api/v1/auth/login")
+    finally:
+        assert process.end() == 0
+        process.close()
+    sent = b"".join(spans.bodies)
+    for secret in (password.encode(), b"in-the-query", database_url.encode()):
+        assert secret not in sent
+
+
+async def test_a_collector_that_is_away_costs_nothing(database_url: str, tmp_path: Path, spans: Collector) -> None:
+    """It answers nobody: requests are answered as ever, and the master ends when it is asked to."""
+    spans.stalled.set()
+    process = started(tmp_path, database_url, spans)
+    try:
+        port = process.wait_for("serving")["port"]
+        for _ in range(50):
+            assert ask(port, "/health")[0] == 200
+        began = time.monotonic()
+    finally:
+        assert process.end() == 0
+        process.close()
+    # Less than its exporter would wait for an answer.
+    assert time.monotonic() - began < 9
+    assert not spans.spans
+
+
+async def test_whoever_asks_for_none_gets_none(database_url: str, tmp_path: Path, spans: Collector) -> None:
+    """A share of 0 keeps none, whatever a caller says of its own."""
+    process = started(tmp_path, database_url, spans, TRACING__SAMPLE="0")
+    try:
+        port = process.wait_for("serving")["port"]
+        assert ask(port, "/info", traceparent=f"00-{TRACE}-{CALLER}-01")[0] == 200
+    finally:
+        assert process.end() == 0
+        process.close()
+    assert not spans.spans
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the line that brings it."""
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with (
+        pytest.raises(InvalidInput, match=r"pip install 'tenax\[otel\]'"),
+        tracing.tracing(TracingSettings(endpoint="http://127.0.0.1:4318")),
+    ):
+        pass
+
+
+def test_nothing_is_loaded_where_nothing_is_traced() -> None:
+    """And a span costs nothing."""
+    with tracing.tracing(TracingSettings()), tracing.span("x", a__b=1) as span:
+        span.set_attribute("a", 1)
+        assert not tracing.is_on()
+        assert tracing.ids() == {}
