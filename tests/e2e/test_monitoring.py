@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.e2e.trials import config
 from tests.kits.machine import ROOT, Machine, outlast, wait_for
@@ -30,8 +31,9 @@ def files(shared: Machine, tmp_path: Path) -> Path:
     assert done.stdout.splitlines() == [
         str(directory / name) for name in ("prometheus.yml", "tenax-alerts.yml", "grafana-dashboard.json")
     ]
-    token = shared.tenax("token", "create", "-e", "-1", "-d", "prometheus").stdout.strip()
-    (directory / "token").write_text(token + "\n")
+    if "prometheus" not in shared.tenax("user", "list").stdout:
+        shared.tenax("user", "create", "prometheus", "--remote")
+    (directory / "token").write_text(shared.tenax("token", "create", "prometheus", "-e", "-1").stdout)
     path = directory / "prometheus.yml"
     text = path.read_text()
     assert "scrape_interval: 15s" in text
@@ -61,7 +63,7 @@ def test_each_query_of_the_dashboard_is_answered(
             ("Slots in use", 2.0),
             ("Slots that are free", 0.0),
             ("Requests that wait", 2.0),
-            ("Experiments", 1.0),
+            ("Active experiments", 1.0),
             ("Agents", 1.0),
         ):
             expr = _expressions(files)[title][0]
@@ -70,6 +72,8 @@ def test_each_query_of_the_dashboard_is_answered(
     for title, exprs in _expressions(files).items():
         for expr in exprs:
             wait_for(lambda e=expr: _is_answered(watching, e) or None, f"an answer to {title}: {expr}", seconds=60)
+    ended = 'max by (outcome) (tenax_containers_ended_total{outcome="ok"})'
+    assert max(_numbers(watching, ended)) >= 4
     placed = 'max(tenax_scheduling_decisions_total{decision="placed"})'
     assert max(_numbers(watching, placed)) >= 4
     assert max(_numbers(watching, "max(tenax_queue_wait_seconds_sum)")) > 1
@@ -110,6 +114,33 @@ def test_whoever_has_no_login_sees_no_pool(shared: Machine) -> None:
     for path in ("/debug/prom/metrics", "/prom/det-state-metrics"):
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{shared.url}{path}", timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--also", "nonsense:port"), "not the address of a master"),
+        (("--also", "https://other:8443"), "another scheme or path"),
+        (("--also", "http://other:8080/below"), "another scheme or path"),
+        (("--certificate", "/nowhere.pem"), "does not exist"),
+    ],
+)
+def test_what_cannot_be_is_not_written(shared: Machine, tmp_path: Path, options: tuple[str, ...], reason: str) -> None:
+    """It is said, and nothing is there."""
+    done = shared.tenax("master", "monitoring", str(tmp_path / "made"), *options, check=False)
+    assert done.returncode != 0
+    assert reason in done.stderr
+    assert not (tmp_path / "made").exists()
+
+
+def test_several_masters_and_who_is_told(shared: Machine, tmp_path: Path) -> None:
+    """Each master once, however often it is named."""
+    names = ["--also", "http://other:8080", "--also", shared.url, "--alertmanager", "alerts:9093"]
+    shared.tenax("master", "monitoring", str(tmp_path / "made"), *names)
+    document = yaml.safe_load((tmp_path / "made" / "prometheus.yml").read_text())
+    expected = [{"targets": [shared.url.removeprefix("http://"), "other:8080"]}]
+    assert [job["static_configs"] for job in document["scrape_configs"]] == [expected, expected]
+    assert document["alerting"]["alertmanagers"] == [{"static_configs": [{"targets": ["alerts:9093"]}]}]
 
 
 def test_files_that_somebody_has_changed_are_kept(shared: Machine, files: Path) -> None:

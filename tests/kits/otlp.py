@@ -35,6 +35,9 @@ class Collector:
     spans: list[SpanRecord] = field(default_factory=list)
     resources: list[dict[str, object]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    #: How often it was asked, and whether it answers with an error.
+    asked: int = 0
+    refuses: bool = False
     #: While set, nobody is answered.
     stalled: threading.Event = field(default_factory=threading.Event)
 
@@ -77,6 +80,10 @@ def collector() -> Iterator[Collector]:
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             assert self.path == "/v1/traces"
+            kept.asked += 1
+            if kept.refuses:
+                self.send_error(400)
+                return
             kept.take(body)
             self.send_response(200)
             self.send_header("Content-Type", "application/x-protobuf")

@@ -8,6 +8,12 @@ import urllib.request
 from pathlib import Path
 from typing import cast
 
+import pytest
+
+from tenax.agent.link import Link, MasterUnreachable
+from tenax.config.agent import AgentSettings
+from tenax.config.master import Role
+from tests.kits.api import Api
 from tests.kits.machine import wait_for
 from tests.kits.master.process import MasterProcess
 
@@ -39,9 +45,10 @@ async def test_each_role_has_its_health(database_url: str, tmp_path: Path) -> No
         assert answers == {("api", "api"): 200, ("api", "loops"): 503, ("loops", "api"): 503, ("loops", "loops"): 200}
         assert ask(api_port, "/health?role=proxies")[0] == 400
         assert ask(api_port, "/api/v1/master")[0] == 200
-        for path in ("/api/v1/experiments", "/api/v1/auth/login", "/ui/", "/"):
+        for path in ("/api/v1/experiments", "/api/v1/auth/login", "/ui/", "/", "/agents/session"):
+            # To try again: whoever was led here goes on elsewhere, or later.
             status, refusal = ask(loops_port, path)
-            assert status == 404
+            assert status == 503
             assert "serves no API" in json.dumps(refusal)
         # It is the one that makes passes.
         wait_for(lambda: _passes(loops_port) > 0 or None, "a pass")
@@ -50,6 +57,33 @@ async def test_each_role_has_its_health(database_url: str, tmp_path: Path) -> No
         for process in (api, loops):
             assert process.end() == 0
             process.close()
+
+
+async def test_an_agent_that_is_led_to_it_waits(database_url: str, tmp_path: Path) -> None:
+    """It does not take that for a refusal."""
+    loops = MasterProcess(tmp_path, database_url, "--port", "0", ROLES="[loops]")
+    try:
+        url = f"http://127.0.0.1:{loops.wait_for('serving')['port']}"
+        link = Link(AgentSettings(master_url=url, agent_id="box"))
+        await link.open()
+        try:
+            with pytest.raises(MasterUnreachable, match="503"):
+                await link.websocket("/agents/session", 10.0)
+            with pytest.raises(MasterUnreachable, match="503"):
+                await link.post("/agents/join", b"{}")
+        finally:
+            await link.close()
+    finally:
+        assert loops.end() == 0
+        loops.close()
+
+
+async def test_a_process_without_either_role_is_not_well(api: Api) -> None:
+    """Where its database is away."""
+    api.master.settings = api.master.settings.model_copy(update={"roles": (Role.PROXY,)})
+    assert (await api.nobody.get("/health")).status_code == 200
+    api.master.listener._connected.clear()
+    assert (await api.nobody.get("/health")).status_code == 503
 
 
 def _passes(port: object) -> float:

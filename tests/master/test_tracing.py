@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import time
 import urllib.error
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.client.connection.session import Session
 from tenax.config.master import TracingSettings
 from tenax.errors import InvalidInput
 from tenax.master.observability import tracing
@@ -19,8 +21,8 @@ from tests.kits.machine import wait_for
 from tests.kits.master.process import MasterProcess
 from tests.kits.otlp import Collector, collector
 
-#: Of OpenTelemetry: what answers a request.
-SERVER = 2
+#: Of OpenTelemetry: what answers a request, and what makes one.
+SERVER, CLIENT = 2, 3
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
@@ -32,7 +34,7 @@ def spans() -> Iterator[Collector]:
 
 def started(directory: Path, url: str, spans: Collector, *arguments: str, **settings: str) -> MasterProcess:
     """A master that traces, and sends soon."""
-    settings = {"TRACING__ENDPOINT": spans.url, **settings}
+    settings = {"TRACING__ENDPOINT": spans.url, "TRACING__SAMPLE": "1", **settings}
     return MasterProcess(directory, url, "--port", "0", *arguments, **settings)
 
 
@@ -68,7 +70,7 @@ async def test_a_request_is_a_span_below_its_caller(database_url: str, tmp_path:
         assert login.attributes["http.response.status_code"] == 200
         assert login.attributes["tenax.request"] == "my-login.1"
         below = wait_for(lambda: spans.below(login), "what it asked of the database")
-        assert {span.attributes["db.system.name"] for span in below} == {"postgresql"}
+        assert {(span.kind, span.attributes["db.system.name"]) for span in below} == {(CLIENT, "postgresql")}
         (scheduling, *_) = wait_for(lambda: spans.named("loop scheduling"), "a pass of a loop")
         assert wait_for(lambda: spans.below(scheduling), "what the pass did")
         assert spans.resources[0]["service.name"] == "tenax-master"
@@ -80,6 +82,71 @@ async def test_a_request_is_a_span_below_its_caller(database_url: str, tmp_path:
     sent = b"".join(spans.bodies)
     for secret in (password.encode(), b"in-the-query", database_url.encode()):
         assert secret not in sent
+
+
+async def test_what_a_caller_says_of_its_trace_decides_nothing(
+    database_url: str, tmp_path: Path, spans: Collector
+) -> None:
+    """Neither that it is to be kept nor which number it has; and nothing of it is in the log."""
+    process = started(tmp_path, database_url, spans, TRACING__SAMPLE="0.5")
+    try:
+        port = process.wait_for("serving")["port"]
+        for _ in range(60):
+            assert ask(port, "/info", traceparent=f"00-{TRACE}-{CALLER}-00", tracestate="evil user=admin")[0] == 200
+            assert ask(port, "/info", traceparent="00-evil-evil-01" * 100)[0] == 200
+        kept = wait_for(lambda: [one for one in spans.named("GET /info") if one.trace_id == TRACE], "some spans")
+        assert 5 < len(kept) < 55
+    finally:
+        assert process.end() == 0
+        process.close()
+    assert "evil" not in "".join(process.said)
+
+
+async def test_requests_of_one_connection_are_apart(database_url: str, tmp_path: Path, spans: Collector) -> None:
+    """Sent in one packet: the second has neither the first's caller nor its trace."""
+    process = started(tmp_path, database_url, spans, "--log-level", "debug")
+    try:
+        port = int(str(process.wait_for("serving")["port"]))
+        password = json.loads((tmp_path / "master" / "credentials.json").read_text())["password"]
+        with Session(f"http://127.0.0.1:{port}") as session:
+            token = session.log_in("admin", password, remember=False)
+        head = "GET /{} HTTP/1.1\r\nHost: x\r\nX-Request-ID: {}\r\n{}\r\n"
+        first = head.format("api/v1/me", "first", f"Authorization: Bearer {token}\r\n")
+        second = head.format("info", "second", "Connection: close\r\n")
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall((first + second).encode())
+            while connection.recv(65536):
+                pass
+        (anonymous,) = wait_for(
+            lambda: [span for span in spans.spans if span.attributes.get("tenax.request") == "second"], "its span"
+        )
+        (known,) = [span for span in spans.spans if span.attributes.get("tenax.request") == "first"]
+        assert known.attributes["tenax.user"] == "admin"
+        assert "tenax.user" not in anonymous.attributes
+        assert anonymous.parent_id == ""
+        assert anonymous.trace_id != known.trace_id
+        (line,) = [line for line in process.lines() if line.get("request") == "second"]
+        assert "user" not in line
+    finally:
+        assert process.end() == 0
+        process.close()
+
+
+async def test_a_collector_that_refuses_is_said_seldom(database_url: str, tmp_path: Path, spans: Collector) -> None:
+    """One line, not one for each batch."""
+    spans.refuses = True
+    process = started(tmp_path, database_url, spans)
+    try:
+        port = process.wait_for("serving")["port"]
+        for _ in range(3):
+            asked = spans.asked
+            assert ask(port, "/info")[0] == 200
+            wait_for(lambda asked=asked: spans.asked > asked or None, "another batch")
+    finally:
+        assert process.end() == 0
+        process.close()
+    lines = [line for line in process.lines() if str(line.get("logger", "")).startswith("opentelemetry")]
+    assert len(lines) == 1
 
 
 async def test_a_collector_that_is_away_costs_nothing(database_url: str, tmp_path: Path, spans: Collector) -> None:

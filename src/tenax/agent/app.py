@@ -102,8 +102,8 @@ async def _serve(
 ) -> None:
     """Keep containers and stay connected. Raises UserError, MasterRefused."""
     reports = ContainerReports()
-    master_url = settings.task_master_url or settings.master_url
-    own = placing.Self(settings.agent_id, cluster_id, master_url, settings.tls.master_cert_name, slots)
+    urls = settings.task_master_urls
+    own = placing.Self(settings.agent_id, cluster_id, urls, settings.tls.master_cert_name, slots)
     tools = Tools(
         link=link,
         runtime=runtime,
@@ -114,7 +114,7 @@ async def _serve(
         master_certificate=_certificate(settings),
         generation=None,
         connections=0,
-        address=settings.address or address_towards(settings.master_url, ""),
+        address=settings.address or address_towards(""),
         fetches=Turns(_FETCHES),
         starts=Turns(_STARTS),
         uploads=asyncio.Semaphore(_UPLOADS),
@@ -127,7 +127,7 @@ async def _serve(
 
     def connected(address: str) -> None:
         if settings.address is None:
-            tools.address = address_towards(settings.master_url, address)
+            tools.address = address_towards(address)
 
     await _adopted(fleet)
     listening = asyncio.create_task(keep_running("news of the runtime", fleet.listen))
@@ -154,7 +154,7 @@ def _allowed(settings: AllowedSettings, *, by_engine: bool) -> Allowed:
 def _certificate(settings: AgentSettings) -> str:
     """The master's certificate, for tasks to trust it by. Raises UserError."""
     path = settings.tls.master_cert
-    if path is None or not settings.master_url.startswith("https://"):
+    if path is None or not settings.uses_tls:
         return ""
     try:
         return path.read_text(encoding="ascii")

@@ -336,7 +336,7 @@ class Keeper:
         tools = self._tools
         ports = placing.choose_ports(spec, set().union(*tools.ports.values()))
         tools.ports[self.container_id] = set(ports.values())
-        env = placing.environment(tools.own, spec, ports)
+        env = placing.environment(tools.own, spec, ports, tools.link.at)
         if tools.master_certificate:
             env["DET_MASTER_CERT_FILE"] = f"{RUN_DIRECTORY}/{_CERTIFICATE}"
         return Placement(

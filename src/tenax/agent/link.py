@@ -10,22 +10,28 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
+from zlib import crc32
 
 import aiohttp
 import msgspec
+import structlog
 
 from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, is_loopback
 from tenax.errors import TenaxError, UserError
 
+log = structlog.get_logger("tenax.agent")
+
 Answer = TypeVar("Answer")
 _AWAY = frozenset({502, 503, 504})
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
+#: Of a websocket that is opened.
+_HANDSHAKE_S = 10.0
 BACKOFF = Backoff(first=0.1, ceiling=5.0)
 
 
@@ -51,10 +57,12 @@ def retry() -> Retry:
 
 
 class Link:
-    """Requests to one master. ``credential`` is set once it is known."""
+    """Requests to one of the masters, and to another once that one fails. ``credential`` is set once it is known."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        self.url = settings.master_url
+        self._urls = settings.master_urls
+        # Agents begin with different ones, and always the same.
+        self.at = crc32(settings.agent_id.encode()) % len(self._urls)
         self.credential = ""
         self.tls = _tls(settings)
         self._server_name = settings.tls.master_cert_name
@@ -64,12 +72,23 @@ class Link:
         timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_ANSWER_S)
         connector = aiohttp.TCPConnector(limit=64, keepalive_timeout=30)
         # The environment's proxy, if it names one; but nobody's proxy leads back to this machine.
-        proxied = not is_loopback(self.url)
+        proxied = not all(is_loopback(url) for url in self._urls)
         self._client = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=proxied)
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+    @property
+    def url(self) -> str:
+        """Of the master that is asked now."""
+        return self._urls[self.at]
+
+    def move_on(self, failed: str) -> None:
+        """Ask another master from now on, where there are several, unless that was done since ``failed`` was asked."""
+        if self.url == failed and len(self._urls) > 1:
+            self.at = (self.at + 1) % len(self._urls)
+            log.warning("asking another master", url=self.url)
 
     async def post(
         self,
@@ -97,20 +116,33 @@ class Link:
 
     async def websocket(self, path: str, heartbeat_s: float) -> aiohttp.ClientWebSocketResponse:
         """Raises MasterUnreachable, MasterRefused."""
+        url = self.url
+        with self._moving_on(url):
+            # One that hangs takes connections and answers none.
+            async with asyncio.timeout(_HANDSHAKE_S):
+                try:
+                    return await self._open_client.ws_connect(
+                        url + path,
+                        headers=self._headers(None),
+                        ssl=self.tls,
+                        server_hostname=self._server_name,
+                        heartbeat=heartbeat_s,
+                        max_msg_size=256 * 1024 * 1024,
+                        timeout=aiohttp.ClientWSTimeout(ws_close=2.0),
+                    )
+                except aiohttp.WSServerHandshakeError as error:
+                    # One that is ending, or cannot take another agent.
+                    self.move_on(url)
+                    raise _failure(error.status, f"{url}{path}: {error.message}") from None
+
+    @contextmanager
+    def _moving_on(self, url: str) -> Iterator[None]:
+        """Raises MasterUnreachable where nobody answers, after which another master is asked."""
         try:
-            return await self._open_client.ws_connect(
-                self.url + path,
-                headers=self._headers(None),
-                ssl=self.tls,
-                server_hostname=self._server_name,
-                heartbeat=heartbeat_s,
-                max_msg_size=256 * 1024 * 1024,
-                timeout=aiohttp.ClientWSTimeout(ws_close=2.0),
-            )
-        except aiohttp.WSServerHandshakeError as error:
-            raise _failure(error.status, f"{self.url}{path}: {error.message}") from None
+            yield
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise MasterUnreachable(_unreachable(self.url, error)) from None
+            self.move_on(url)
+            raise MasterUnreachable(_unreachable(url, error)) from None
 
     @property
     def _open_client(self) -> aiohttp.ClientSession:
@@ -135,10 +167,11 @@ class Link:
         headers = self._headers(token)
         if content_type:
             headers["Content-Type"] = content_type
-        try:
+        url = self.url
+        with self._moving_on(url):
             async with self._open_client.request(
                 method,
-                self.url + path,
+                url + path,
                 params=query,
                 data=body,
                 headers=headers,
@@ -149,8 +182,6 @@ class Link:
                     text = (await reply.content.read(4096)).decode(errors="replace")
                     raise _failure(reply.status, _message_in(text), _seconds(reply.headers.get("Retry-After")))
                 yield reply
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise MasterUnreachable(_unreachable(self.url, error)) from None
 
 
 def decoded(body: bytes, kind: type[Answer]) -> Answer:
@@ -196,7 +227,7 @@ def _unreachable(url: str, error: BaseException) -> str:
 
 def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
     """Raises UserError where the certificate cannot be used."""
-    if not settings.master_url.startswith("https://") or settings.tls.master_cert is None:
+    if not settings.uses_tls or settings.tls.master_cert is None:
         return True
     try:
         return ssl.create_default_context(cafile=str(settings.tls.master_cert))
@@ -204,7 +235,7 @@ def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
         raise UserError(f"cannot use {settings.tls.master_cert} as the master's certificate: {error}") from None
 
 
-def address_towards(master_url: str, local: str) -> str:
+def address_towards(local: str) -> str:
     """Where other machines reach this one: the address that faces the master, or the one that faces the network."""
     if local and not local.startswith("127.") and local != "::1":
         return local

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from tenax.wire.agents import ContainerSpec, SlotInfo
+from tenax.wire.task_names import MASTERS
 
 #: Ports that launchers use, by variable; a container gets all of them at one multiple of the step above the base.
 PORT_BASES = {
@@ -29,32 +30,43 @@ class Self:
 
     agent_id: str
     cluster_id: str
-    #: Where tasks reach the master.
-    master_url: str
+    #: Where tasks reach the masters.
+    master_urls: tuple[str, ...]
     master_cert_name: str | None
     slots: tuple[SlotInfo, ...]
 
 
-def environment(own: Self, spec: ContainerSpec, ports: Mapping[str, int]) -> dict[str, str]:
-    """The variables that only the agent knows."""
-    master = urlsplit(own.master_url)
-    port = master.port or (443 if master.scheme == "https" else 80)
+def environment(own: Self, spec: ContainerSpec, ports: Mapping[str, int], at: int = 0) -> dict[str, str]:
+    """The variables that only the agent knows; ``at``: which master it asks itself."""
+    first = at % len(own.master_urls)
+    urls = [_whole(url) for url in (*own.master_urls[first:], *own.master_urls[:first])]
+    master = urlsplit(urls[0])
     host = master.hostname or ""
     values = {
         "DET_CLUSTER_ID": own.cluster_id,
         "DET_MASTER_ID": own.cluster_id,
-        "DET_MASTER": f"{master.scheme}://{f'[{host}]' if ':' in host else host}:{port}{master.path}",
+        "DET_MASTER": urls[0],
         "DET_MASTER_HOST": host,
         "DET_MASTER_ADDR": host,
-        "DET_MASTER_PORT": str(port),
+        "DET_MASTER_PORT": str(master.port),
         "DET_AGENT_ID": own.agent_id,
         "DET_SLOT_IDS": json.dumps(spec.slots),
         "DET_USE_TLS": "true" if master.scheme == "https" else "false",
         **{name: str(number) for name, number in ports.items()},
     }
+    if len(urls) > 1:
+        values[MASTERS] = ",".join(urls)
     if own.master_cert_name:
         values["DET_MASTER_CERT_NAME"] = own.master_cert_name
     return values
+
+
+def _whole(url: str) -> str:
+    """With its port."""
+    master = urlsplit(url)
+    host = master.hostname or ""
+    port = master.port or (443 if master.scheme == "https" else 80)
+    return f"{master.scheme}://{f'[{host}]' if ':' in host else host}:{port}{master.path}"
 
 
 def devices(own: Self, spec: ContainerSpec) -> tuple[str, tuple[str, ...]]:

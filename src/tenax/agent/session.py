@@ -123,6 +123,7 @@ class AgentSession:
             await pause(attempts.pause())
 
     async def _once(self, connected: Callable[[str], None], attempts: Retry) -> None:
+        url = self._link.url
         socket = await self._link.websocket("/agents/session", _PING_S)
         try:
             connected(_own_address(socket))
@@ -136,7 +137,10 @@ class AgentSession:
                 raise
             except Exception:
                 self._run_hook()
+                self._link.move_on(url)
                 raise
+            # It ends, or has a reason to end this connection: another may be there.
+            self._link.move_on(url)
         finally:
             await socket.close()
 

@@ -52,7 +52,8 @@ def _chance() -> float:
 
 
 class TaskClient:
-    """The master as a task sees it. ``cert_file`` and ``cert_name`` as in `tenax.client.connection.http1`."""
+    """The master as a task sees it; ``master_url`` (several between commas), ``cert_file`` and ``cert_name`` as in
+    `tenax.client.connection.http1`."""
 
     def __init__(self, master_url: str, token: str, *, cert_file: str = "", cert_name: str = "") -> None:
         self.master_url = master_url
@@ -141,6 +142,7 @@ class TaskClient:
                 raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
         text = _message_of(response)
         if response.status >= 500 or response.status in PASSING:
+            self._connection.move_on()
             raise MasterAway(
                 f"the master at {self.master_url} is not ready ({response.status}): {text}",
                 retry_after=_retry_after(response),

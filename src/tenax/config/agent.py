@@ -69,8 +69,9 @@ class HookSettings(Settings):
 class AgentSettings(Settings):
     """All settings of an agent process."""
 
+    #: Of several masters of one cluster all, between commas: one that answers is used.
     master_url: str = "http://127.0.0.1:8080"
-    #: Where tasks reach the master, when that differs from where the agent does.
+    #: Where tasks reach the master, when that differs from where the agent does; of several in the same order.
     task_master_url: str | None = None
     #: Unique in the cluster.
     agent_id: str = Field(default_factory=socket.gethostname, min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
@@ -144,9 +145,33 @@ class AgentSettings(Settings):
     @field_validator("master_url", "task_master_url")
     @classmethod
     def _with_scheme(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("http://", "https://")):
-            raise ValueError(f"write the whole address: http://{value}, or https:// when the master has TLS")
-        return value.rstrip("/") if value is not None else None
+        if value is None:
+            return None
+        urls = [url.strip().rstrip("/") for url in value.split(",")]
+        for url in urls:
+            if not url.startswith(("http://", "https://")):
+                raise ValueError(f"write the whole address: http://{url}, or https:// when the master has TLS")
+        return ",".join(urls)
+
+    @property
+    def master_urls(self) -> tuple[str, ...]:
+        """Where this agent reaches the masters."""
+        return tuple(self.master_url.split(","))
+
+    @property
+    def task_master_urls(self) -> tuple[str, ...]:
+        """Where tasks do."""
+        return tuple((self.task_master_url or self.master_url).split(","))
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether tasks reach a master over an address that is this machine's own, reached from nowhere else."""
+        return any(is_loopback(url) for url in self.task_master_urls)
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether any of the masters has TLS."""
+        return any(url.startswith("https://") for url in self.master_urls)
 
 
 def load_agent_settings(

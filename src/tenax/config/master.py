@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path as FilePath
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -136,6 +137,8 @@ class TokenSettings(Settings):
 def _http_url(given: str) -> str:
     if given and not given.startswith(("http://", "https://")):
         raise ValueError("it must begin with http:// or https://")
+    if given and (not (parts := urlsplit(given)).hostname or "@" in parts.netloc or parts.query or parts.fragment):
+        raise ValueError("it must be an address with a host, without a password and without a query")
     return given.rstrip("/")
 
 
@@ -214,7 +217,7 @@ class TracingSettings(Settings):
     #: Of a collector that takes OTLP over HTTP: ``http://collector:4318``. Empty: nothing is traced.
     endpoint: str = ""
     #: Share of requests and passes that are kept.
-    sample: float = Field(default=1.0, ge=0, le=1)
+    sample: float = Field(default=0.1, ge=0, le=1)
 
     @field_validator("endpoint")
     @classmethod

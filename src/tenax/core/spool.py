@@ -288,7 +288,7 @@ class Spool:
 def client_of(info: ClusterInfo) -> TaskClient:
     """The master, for a task."""
     return TaskClient(
-        info.master_url,
+        info.masters,
         info.session_token,
         cert_file=info.master_cert_file or "",
         cert_name=info.master_cert_name or "",

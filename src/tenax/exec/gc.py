@@ -16,7 +16,7 @@ from tenax.errors import InvalidInput, TenaxError
 from tenax.exec.launch import replace_process
 from tenax.storage.port import EVERYTHING, is_there
 from tenax.storage.registry import from_config, kind_of
-from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY
+from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY, masters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def main() -> int:
             # Forked from a program of the agent's: site packages are not there.
             replace_process([sys.executable, "-m", "tenax.exec.gc"], os.environ)
         client = TaskClient(
-            os.environ["DET_MASTER"],
+            masters_of(os.environ),
             os.environ["DET_SESSION_TOKEN"],
             cert_file=os.environ.get("DET_MASTER_CERT_FILE", ""),
             cert_name=os.environ.get("DET_MASTER_CERT_NAME", ""),

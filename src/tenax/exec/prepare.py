@@ -13,7 +13,7 @@ from tenax.client.connection import fast_json
 from tenax.core.info import REQUIRED, cluster_from_environment
 from tenax.display.secrets import without_secrets
 from tenax.errors import InvalidInput
-from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, RUN_BEGINS, RUN_DIRECTORY
+from tenax.wire.task_names import ASK, CHECKPOINT_IN_DOUBT, RUN_BEGINS, RUN_DIRECTORY, masters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def find_checkpoint(env: dict[str, str], part: str) -> dict[str, str]:
     path = f"/api/v1/allocations/{env['DET_ALLOCATION_ID']}/resume_point"
     first = uuid = env.get("DET_LATEST_CHECKPOINT", "")
     client = TaskClient(
-        env["DET_MASTER"],
+        masters_of(env),
         env["DET_SESSION_TOKEN"],
         cert_file=env.get("DET_MASTER_CERT_FILE", ""),
         cert_name=env.get("DET_MASTER_CERT_NAME", ""),

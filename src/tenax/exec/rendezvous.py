@@ -11,6 +11,7 @@ import time
 
 from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.errors import TenaxError
+from tenax.wire.task_names import masters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Met:
 def rendezvous(env: Mapping[str, str], seconds: float) -> Met:
     """Wait up to ``seconds`` for the other members. Raises RendezvousFailed naming who is missing."""
     client = TaskClient(
-        env["DET_MASTER"],
+        masters_of(env),
         env["DET_SESSION_TOKEN"],
         cert_file=env.get("DET_MASTER_CERT_FILE", ""),
         cert_name=env.get("DET_MASTER_CERT_NAME", ""),

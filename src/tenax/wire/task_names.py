@@ -5,6 +5,10 @@ Standard library only, Python 3.9. Paths and names that are Determined's are kep
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 #: Determined's release whose interfaces are served: by the API, and to tasks that import its package.
 DETERMINED_VERSION = "0.38.1"
 #: The run directory in a container, and where ``DET_RUN_DIR`` does not say otherwise.
@@ -44,7 +48,18 @@ LAUNCHER_NAMES = (*LAUNCHERS, *(name.replace("tenax", "determined", 1) for name 
 CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.
 WITH_HPARAMS = "tenax.launch.with_hparams"
+#: All masters of the cluster, between commas, where there are several; ``DET_MASTER`` is one of them.
+MASTERS = "TENAX_MASTERS"
 #: Of the process runtime: ``0`` keeps a trial from starting in an interpreter that has its imports loaded.
 WARM_START = "TENAX_WARM_START"
 #: Where this trial's script is to note what it imports (`tenax.exec.learn_imports`).
 LEARN_IMPORTS = "TENAX_LEARN_IMPORTS"
+
+
+def masters_of(env: Mapping[str, str]) -> str:
+    """Where a task with this environment finds its master: one address, or several between commas; "" for nowhere.
+
+    Whoever sets another ``DET_MASTER`` means that one alone.
+    """
+    named, every = env.get("DET_MASTER", ""), env.get(MASTERS, "")
+    return every if named in every.split(",") else named

@@ -114,23 +114,33 @@ def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]
 @group.command("monitoring")
 @click.argument("directory", type=click.Path(file_okay=False))
 @click.option("--also", metavar="URL", multiple=True, help="Another master of the cluster; may be repeated.")
-@click.option("--certificate", metavar="FILE", default="", help="What to check the masters' certificate by (PEM).")
+@click.option(
+    "--certificate",
+    type=click.Path(exists=True, dir_okay=False),
+    help="What to check the masters' certificate by (PEM); that of this command where it is not given.",
+)
+@click.option("--alertmanager", metavar="HOST:PORT", default="", help="Who is told of alerts.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @pass_access
-def monitoring_(access: Access, directory: str, also: Tuple[str, ...], certificate: str, force: bool) -> None:
+def monitoring_(
+    access: Access, directory: str, also: Tuple[str, ...], certificate: Optional[str], alertmanager: str, force: bool
+) -> None:
     """Write into DIRECTORY what Prometheus and Grafana need to watch this cluster.
 
     That is a configuration of Prometheus, rules for its alerts, and a dashboard to import into Grafana.
     """
     from tenax.cli.master import monitoring
 
-    masters = [access.session().url, *also]
-    for path in monitoring.write(directory, masters, os.path.abspath(certificate) if certificate else "", force=force):
+    session = access.session()
+    checked = certificate or (session.certificate if session.url.startswith("https://") else "")
+    checked = os.path.abspath(checked) if checked and checked != "noverify" else ""
+    for path in monitoring.write(directory, [*session.urls, *also], checked, alertmanager, force=force):
         print(path)
     token = shlex.quote(os.path.join(directory, monitoring.TOKEN))
     configuration = shlex.quote(os.path.join(directory, monitoring.CONFIGURATION))
-    output.say("Prometheus logs in with a token, which lasts as long as the master allows:")
-    output.say(f"  (umask 077; tenax token create -e -1 -d prometheus > {token})")
+    output.say("Prometheus logs in with a token, of a user that needs no rights:")
+    output.say("  tenax user create prometheus --remote")
+    output.say(f"  (umask 077; tenax token create prometheus -e -1 > {token})")
     output.say(f"  prometheus --config.file {configuration}")
 
 

@@ -16,6 +16,12 @@ _COLUMNS = 24
 _RATE = "$__rate_interval"
 #: Restricts to what was chosen above the panels.
 _POOL = '{pool=~"$pool"}'
+_MASTER = '{instance=~"$instance"}'
+#: What is refused to anybody is one series; and these wait until there is news, or for as long as somebody listens.
+_PROMPT = (
+    '{instance=~"$instance", method!="ANY", '
+    'route!~".*(preemption|rendezvous|all_gather|watch|logs|stream|sessions?|events|changes|archive|download).*"}'
+)
 
 
 class PanelQuery(NamedTuple):
@@ -34,6 +40,8 @@ class DashboardPanel(NamedTuple):
     kind: str = "timeseries"
     width: int = 8
     help: str = ""
+    #: From 1 on it is shown in red.
+    is_bad: bool = False
 
 
 class DashboardRow(NamedTuple):
@@ -87,8 +95,8 @@ ROWS: Tuple[DashboardRow, ...] = (
                 width=4,
             ),
             DashboardPanel(
-                "Experiments",
-                _single('sum(max by (state) (tenax_experiments{state="ACTIVE"}))', "active"),
+                "Active experiments",
+                _single('sum(max by (state) (tenax_experiments{state="ACTIVE"}))'),
                 kind="stat",
                 width=4,
             ),
@@ -103,6 +111,7 @@ ROWS: Tuple[DashboardRow, ...] = (
                 _single('sum(max by (pool) (tenax_agents{pool=~"$pool", state="away"}))'),
                 kind="stat",
                 width=4,
+                is_bad=True,
             ),
             DashboardPanel(
                 "Slots",
@@ -117,6 +126,25 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Experiments that have not ended", _single("max by (state) (tenax_experiments)", "{{state}}")
+            ),
+            DashboardPanel(
+                "Containers that ended",
+                _single(_rate("tenax_containers_ended_total", "outcome"), "{{outcome}}"),
+                unit="ops",
+                help="ok: with exit code 0. platform: for a reason that is not the task's.",
+            ),
+            DashboardPanel(
+                "Agents where they fail",
+                _single(
+                    "topk(5, " + _rate("tenax_containers_ended_total", "agent_id", '{outcome!="ok"}') + ")",
+                    "{{agent_id}}",
+                ),
+                unit="ops",
+            ),
+            DashboardPanel(
+                "What has to happen for those that wait",
+                _single(f"max by (pool, todo) (tenax_queue_waiting{_POOL})", "{{pool}} {{todo}}"),
+                help="wait: its turn comes. change: as it is asked for it never starts. ask: somebody else has to act.",
             ),
         ),
     ),
@@ -171,20 +199,19 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Answers",
-                _single(_rate("tenax_http_requests_total", "status"), "{{status}}"),
+                _single(_rate("tenax_http_requests_total", "status", _MASTER), "{{status}}"),
                 unit="reqps",
             ),
             DashboardPanel(
                 "Time to answer",
-                _quantiles("tenax_http_request_seconds", where='{method!="ANY"}'),
+                _quantiles("tenax_http_request_seconds", where=_PROMPT),
                 unit="s",
-                help="Long polls and streams among them: those take as long as somebody listens.",
+                help="Without long polls and streams, which take as long as somebody listens.",
             ),
             DashboardPanel(
                 "The slowest routes",
                 _single(
-                    "topk(5, " + _quantile(0.95, "tenax_http_request_seconds", "route", '{method!="ANY"}') + ")",
-                    "{{route}}",
+                    "topk(5, " + _quantile(0.95, "tenax_http_request_seconds", "route", _PROMPT) + " > 0)", "{{route}}"
                 ),
                 unit="s",
             ),
@@ -193,7 +220,7 @@ ROWS: Tuple[DashboardRow, ...] = (
                 _single('tenax_http_requests_in_progress{instance=~"$instance"}', "{{instance}}"),
             ),
             DashboardPanel(
-                "Refused logins",
+                "Logins",
                 _single(_rate("tenax_logins_total", "outcome"), "{{outcome}}"),
                 unit="ops",
             ),
@@ -210,7 +237,11 @@ ROWS: Tuple[DashboardRow, ...] = (
     DashboardRow(
         "Masters",
         (
-            DashboardPanel("Up", _single('up{job="tenax"}', "{{instance}}")),
+            DashboardPanel(
+                "Up for",
+                _single('(time() - process_start_time_seconds{job="tenax"}) * up{job="tenax"}', "{{instance}}"),
+                unit="s",
+            ),
             DashboardPanel(
                 "Processors in use",
                 _single(_rate("process_cpu_seconds_total", "instance", '{job="tenax"}'), "{{instance}}"),
@@ -222,11 +253,8 @@ ROWS: Tuple[DashboardRow, ...] = (
                 unit="bytes",
             ),
             DashboardPanel(
-                "Lateness of the event loop",
-                tuple(
-                    PanelQuery(_quantile(share, "tenax_event_loop_lag_seconds"), word)
-                    for share, word in ((0.5, "median"), (0.99, "99 %"))
-                ),
+                "Lateness of the event loop, 99 %",
+                _single(_quantile(0.99, "tenax_event_loop_lag_seconds", "instance", _MASTER), "{{instance}}"),
                 unit="s",
             ),
             DashboardPanel(
@@ -247,7 +275,7 @@ ROWS: Tuple[DashboardRow, ...] = (
         (
             DashboardPanel(
                 "Which master has which loop",
-                _single("tenax_loop_lease_held == 1", "{{loop}} {{instance}}"),
+                _single("max by (loop, instance) (tenax_loop_lease_held == 1)"),
                 kind="table",
             ),
             DashboardPanel("Passes", _single(_rate("tenax_loop_passes_total", "loop"), "{{loop}}"), unit="ops"),
@@ -258,7 +286,7 @@ ROWS: Tuple[DashboardRow, ...] = (
             ),
             DashboardPanel(
                 "Passes that failed",
-                _single(_rate("tenax_loop_failures_total", "loop, reason"), "{{loop}} {{reason}}"),
+                _single(_rate("tenax_loop_failures_total", "reason"), "{{reason}}"),
                 unit="ops",
             ),
             DashboardPanel(
@@ -278,22 +306,25 @@ ROWS: Tuple[DashboardRow, ...] = (
         "Database",
         (
             DashboardPanel(
-                "Connections in use",
-                (
-                    PanelQuery('sum by (lane) (tenax_db_connections{state="used"})', "{{lane}}"),
-                    PanelQuery("sum by (lane) (tenax_db_max_connections)", "{{lane}} allowed"),
+                "Connections in use, of those that there may be",
+                _single(
+                    'max by (lane) (sum by (instance, lane) (tenax_db_connections{instance=~"$instance", state="used"})'
+                    " / on (instance, lane) tenax_db_max_connections)",
+                    "{{lane}}",
                 ),
+                unit="percentunit",
+                help="Of the master that has the least left.",
             ),
             DashboardPanel(
                 "Wait for a connection, 95 %",
-                _single(_quantile(0.95, "tenax_db_acquire_seconds", "lane"), "{{lane}}"),
+                _single(_quantile(0.95, "tenax_db_acquire_seconds", "lane", _MASTER), "{{lane}}"),
                 unit="s",
             ),
-            DashboardPanel("Time of a statement", _quantiles("tenax_db_statement_seconds"), unit="s"),
-            DashboardPanel("Statements", _single(_rate("tenax_db_statement_seconds_count")), unit="ops"),
+            DashboardPanel("Time of a statement", _quantiles("tenax_db_statement_seconds", where=_MASTER), unit="s"),
+            DashboardPanel("Statements", _single(_rate("tenax_db_statement_seconds_count", where=_MASTER)), unit="ops"),
             DashboardPanel(
                 "Errors",
-                _single(_rate("tenax_db_errors_total", "kind"), "{{kind}}"),
+                _single(_rate("tenax_db_errors_total", "kind", _MASTER), "{{kind}}"),
                 unit="ops",
                 help="What the database could not do at that moment; it was tried again.",
             ),
@@ -347,7 +378,8 @@ def dashboard() -> JsonObject:
     panels: List[JsonObject] = []
     top = 0
     for row in ROWS:
-        panels.append({"type": "row", "title": row.title, "gridPos": _place(0, top, _COLUMNS, 1), "collapsed": False})
+        place = _place(0, top, _COLUMNS, 1)
+        panels.append({"type": "row", "title": row.title, "gridPos": place, "collapsed": False, "panels": []})
         top += 1
         left = height = 0
         for panel in row.panels:
@@ -376,7 +408,18 @@ def _choices() -> List[JsonObject]:
     every: JsonObject = {"includeAll": True, "multi": True, "allValue": ".*", "refresh": 2, "sort": 1}
     every["current"] = {"text": "All", "value": "$__all"}
     return [
-        {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Source"},
+        {
+            "name": "datasource",
+            "type": "datasource",
+            "query": "prometheus",
+            "label": "Source",
+            "current": {},
+            "options": [],
+            "regex": "",
+            "hide": 0,
+            "includeAll": False,
+            "multi": False,
+        },
         {**_variable("pool", "label_values(tenax_attempts, pool)"), "label": "Pool", **every},
         {**_variable("instance", "label_values(tenax_build_info, instance)"), "label": "Master", **every},
     ]
@@ -404,16 +447,33 @@ def _panel(panel: DashboardPanel, place: JsonObject) -> JsonObject:
         if panel.kind == "table":
             target["format"] = "table"
         targets.append(target)
-    options: JsonObject = {}
-    if panel.kind == "timeseries":
-        options = {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
-    return {
+    document: JsonObject = {
         "type": panel.kind,
         "title": panel.title,
         "description": panel.help,
         "datasource": _source(),
         "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
-        "options": options,
+        "fieldConfig": {"defaults": _look(panel), "overrides": []},
+        "options": {},
         "targets": targets,
     }
+    if panel.kind == "timeseries":
+        document["options"] = {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
+    if panel.kind == "stat":
+        document["options"] = {"reduceOptions": {"calcs": ["lastNotNull"]}, "colorMode": "value", "graphMode": "area"}
+    if panel.kind == "table":
+        hidden: JsonObject = {"Time": True, "Value": True}
+        document["transformations"] = [{"id": "organize", "options": {"excludeByName": hidden}}]
+    return document
+
+
+def _look(panel: DashboardPanel) -> JsonObject:
+    """Unit and colours. Without thresholds of ours Grafana's begin at 80."""
+    look: JsonObject = {"unit": panel.unit, "min": 0}
+    if panel.kind == "stat":
+        steps: List[Json] = [{"color": "green" if panel.is_bad else "text", "value": None}]
+        if panel.is_bad:
+            steps.append({"color": "red", "value": 1})
+        look["color"] = {"mode": "thresholds"}
+        look["thresholds"] = {"mode": "absolute", "steps": steps}
+    return look

@@ -17,10 +17,10 @@ __all__ = ["CONFIGURATION", "TOKEN", "write"]
 CONFIGURATION, DASHBOARD = "prometheus.yml", "grafana-dashboard.json"
 
 
-def write(directory: str, masters: Sequence[str], certificate: str, *, force: bool) -> List[str]:
+def write(directory: str, masters: Sequence[str], certificate: str, alertmanager: str, *, force: bool) -> List[str]:
     """Write all of them; returns their paths. Raises InvalidInput where one is there and says something else."""
     texts = {
-        CONFIGURATION: yaml12.dump(prometheus.configuration(masters, certificate)),
+        CONFIGURATION: yaml12.dump(prometheus.configuration(masters, certificate, alertmanager)),
         ALERTS: yaml12.dump(prometheus.alerts()),
         DASHBOARD: json.dumps(dashboard(), indent=2) + "\n",
     }

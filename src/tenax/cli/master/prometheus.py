@@ -1,10 +1,12 @@
-"""Prometheus' configuration for a cluster, and its alerts. Pure."""
+"""Prometheus' configuration for a cluster, and its alerts."""
 
 from __future__ import annotations
 
 from typing import List, NamedTuple, Sequence
 from urllib.parse import urlsplit
 
+from tenax.client.connection.address import canonical
+from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
 #: Beside the configuration: the rules, and what Prometheus logs in with.
@@ -30,16 +32,31 @@ RULES: Sequence[Alert] = (
         "The master {{ $labels.instance }} does not answer.",
     ),
     Alert(
+        "TenaxClusterNotSeen",
+        'max(up{job="tenax-cluster"}) == 0 or absent(up{job="tenax-cluster"})',
+        "2m",
+        "critical",
+        "No master tells of the cluster: its database is away, or the token of Prometheus has ended.",
+    ),
+    Alert(
+        "TenaxMasterRestarts",
+        'changes(process_start_time_seconds{job="tenax"}[15m]) > 2',
+        "0m",
+        "warning",
+        "The master {{ $labels.instance }} was started again and again.",
+    ),
+    Alert(
         "TenaxLoopWithoutMaster",
-        "sum by (loop) (tenax_loop_lease_held) == 0",
+        "sum by (loop) (tenax_loop_lease_held) == 0 or absent(tenax_loop_lease_held)",
         "1m",
         "critical",
         "No master runs the loop {{ $labels.loop }}: experiments do not get on.",
     ),
     Alert(
         "TenaxLoopStands",
-        "sum by (loop) (increase(tenax_loop_passes_total[5m])) == 0",
-        "5m",
+        # Those that delete may take an hour over one.
+        'sum by (loop) (increase(tenax_loop_passes_total{loop!~"deletion|checkpoint_gc|retention"}[2m])) == 0',
+        "3m",
         "critical",
         "The loop {{ $labels.loop }} makes no passes; it goes through everything every 30 seconds.",
     ),
@@ -59,39 +76,62 @@ RULES: Sequence[Alert] = (
     ),
     Alert(
         "TenaxAgentAway",
-        'max by (pool) (tenax_agents{state="away"}) > 0',
-        "5m",
+        "max by (agent_id, pool) (tenax_agent_silent_seconds) > 300",
+        "0m",
         "warning",
-        "{{ $value }} agents of the pool {{ $labels.pool }} are away (tenax agent list).",
+        "The agent {{ $labels.agent_id }} of the pool {{ $labels.pool }} is away: see to its machine, or remove it "
+        "(tenax agent remove).",
     ),
     Alert(
-        "TenaxQueueStands",
-        "max by (pool) (tenax_queue_longest_wait_seconds) > 3600"
-        ' and on (pool) sum by (pool) (max by (pool, kind) (tenax_slots{state="free"})) > 0',
+        "TenaxAgentFails",
+        'sum by (agent_id) (increase(tenax_containers_ended_total{outcome!="ok"}[30m])) > 5'
+        ' unless sum by (agent_id) (increase(tenax_containers_ended_total{outcome="ok"}[30m])) > 0',
+        "0m",
+        "warning",
+        "Everything that ran on {{ $labels.agent_id }} in the last half hour failed.",
+    ),
+    Alert(
+        "TenaxQueueNeedsSomebody",
+        'max by (pool) (tenax_queue_waiting{todo="ask"}) > 0',
         "10m",
         "warning",
-        "A request waits for an hour in the pool {{ $labels.pool }}, where slots are free (tenax queue explain).",
+        "A request of the pool {{ $labels.pool }} starts only once somebody acts (tenax queue list).",
     ),
     Alert(
         "TenaxServerErrors",
-        'sum by (instance) (rate(tenax_http_requests_total{status="500"}[5m])) > 0.05',
+        'sum by (instance) (rate(tenax_http_requests_total{status=~"5.."}[5m]))'
+        " / sum by (instance) (rate(tenax_http_requests_total[5m])) > 0.01",
         "5m",
         "warning",
-        "The master {{ $labels.instance }} answers with errors of its own: its log has them, each with its request.",
+        "More than one answer in a hundred of {{ $labels.instance }} is an error: its log has them, by request.",
     ),
     Alert(
         "TenaxEventLoopLate",
-        "histogram_quantile(0.95, sum by (le, instance) (rate(tenax_event_loop_lag_seconds_bucket[5m]))) > 0.5",
+        "rate(tenax_event_loop_lag_seconds_sum[5m]) > 0.2",
         "10m",
         "warning",
-        "The master {{ $labels.instance }} is overloaded: timers come half a second late.",
+        "The master {{ $labels.instance }} is overloaded.",
     ),
     Alert(
         "TenaxDatabaseErrors",
-        "sum by (kind) (increase(tenax_db_errors_total[5m])) > 0",
-        "5m",
+        "sum by (instance, kind) (increase(tenax_db_errors_total[5m])) > 0",
+        "2m",
         "warning",
-        "The database is {{ $labels.kind }} again and again.",
+        "The database is {{ $labels.kind }} for {{ $labels.instance }}.",
+    ),
+    Alert(
+        "TenaxHearsNothing",
+        "tenax_db_listener_connected == 0",
+        "1m",
+        "critical",
+        "The master {{ $labels.instance }} does not hear of changes: its database is away.",
+    ),
+    Alert(
+        "TenaxDatabaseBusy",
+        "histogram_quantile(0.95, sum by (le, instance, lane) (rate(tenax_db_acquire_seconds_bucket[5m]))) > 1",
+        "10m",
+        "warning",
+        "{{ $labels.lane }} of {{ $labels.instance }} wait for connections to the database (db.max_connections).",
     ),
     Alert(
         "TenaxDatabaseDisk",
@@ -106,6 +146,13 @@ RULES: Sequence[Alert] = (
         "5m",
         "warning",
         "{{ $labels.what }} take more than nine tenths of their budget: delete experiments or shorten their retention.",
+    ),
+    Alert(
+        "TenaxNoRoom",
+        "sum by (what) (increase(tenax_no_room_total[5m])) > 0",
+        "0m",
+        "critical",
+        "{{ $labels.what }} are refused: their budget or the disk is used up.",
     ),
 )
 
@@ -125,24 +172,37 @@ def alerts() -> JsonObject:
     return {"groups": [{"name": "tenax", "rules": rules}]}
 
 
-def configuration(masters: Sequence[str], certificate: str = "") -> JsonObject:
-    """``masters``: their URLs; ``certificate``: file with what theirs is checked by, "" for the system's."""
-    places = [urlsplit(url) for url in masters]
-    tls: JsonObject = {"ca_file": certificate} if certificate else {}
-    jobs: List[Json] = []
-    for name, path in (("tenax", "/debug/prom/metrics"), ("tenax-cluster", "/prom/det-state-metrics")):
-        job: JsonObject = {
-            "job_name": name,
-            "metrics_path": places[0].path.rstrip("/") + path,
-            "scheme": places[0].scheme,
-            "authorization": {"credentials_file": TOKEN},
-            "static_configs": [{"targets": [*(place.netloc for place in places)]}],
-        }
-        if tls:
-            job["tls_config"] = tls
-        jobs.append(job)
-    return {
+def configuration(masters: Sequence[str], certificate: str = "", alertmanager: str = "") -> JsonObject:
+    """``masters``: their addresses, alike but for host and port; ``certificate``: file with what theirs is checked by
+    ("" for the system's); ``alertmanager``: ``host:port`` of who is told of alerts.
+
+    Raises InvalidInput.
+    """
+    places = list(dict.fromkeys(urlsplit(canonical(url)) for url in masters))
+    for place in places:
+        if (place.scheme, place.path) != (places[0].scheme, places[0].path):
+            raise InvalidInput(
+                f"{place.geturl()} has another scheme or path than {places[0].geturl()}: write what is for it into "
+                "another directory"
+            )
+    targets: JsonObject = {"targets": [*(place.netloc for place in places)]}
+
+    def job(name: str, path: str) -> JsonObject:
+        about: JsonObject = {"job_name": name, "metrics_path": places[0].path + path, "scheme": places[0].scheme}
+        if certificate:
+            about["tls_config"] = {"ca_file": certificate}
+        return {**about, "static_configs": [{**targets}]}
+
+    # What a master counts about itself needs no login, so that it is seen, too, while the database is away.
+    jobs: List[Json] = [
+        job("tenax", "/metrics"),
+        {**job("tenax-cluster", "/prom/det-state-metrics"), "authorization": {"credentials_file": TOKEN}},
+    ]
+    document: JsonObject = {
         "global": {"scrape_interval": "15s", "evaluation_interval": "15s"},
         "rule_files": [ALERTS],
         "scrape_configs": jobs,
     }
+    if alertmanager:
+        document["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]}
+    return document

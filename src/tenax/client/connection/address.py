@@ -3,11 +3,13 @@
 The first of these that there is:
 
 1. what was named: ``--master``, or the SDK's argument
-2. ``DET_MASTER``
+2. ``DET_MASTER``; in a task, all masters of the cluster
 3. the cluster in ``TENAX_DIR``, where that is set
 4. the cluster that this user was told last: the one of the last ``tenax up`` or ``tenax user login``
 5. the cluster in this user's own directory
 6. ``http://127.0.0.1:8080``, where a program of this user listens
+
+Several masters of one cluster are named with commas between them; the first is what it is called.
 
 Nothing is asked of, and no password or token sent to, an address of this machine that another user's program listens
 on because our cluster is down, or on another machine: it is refused, saying whose it is.
@@ -19,7 +21,7 @@ import os
 import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Tuple
 from urllib.parse import urlsplit, urlunsplit
 
 from tenax.client.connection.listener import listening_uid, name_of
@@ -28,6 +30,7 @@ from tenax.errors import InvalidInput, TenaxError
 from tenax.jsonvalue import JsonObject
 from tenax.local import state_dir
 from tenax.local.state_dir import StateDir, default_root, read_json, text_of, write_json
+from tenax.wire.task_names import masters_of
 
 VARIABLE = "DET_MASTER"
 FALLBACK = "http://127.0.0.1:8080"
@@ -43,8 +46,10 @@ class Unreachable(TenaxError):
 class MasterTarget:
     """A master, and how we came to it."""
 
-    #: Canonical.
+    #: Canonical; of several masters the first.
     url: str
+    #: The others.
+    others: Tuple[str, ...] = ()
     #: Who named it, to be said where that was nobody's word of today; empty where it was.
     notice: str = ""
     #: The directory of the cluster that answers there, if it is one of this machine.
@@ -53,10 +58,10 @@ class MasterTarget:
 
 def target(named: Optional[str] = None) -> MasterTarget:
     """The master that is meant. Raises InvalidInput for what is no address, Unreachable where no cluster is ours."""
-    given = named or os.environ.get(VARIABLE)
+    given = named or masters_of(os.environ)
     if given:
-        url = canonical(given)
-        return MasterTarget(url, local=local_cluster_at(url))
+        url, *others = (canonical(each) for each in given.split(","))
+        return MasterTarget(url, tuple(others), local=None if others else local_cluster_at(url))
     if os.environ.get(state_dir.VARIABLE):
         return _ours(StateDir(default_root()), f"{state_dir.VARIABLE} is {default_root()}")
     remembered = _remembered()
@@ -122,7 +127,9 @@ def _remembered() -> Optional[MasterTarget]:
     directory, url = text_of(document, "dir"), text_of(document, "url")
     if not directory:
         return (
-            MasterTarget(canonical(url), f"{url}, where you logged in last ({VARIABLE} names another)") if url else None
+            MasterTarget(canonical(url), notice=f"{url}, where you logged in last ({VARIABLE} names another)")
+            if url
+            else None
         )
     state, own = StateDir(Path(directory)), StateDir(default_root())
     if not local_url(state) or (state.root != own.root and not state.is_locked() and own.is_locked()):

@@ -24,6 +24,10 @@ _HEADER_LIMIT = 200
 _JOIN_LIMIT = 65536
 
 
+#: Of several addresses: the one that answered last, by how they were named.
+_in_use: dict[str, int] = {}
+
+
 class ProtocolError(OSError):
     """The answer is not HTTP."""
 
@@ -46,18 +50,22 @@ class Http1Response:
 class Connection:
     """Requests to one server, over one kept connection that is made when needed.
 
-    ``base_url``: ``http[s]://host[:port][/prefix]``. ``cert_file``: PEM bundle to trust instead of the system's, or
-    ``noverify``. ``cert_name``: the name that the certificate bears, if it is not the host's.
+    ``base_url``: ``http[s]://host[:port][/prefix]``, or several between commas, of which one that answers is used; it
+    stays the first choice of this process for as long as it does. ``cert_file``: PEM bundle to trust instead of the
+    system's, or ``noverify``. ``cert_name``: the name that the certificate bears, if it is not the host's.
     """
 
     def __init__(
         self, base_url: str, *, cert_file: str = "", cert_name: str = "", connect_timeout: float = 10.0
     ) -> None:
-        self.secure, self.host, self.port, self.prefix = _split(base_url)
+        self._base_url = base_url
+        self._places = [_split(url.strip()) for url in base_url.split(",")]
         self._cert_file = cert_file
         self._cert_name = cert_name
         self._connect_timeout = connect_timeout
         self._aborted = False
+        #: Which of the addresses the connection is to.
+        self._connected_to = 0
         self._socket: Optional[socket.socket] = None
         self._reader: Optional[BinaryIO] = None
 
@@ -70,19 +78,28 @@ class Connection:
         timeout: float = 30.0,
     ) -> Http1Response:
         """Send and read the answer; ``timeout`` seconds bound each wait for the network. Raises OSError."""
-        message = self._head(method, target, len(body), headers or {})
+        if self._connected_to != self._at:
+            # Another connection of this process has found that nobody answers there.
+            self.close()
         kept = self._socket is not None
         try:
             try:
-                return self._exchange(message, body, timeout, method)
+                return self._exchange(method, target, body, headers or {}, timeout)
             except _ClosedEarly:
                 if not kept or self._aborted:
                     raise
                 self.close()
-                return self._exchange(message, body, timeout, method)
+                return self._exchange(method, target, body, headers or {}, timeout)
         except BaseException:
-            self.close()
+            self.move_on()
             raise
+
+    def move_on(self) -> None:
+        """Use another of the addresses, where there are several, from the next request on."""
+        self.close()
+        # Unless another connection has done so.
+        if self._at == self._connected_to and not self._aborted:
+            _in_use[self._base_url] = (self._at + 1) % len(self._places)
 
     def abort(self) -> None:
         """From any thread, and for good: whoever waits for an answer, or asks later, gets an OSError."""
@@ -100,20 +117,27 @@ class Connection:
                 with suppress(OSError):
                     part.close()
 
+    @property
+    def _at(self) -> int:
+        return _in_use.get(self._base_url, 0)
+
     def _head(self, method: str, target: str, length: int, headers: Mapping[str, str]) -> bytes:
-        default_port = 443 if self.secure else 80
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        secure, name, port, prefix = self._places[self._connected_to]
+        host = f"[{name}]" if ":" in name else name
         lines = [
-            f"{method} {self.prefix}{target} HTTP/1.1",
-            f"Host: {host}" if self.port == default_port else f"Host: {host}:{self.port}",
+            f"{method} {prefix}{target} HTTP/1.1",
+            f"Host: {host}" if port == (443 if secure else 80) else f"Host: {host}:{port}",
         ]
         if length or method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {length}")
         lines.extend(f"{name}: {value}" for name, value in headers.items())
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
-    def _exchange(self, head: bytes, body: bytes, timeout: float, method: str) -> Http1Response:
+    def _exchange(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout: float
+    ) -> Http1Response:
         sock, reader = self._connected()
+        head = self._head(method, target, len(body), headers)
         sock.settimeout(timeout)
         try:
             if len(body) <= _JOIN_LIMIT:
@@ -129,20 +153,33 @@ class Connection:
         if self._aborted:
             raise ConnectionAbortedError("this connection is not used any more")
         if self._socket is None or self._reader is None:
-            sock = socket.create_connection((self.host, self.port), self._connect_timeout)
-            try:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                if self.secure:
-                    sock = self._wrap(sock)
-            except BaseException:
-                sock.close()
-                raise
-            self._socket = sock
+            self._socket = sock = self._reached()
             self._reader = sock.makefile("rb")
         return self._socket, self._reader
 
-    def _wrap(self, sock: socket.socket) -> socket.socket:
+    def _reached(self) -> socket.socket:
+        """The first that answers, beginning with the one in use."""
+        for left in reversed(range(len(self._places))):
+            self._connected_to = self._at
+            try:
+                return self._connect(*self._places[self._at])
+            except OSError:
+                self.move_on()
+                if not left or self._aborted:
+                    raise
+        raise ConnectionRefusedError(self._base_url)
+
+    def _connect(self, secure: bool, host: str, port: int, _prefix: str) -> socket.socket:
+        sock = socket.create_connection((host, port), self._connect_timeout)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            return self._wrap(sock, host) if secure else sock
+        except BaseException:
+            sock.close()
+            raise
+
+    def _wrap(self, sock: socket.socket, host: str) -> socket.socket:
         import ssl
 
         if self._cert_file == "noverify":
@@ -151,7 +188,7 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         else:
             context = ssl.create_default_context(cafile=self._cert_file or None)
-        return context.wrap_socket(sock, server_hostname=self._cert_name or self.host)
+        return context.wrap_socket(sock, server_hostname=self._cert_name or host)
 
     def _read(self, reader: BinaryIO, method: str) -> Http1Response:
         status, version = _read_status(reader)

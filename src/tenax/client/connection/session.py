@@ -115,12 +115,17 @@ class Session:
     ) -> None:
         meant = target(url) if local is None else MasterTarget(canonical(url or ""), local=local)
         self.url = meant.url
+        #: All masters of the cluster.
+        self.urls = (meant.url, *meant.others)
+        #: Which of them is asked.
+        self._at = 0
         #: Which cluster that is and how it came to be meant, where nobody named it today; for people.
         self.notice = meant.notice
         self.store = store if store is not None else TokenStore()
         self._local = meant.local
         self._login = SessionLogin(self.url, user=user, token=token, store=self.store, local=self._local)
-        self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
+        #: A file, or ``noverify``; "" for what the system trusts.
+        self.certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
         self._retry_for_s = retry_for_s
         self._read_s = read_s
         self._opened: Optional[httpx2.Client] = None
@@ -202,9 +207,14 @@ class Session:
 
     def another(self) -> Session:
         """One of the same login for another thread, which gives up at once. Raises NotAuthenticated, Unreachable."""
-        token, certificate = self._token(), self._certificate
+        token, certificate = self._token(), self.certificate
         return Session(
-            self.url, token=token, certificate=certificate, retry_for_s=0.0, store=self.store, local=self._local
+            ",".join(self.urls),
+            token=token,
+            certificate=certificate,
+            retry_for_s=0.0,
+            store=self.store,
+            local=self._local,
         )
 
     def forget(self, user: str) -> None:
@@ -266,7 +276,7 @@ class Session:
     def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
         from tenax.client.connection.transport import httpx2
 
-        started = time.monotonic()
+        started, tried = time.monotonic(), 0
         retry = Retry(BACKOFF)
         while True:
             pause = retry.pause()
@@ -277,14 +287,24 @@ class Session:
                 if response.status_code != 503 or request.once or late:
                     return response
                 response.close()
+                self._move_on()
             except httpx2.ConnectError as error:
+                tried += 1
+                if self._move_on() and tried < len(self.urls):
+                    continue
                 if late or waited > self._absence_s() or _is_about_trust(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
                 # It may have been done.
+                self._move_on()
                 if late or not (request.method == "GET" or request.key):
                     raise self._unreachable(error) from None
             time.sleep(pause)
+
+    def _move_on(self) -> bool:
+        """Ask another master from now on; False where there is one alone."""
+        self._at = (self._at + 1) % len(self.urls)
+        return len(self.urls) > 1
 
     def _attempt(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
         from tenax.client.connection.transport import httpx2
@@ -293,7 +313,7 @@ class Session:
         read_s = None if request.read_s is None else min(request.read_s, self._read_s)
         built = client.build_request(
             request.method,
-            self.url + request.path,
+            self.urls[self._at] + request.path,
             content=request.raw if request.body is None else json.dumps(request.body).encode(),
             params=_parameters(request.query),
             headers=headers,
@@ -315,15 +335,17 @@ class Session:
         return self._opened
 
     def _trust(self) -> Union[bool, ssl.SSLContext]:
-        if not self._certificate:
+        if not self.certificate:
             # Reading the system's certificates takes 100 ms, and plain HTTP has no use for them.
-            return not self.url.startswith("http://") or any(os.environ.get(name) for name in _PROXIES)
-        if self._certificate == "noverify":
+            return not all(url.startswith("http://") for url in self.urls) or any(
+                os.environ.get(name) for name in _PROXIES
+            )
+        if self.certificate == "noverify":
             return False
         try:
-            return ssl.create_default_context(cafile=self._certificate)
+            return ssl.create_default_context(cafile=self.certificate)
         except (OSError, ssl.SSLError) as error:
-            raise InvalidInput(f"The certificate file {self._certificate} cannot be read: {error}.") from None
+            raise InvalidInput(f"The certificate file {self.certificate} cannot be read: {error}.") from None
 
     def _local_certificate(self) -> str:
         return text_of(read_json(self._local.supervisor), "certificate") if self._local is not None else ""

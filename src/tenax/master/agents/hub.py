@@ -118,6 +118,8 @@ class _Session:
     waiting: dict[str, ContainerReport] = field(default_factory=dict)
     #: Containers that it said are gone, after the reports that wait.
     gone: dict[str, None] = field(default_factory=dict)
+    #: Containers of which it has said here that they ended.
+    ended: set[str] = field(default_factory=set)
     #: Reports that failed, to be tried again.
     failed: dict[str, ContainerReport] = field(default_factory=dict)
     #: Of the desired states sent last; lowered, to send them again.
@@ -127,6 +129,16 @@ class _Session:
     #: Set by each message; and by each that brings something to be applied.
     alive: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def count_ends(self, applied: Sequence[ContainerReport]) -> None:
+        """For monitoring; an end is reported until its container is gone."""
+        for each in applied:
+            if each.state == "exited" and each.container_id not in self.ended:
+                self.ended.add(each.container_id)
+                outcome = "ok" if each.exit is None or each.exit.code == 0 else "failed"
+                if each.exit is not None and each.exit.platform:
+                    outcome = "platform"
+                counters.CONTAINERS_ENDED.labels(self.agent_id, outcome).inc()
 
 
 class Hub:
@@ -272,6 +284,8 @@ class Hub:
             number = (await agents.open_session(conn, agent_id, hello, address, shown)).session
         if is_older:
             self._db.replaced.set()
+        for outcome in ("ok", "failed", "platform"):
+            counters.CONTAINERS_ENDED.labels(agent_id, outcome)
         session = _Session(agent_id, number, generation, channel)
         await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
         await self._apply_reports(session, [bounded(report) for report in hello.containers])
@@ -395,6 +409,7 @@ class Hub:
                         )
                         await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
                 counters.AGENT_REPORTS.inc(len(reports))
+                session.count_ends(chunk)
                 return
             except Stale:
                 continue
@@ -416,6 +431,7 @@ class Hub:
         for name in container_ids:
             session.held.discard(name)
             session.unknown.discard(name)
+            session.ended.discard(name)
             session.failed.pop(name, None)
         async with self._heartbeat(session) as conn:
             await containers.gone(conn, container_ids, session.agent_id)

@@ -24,6 +24,8 @@ log = structlog.get_logger("tenax.pulse")
 _LOOK_S = 3.0
 #: At least so often a timer of the event loop shows how late it is.
 _BEAT_S = 0.5
+#: Of beats that were missed; a process may have been stopped for days.
+_MAX_TOLD = 1000
 _MAX_MISSED = 4
 
 
@@ -46,6 +48,7 @@ class Pulse:
         """``late`` is told by how many seconds each beat was."""
         self._end = end
         self._late = late
+        self._beat_s = min(_BEAT_S, look_s)
         self._look_s = look_s
         self._beats = 0
         #: When the next is, on the loop's clock.
@@ -65,9 +68,16 @@ class Pulse:
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         self._beats += 1
         if self._due is not None:
-            self._late(max(0.0, loop.time() - self._due))
-        self._due = loop.time() + min(_BEAT_S, self._look_s)
+            self._tell(max(0.0, loop.time() - self._due))
+        self._due = loop.time() + self._beat_s
         self._timer = loop.call_at(self._due, self._beat, loop)
+
+    def _tell(self, late_s: float) -> None:
+        """Of this beat, and of those that should have been meanwhile."""
+        self._late(late_s)
+        for _ in range(min(_MAX_TOLD, int(late_s / self._beat_s))):
+            late_s -= self._beat_s
+            self._late(late_s)
 
     def _watch(self) -> None:
         seen, missed = 0, 0

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
+
+from structlog.contextvars import clear_contextvars
 
 T = TypeVar("T")
 
@@ -40,7 +43,10 @@ class SingleFlight:
         """
         flight = self._flights.setdefault(key, _Flight())
         if flight.next is None:
-            flight.next = asyncio.create_task(self._run(key, flight, fetch))
+            # What it says in the log is nobody's own.
+            context = copy_context()
+            context.run(clear_contextvars)
+            flight.next = asyncio.create_task(self._run(key, flight, fetch), context=context)
             flight.next.add_done_callback(_retrieve_error)
         return cast(T, await asyncio.shield(flight.next))
 

@@ -17,6 +17,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -115,13 +116,13 @@ class LeaseKeeper:
         """Wait until this process has the lease of ``loop``."""
         future: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._waiting[loop] = future
+        counters.LEASE_HELD.labels(loop).set_function(partial(self._holds, loop))
         self._called.set()
         try:
             tenure = Tenure(await future, step_s, on_end)
         finally:
             self._waiting.pop(loop, None)
         self._held[loop] = tenure
-        counters.LEASE_HELD.labels(loop).set(1)
         return tenure
 
     def let_go(self, tenure: Tenure) -> None:
@@ -129,7 +130,10 @@ class LeaseKeeper:
         tenure.end()
         if self._held.get(tenure.lease.loop) is tenure:
             del self._held[tenure.lease.loop]
-            counters.LEASE_HELD.labels(tenure.lease.loop).set(0)
+
+    def _holds(self, loop: str) -> bool:
+        """Whether a lease is ours, and was renewed lately enough for nobody else to have it."""
+        return loop in self._held and time.monotonic() - self._reached_at < LEASE_S
 
     async def give_up(self, tenure: Tenure) -> None:
         """Let another process have it at once; where the database is away, once it runs out."""
@@ -188,6 +192,7 @@ class LeaseKeeper:
                 lost = await leases.renew(conn, [tenure.lease for tenure in held.values()], holder, LEASE_S)
             for loop in lost:
                 log.warning("another master has taken over this loop", loop=loop)
+                counters.LOOP_FAILURES.labels(loop, counters.LEASE_LOST).inc()
                 self.let_go(held[loop])
         self._holder, self._due = holder, time.monotonic() + _RENEW_S
 

@@ -110,7 +110,8 @@ async def run(loop: Loop, database: Database, listener: Listener, keeper: LeaseK
                 await _make_passes(loop, PassContext(database, tenure.lease, tenure.get_on), subscription, tenure)
                 continue
             except LeaseLost:
-                _count_failure(loop, counters.LEASE_LOST)
+                if not tenure.has_ended:
+                    _count_failure(loop, counters.LEASE_LOST)
                 log.warning("another master has taken over this loop", loop=loop.name)
                 continue
             except TryAgain as error:

@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, Histogram, Info, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.exposition import generate_latest
+
+# Of each series when it began: nobody draws that.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 #: Of this process; registries of our own, so that libraries do not add to them.
 REGISTRY = CollectorRegistry()
@@ -20,7 +32,7 @@ GCCollector(registry=REGISTRY)
 _SHORT = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 _LONG = (*_SHORT, 60)
 _VERY_SHORT = (0.0001, 0.0003, *_SHORT)
-_WAITS = (0.1, 1, 10, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600)
+_WAITS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 4 * 3600, 12 * 3600, 24 * 3600)
 
 BUILD = Info("tenax_build", "Version and roles of this master.", registry=REGISTRY)
 
@@ -140,6 +152,13 @@ QUEUE_WAIT_SECONDS = Histogram(
     registry=OF_POOLS,
 )
 
+CONTAINERS_ENDED = Counter(
+    "tenax_containers_ended",
+    "Containers that ended, as their agents first said over a connection: ok, failed, platform.",
+    ["agent_id", "outcome"],
+    registry=OF_POOLS,
+)
+
 PLACED, ASKED_TO_LEAVE = "placed", "asked_to_leave"
 #: Why a pass did not get to its end.
 ERROR, NO_DATABASE, HUNG, LEASE_LOST = "error", "database", "hung", "lease"
@@ -182,6 +201,11 @@ def exposition() -> bytes:
     return generate_latest(REGISTRY)
 
 
+def exposition_of_pools() -> bytes:
+    """What names pools and agents."""
+    return generate_latest(OF_POOLS)
+
+
 def exposition_for_users() -> bytes:
-    """That, and what names pools."""
-    return generate_latest(REGISTRY) + generate_latest(OF_POOLS)
+    """Both."""
+    return exposition() + exposition_of_pools()

@@ -27,6 +27,8 @@ from tenax.config.master import LogSettings
 from tenax.display.terminal import visible
 from tenax.master.observability import tracing
 
+#: Seconds between two lines of OpenTelemetry, and characters of one.
+_SELDOM_S, _SELDOM_CHARACTERS = 60.0, 300
 _NOISY = ("uvicorn.access", "asyncio", "websockets")
 #: What a line of `OWN_LOG` says beside its text.
 _BESIDE = ("timestamp", "level", "logger", "exc_info", "stack_info", "event")
@@ -61,6 +63,8 @@ def set_up(settings: LogSettings) -> None:
     )
     OWN_LOG.setFormatter(_formatter(_plain_line))
     logging.getLogger().handlers[:] = [logging.StreamHandler(sys.stderr), OWN_LOG]
+    for handler in logging.getLogger().handlers:
+        handler.filters[:] = [_Seldom()]
     change(settings.level, sys.stderr.isatty() if settings.color is None else settings.color, settings.json_lines)
     # A database that is away is logged once per attempt, by whoever needs it.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
@@ -84,6 +88,24 @@ def change(level: str, color: bool, json_lines: bool) -> None:
         if handler is not OWN_LOG:
             handler.setFormatter(_formatter(*after))
     CURRENT.level, CURRENT.color, CURRENT.json_lines = level, color, json_lines
+
+
+class _Seldom(logging.Filter):
+    """Of OpenTelemetry, which tells of each batch that a collector did not take, one line a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is shown."""
+        if not record.name.startswith("opentelemetry"):
+            return True
+        if record.created < self._next:
+            return False
+        self._next = record.created + _SELDOM_S
+        record.msg, record.args = record.getMessage()[:_SELDOM_CHARACTERS], ()
+        return True
 
 
 def _before() -> list[structlog.typing.Processor]:

@@ -24,6 +24,8 @@ def request(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
     """Of one request; yields its id."""
     given = next((value for name, value in headers if name == HEADER), b"")
     request_id = given.decode("ascii") if _FORM.fullmatch(given) else secrets.token_hex(8)
+    # Requests of one connection may follow each other in one context.
+    unbind_contextvars(*_CALLER)
     with bound_contextvars(request=request_id):
         try:
             yield request_id

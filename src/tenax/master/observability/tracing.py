@@ -4,8 +4,10 @@ Rules:
 
 - A request is a span, below that of its caller (``traceparent``); so is a pass of a loop, and what it decides about a
   pool and does to an object. What is asked of the database is a span below them, its wait for a connection included.
-- Names and attributes are OpenTelemetry's conventions, and ids of ours; never a query, a header, a body or a statement.
-- A collector that is away costs spans, and nothing else: they are sent by a thread, and dropped when too many wait.
+- Names and attributes are OpenTelemetry's conventions, and ids of ours; never a path, a query, a header, a body or a
+  statement.
+- A collector that is away or slow costs spans, and nothing else: they are sent by a thread, and dropped when too many
+  wait. It is the operator's, and trusted.
 - While a span is recorded, lines of the log have its ``trace_id`` and ``span_id``.
 
 `opentelemetry` is imported when it is needed: the SDK comes with ``tenax[otel]``.
@@ -13,6 +15,9 @@ Rules:
 
 from __future__ import annotations
 
+import os
+import random
+import re
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -25,10 +30,13 @@ from tenax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import Sampler
     from opentelemetry.trace import Tracer
 
 Attribute = str | int | float | bool
 
+#: Version, trace, span and flags of a caller.
+_TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 #: Spans that have ended are sent within this time at the end of the process, or not at all.
 _FLUSH_S = 1.0
 
@@ -88,18 +96,37 @@ def _provider(settings: TracingSettings) -> TracerProvider:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
     except ImportError as error:
         raise InvalidInput(
             f"tracing.endpoint is set, and {error.name or error} is not installed: pip install 'tenax[otel]' where the "
             "master runs, or leave the setting out"
         ) from None
-    about = {"service.name": "tenax-master", "service.version": __version__, "service.instance.id": str(uuid.uuid4())}
-    # By the number of the trace, not by what a caller says of it: nobody can have all of theirs kept.
-    sampler = TraceIdRatioBased(settings.sample)
-    provider = TracerProvider(resource=Resource.create(about), sampler=sampler, shutdown_on_exit=False)
+    about = {
+        "service.name": os.environ.get("OTEL_SERVICE_NAME", "tenax-master"),
+        "service.version": __version__,
+        "service.instance.id": str(uuid.uuid4()),
+    }
+    provider = TracerProvider(
+        resource=Resource.create(about), sampler=_sampler(settings.sample), shutdown_on_exit=False
+    )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.traces_url)))
     return provider
+
+
+def _sampler(share: float) -> Sampler:
+    """A share of what begins here, and all below it. What a caller says of its own trace decides nothing."""
+    from opentelemetry.sdk.trace.sampling import Decision, ParentBased, Sampler, SamplingResult
+
+    class Share(Sampler):
+        def should_sample(self, *_: object, attributes: Any = None, **__: object) -> SamplingResult:
+            is_kept = random.random() < share
+            return SamplingResult(Decision.RECORD_AND_SAMPLE if is_kept else Decision.DROP, attributes)
+
+        def get_description(self) -> str:
+            return f"a share of {share}"
+
+    drawn = Share()
+    return ParentBased(drawn, remote_parent_sampled=drawn, remote_parent_not_sampled=drawn)
 
 
 def span(name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
@@ -115,15 +142,16 @@ def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[Spa
     if _tracer is None:
         yield _NO_SPAN
         return
-    from opentelemetry.trace import SpanKind
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+    from opentelemetry.context import Context
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, set_span_in_context
 
-    carrier = {
-        name.decode("latin-1"): value.decode("latin-1")
-        for name, value in headers
-        if name in (b"traceparent", b"tracestate")
-    }
-    parent = TraceContextTextMapPropagator().extract(carrier) if carrier else None
+    # Not that of a request before it, on one connection.
+    parent = Context()
+    given = next((value for name, value in headers if name == b"traceparent"), b"")
+    caller = _TRACEPARENT.fullmatch(given)
+    if caller is not None:
+        ids_given = SpanContext(int(caller[1], 16), int(caller[2], 16), is_remote=True)
+        parent = set_span_in_context(NonRecordingSpan(ids_given), parent)
     attributes = {"http.request.method": method}
     with _current(_tracer, method, context=parent, kind=SpanKind.SERVER, attributes=attributes) as span:
         yield span
@@ -137,8 +165,18 @@ def _current(tracer: Tracer, name: str, **options: Any) -> Iterator[Span]:
         try:
             yield span
         except Exception as error:
-            span.set_attribute("error.type", type(error).__name__)
+            failed(span, type(error).__name__)
             raise
+
+
+def failed(span: Span, kind: str) -> None:
+    """What it tells of came to nothing, and in what way."""
+    if _tracer is None:
+        return
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -147,9 +185,14 @@ def leaf(name: str, **attributes: Attribute) -> Iterator[Span]:
     if _tracer is None or not ids():
         yield _NO_SPAN
         return
-    span = _tracer.start_span(name, attributes=_dotted(attributes))
+    from opentelemetry.trace import SpanKind
+
+    span = _tracer.start_span(name, kind=SpanKind.CLIENT, attributes=_dotted(attributes))
     try:
         yield span
+    except Exception as error:
+        failed(span, type(error).__name__)
+        raise
     finally:
         span.end()
 

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import structlog
 
-from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
+from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.host.disk import is_there
 from tenax.host.runtimes import DOCKER
 from tenax.jsonvalue import JsonObject
@@ -375,7 +375,7 @@ def _network(settings: AgentSettings) -> str:
     """A container with a network of its own does not reach a master on this machine's loopback."""
     if settings.docker_network != "auto":
         return settings.docker_network
-    return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
+    return "host" if settings.is_of_this_machine else "bridge"
 
 
 async def open_docker(

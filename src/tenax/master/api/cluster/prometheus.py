@@ -6,7 +6,8 @@ exporters on the machines know (a container, a GPU) with what it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import anyio.to_thread
 from fastapi import Response
@@ -23,6 +24,7 @@ from tenax.master.ingest.budget import Usage
 from tenax.master.observability import counters
 from tenax.master.store.cluster import gauges
 from tenax.master.store.cluster.gauges import ClusterGauges
+from tenax.scheduler.reasons import WaitClass, class_of
 
 routes = Routes("Prometheus")
 
@@ -46,11 +48,16 @@ async def state(master: MasterDep) -> Response:
     async with master.db.snapshot() as conn:
         snapshot = await gauges.snapshot(conn)
         database_bytes = await gauges.database_size(conn)
+        reasons = await gauges.waiting(conn)
     usage = await master.intake.budget.usage()
+    waiting: Counter[tuple[str, str]] = Counter()
+    for (pool, reason), count in reasons.items():
+        waiting[pool, _todo(reason)] += count
     registry = CollectorRegistry()
-    registry.register(_State(snapshot, [pool.name for pool in master.settings.pools]))
+    registry.register(_State(snapshot, [pool.name for pool in master.settings.pools], waiting))
     registry.register(_Storage(usage, database_bytes, master.settings.budgets))
-    return Response(await anyio.to_thread.run_sync(generate_latest, registry), media_type=_TEXT)
+    text = await anyio.to_thread.run_sync(generate_latest, registry)
+    return Response(text + await anyio.to_thread.run_sync(counters.exposition_of_pools), media_type=_TEXT)
 
 
 @routes.get("/prom/det-http-sd-config", "PrometheusTargets", allow=Allow.USER, response_class=JSONResponse)
@@ -73,7 +80,9 @@ async def targets(master: MasterDep) -> JSONResponse:
 class _State:
     """One answer, as prometheus_client wants it."""
 
-    def __init__(self, snapshot: ClusterGauges, pools: Sequence[str]) -> None:
+    def __init__(self, snapshot: ClusterGauges, pools: Sequence[str], waiting: Mapping[tuple[str, str], int]) -> None:
+        """``waiting``: requests by pool and what has to happen."""
+        self._waiting = waiting
         self._gauges = snapshot
         self._pools = pools
 
@@ -115,9 +124,9 @@ class _State:
         yield silent
         about = {(agent.agent_id, agent.pool, agent.version, agent.runtime) for agent in self._gauges.agents}
         yield _pairs("tenax_agent_info", "What agents are.", "agent_id pool version runtime", about)
-        slots = GaugeMetricFamily("tenax_slots", "Slots of connected agents.", labels=["pool", "kind", "state"])
+        slots = GaugeMetricFamily("tenax_slots", "Slots by what they do.", labels=["pool", "kind", "state"])
         kinds = {(pool, kind) for pool, kind, _ in self._gauges.slots}
-        known = {(*place, state): 0 for place in kinds for state in ("used", "free", "disabled")}
+        known = {(*place, state): 0 for place in kinds for state in ("used", "free", "disabled", "away")}
         for labels, count in sorted({**known, **self._gauges.slots}.items()):
             slots.add_metric(list(labels), count)
         yield slots
@@ -134,6 +143,11 @@ class _State:
             requested.add_metric(labels, each.slots if each else 0)
             if waiting:
                 longest.add_metric([pool], each.longest_s if each else 0)
+        todo = GaugeMetricFamily("tenax_queue_waiting", "Requests by what has to happen.", labels=["pool", "todo"])
+        every = {(pool, each.value.lower()): 0 for pool in self._pools for each in WaitClass}
+        for place, count in sorted({**every, **self._waiting}.items()):
+            todo.add_metric(list(place), count)
+        yield todo
         experiments = GaugeMetricFamily("tenax_experiments", "Experiments that have not ended.", labels=["state"])
         for state, count in sorted({"ACTIVE": 0, "PAUSED": 0, **self._gauges.experiments}.items()):
             experiments.add_metric([state], count)
@@ -161,6 +175,11 @@ class _Storage:
         yield from (taken, allowed)
         if self._usage.free is not None:
             yield GaugeMetricFamily("tenax_database_free_bytes", "Left on its disk.", self._usage.free)
+
+
+def _todo(reason: str) -> str:
+    found = class_of(reason)
+    return WaitClass.WAIT.value.lower() if found is None else found.value.lower()
 
 
 def _pairs(name: str, help_text: str, labels: str, rows: Iterable[tuple[str, ...]]) -> GaugeMetricFamily:

@@ -72,7 +72,9 @@ async def health(master: MasterDep, role: Annotated[Literal["api", "loops"] | No
     else:
         loops_here = loops
     roles = {"api": api, "loops": loops_here}
-    down = "down" in roles.values() if role is None else roles[role] != "up"
+    down = "down" in (database, listener, *roles.values()) or master.shutdown.is_set()
+    if role is not None:
+        down = roles[role] != "up"
     body = messages.Health(
         status="down" if down else "up",
         database=database,

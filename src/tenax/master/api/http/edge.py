@@ -184,7 +184,7 @@ class _Exchange:
         route = self._scope.get("route")
         if route is None:
             return _ANY, "unmatched"
-        refused = self._status >= 400 and self._scope.get("state", {}).get("caller", NOBODY) is NOBODY
+        refused = 400 <= self._status < 500 and self._scope.get("state", {}).get("caller", NOBODY) is NOBODY
         if (refused and allowed(route.endpoint) is not Allow.PUBLIC) or self._status == 405:
             return _ANY, "refused"
         return self._scope["method"], route.path
@@ -196,19 +196,21 @@ class _Exchange:
         method, route = self._counted_as()
         counters.REQUESTS.labels(method, route, str(self._status)).inc()
         counters.REQUEST_SECONDS.labels(method, route).observe(seconds)
-        self._describe(span, method, route)
+        self._describe(span)
         log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))
 
-    def _describe(self, span: tracing.Span, method: str, route: str) -> None:
+    def _describe(self, span: tracing.Span) -> None:
         if not tracing.is_on():
             return
-        span.update_name(f"{method} {route}")
-        span.set_attribute("http.route", route)
+        matched = self._scope.get("route")
+        if matched is not None:
+            span.update_name(f"{self._scope['method']} {matched.path}")
+            span.set_attribute("http.route", matched.path)
         span.set_attribute("http.response.status_code", self._status)
         for name, value in log_context.known().items():
             span.set_attribute(f"tenax.{name}", value)
         if self._status >= 500:
-            span.set_attribute("error.type", str(self._status))
+            tracing.failed(span, str(self._status))
 
 
 def _for_tasks(scope: Scope, error: Exception) -> Exception:

@@ -166,7 +166,7 @@ with over as (delete from allocation_waits where allocation_id = $1)
 update allocations a set state = 'ASSIGNED', assigned_at = now(), version = version + 1,
     time_limit_s = (select j.time_limit_s from tasks t join jobs j on j.job_id = t.job_id where t.task_id = a.task_id)
 where allocation_id = $1 and state = 'PENDING'
-returning run_id, task_id, time_limit_s, extract(epoch from now() - requested_at)::float8 as waited_s;
+returning run_id, task_id, time_limit_s, greatest(0, extract(epoch from now() - requested_at))::float8 as waited_s;
 
 -- name: put_credentials
 -- Its own, and a session as its owner.

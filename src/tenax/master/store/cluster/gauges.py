@@ -63,7 +63,7 @@ class ClusterGauges:
 
     members: list[ContainerGauge]
     agents: list[AgentGauge]
-    #: (pool, kind, used | free | disabled) -> slots
+    #: (pool, kind, used | free | disabled | away) -> slots
     slots: dict[tuple[str, str, str], int]
     requests: list[RequestGauge]
     #: Of those that have not ended, by state.
@@ -79,6 +79,11 @@ async def snapshot(conn: Connection) -> ClusterGauges:
         [RequestGauge(**row) for row in await conn.fetch(Q.requests)],
         {row["state"]: row["experiments"] for row in await conn.fetch(Q.live_experiments)},
     )
+
+
+async def waiting(conn: Connection) -> dict[tuple[str, str], int]:
+    """(pool, why) -> requests that wait for that reason."""
+    return {(row["pool"], row["reason"]): row["requests"] for row in await conn.fetch(Q.waiting)}
 
 
 async def agents(conn: Connection) -> list[AgentGauge]:

@@ -41,12 +41,12 @@ where c.gone_at is null
 order by c.container_id;
 
 -- name: slots
--- Per pool and kind, the slots of connected agents by what they do.
+-- Per pool and kind, the slots by what they do; of agents that are not connected all are away.
 select a.pool, s.kind,
-       case when u.container_id is not null then 'used' when s.enabled and a.state = 'ENABLED' then 'free' else 'disabled' end as state,
+       case when p.connected is not true then 'away' when u.container_id is not null then 'used' when s.enabled and a.state = 'ENABLED' then 'free' else 'disabled' end as state,
        count(*)::int as slots
 from agents a
-join agent_presence p on p.agent_id = a.agent_id and p.connected
+left join agent_presence p on p.agent_id = a.agent_id
 join agent_slots s on s.agent_id = a.agent_id and s.present
 left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 group by 1, 2, 3;
@@ -54,16 +54,24 @@ group by 1, 2, 3;
 -- name: agents
 select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address,
        coalesce(p.agent_version, '') as version, coalesce(p.runtime, '') as runtime,
-       extract(epoch from now() - p.last_seen_at)::float8 as silent_s
+       greatest(0, extract(epoch from now() - p.last_seen_at))::float8 as silent_s
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
 -- name: requests
 -- Per pool, the attempts that wait and those that have places, what slots they ask for, and how long the first waits.
 select j.pool, a.state = 'PENDING' as waiting, count(*)::int as attempts, sum(a.slots)::int as slots,
-       max(extract(epoch from now() - a.requested_at))::float8 as longest_s
+       greatest(0, max(extract(epoch from now() - a.requested_at)))::float8 as longest_s
 from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
 where a.state <> 'TERMINATED'
+group by 1, 2;
+
+-- name: waiting
+select j.pool, w.reason, count(*)::int as requests
+from allocation_waits w
+join allocations a on a.allocation_id = w.allocation_id and a.state = 'PENDING'
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
 group by 1, 2;
 
 -- name: live_experiments

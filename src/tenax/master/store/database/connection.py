@@ -133,6 +133,10 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
+        if self.waiting_since is not None:
+            # Part of another.
+            yield
+            return
         self.waiting_since = began = time.monotonic()
         try:
             yield
