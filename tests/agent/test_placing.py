@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tenax.agent import placing
 from tenax.agent.placing import PORT_BASES, PORT_PLACES, PORT_STEP, Self, choose_ports, environment, ports_of
 from tenax.wire.agents import ContainerSpec, SlotInfo
+from tenax.wire.task_names import masters_of
 from tests.kits.cases import load
 
 
@@ -20,7 +21,7 @@ def spec(*, members: int = 1, env: dict[str, str] | None = None, slots: list[int
     return ContainerSpec("c", "7.x.1", "7.x", 0, members, slots or [], ["true"], env or {})
 
 
-OWN = Self("box", "cluster", "https://master.lab:8443", "tenax", (SlotInfo(0, "cuda", "H100", "GPU-1"),))
+OWN = Self("box", "cluster", ("https://master.lab:8443",), "tenax", (SlotInfo(0, "cuda", "H100", "GPU-1"),))
 
 
 def test_families_of_ports_never_meet() -> None:
@@ -94,7 +95,7 @@ def test_ports_are_read_back(placed: dict[str, str]) -> None:
 
 def test_a_master_with_an_address_of_version_6() -> None:
     """Keeps its brackets where a URL needs them."""
-    own = dataclasses.replace(OWN, master_url="http://[fd00::7]:8080")
+    own = dataclasses.replace(OWN, master_urls=("http://[fd00::7]:8080",))
     env = environment(own, spec(), {})
     assert (env["DET_MASTER"], env["DET_MASTER_HOST"], env["DET_MASTER_PORT"]) == (
         "http://[fd00::7]:8080",
@@ -119,6 +120,19 @@ def test_the_environment() -> None:
         "DET_USE_TLS": "true",
         "C10D_PORT": "29400",
     }
+
+
+def test_several_masters() -> None:
+    """Tasks get all of them; first, and alone for those who know one, that which the agent asks itself."""
+    own = dataclasses.replace(OWN, master_urls=("http://one", "http://two:8080", "https://three"))
+    env = environment(own, spec(), {}, at=1)
+    assert env["DET_MASTER"] == "http://two:8080"
+    assert (env["DET_MASTER_HOST"], env["DET_MASTER_PORT"]) == ("two", "8080")
+    assert env["TENAX_MASTERS"] == "http://two:8080,https://three:443,http://one:80"
+    assert masters_of(env) == env["TENAX_MASTERS"]
+    # A script that means another cluster.
+    assert masters_of({**env, "DET_MASTER": "http://elsewhere:8080"}) == "http://elsewhere:8080"
+    assert masters_of({}) == ""
 
 
 def test_devices_of_slots() -> None:

@@ -10,7 +10,7 @@ import os
 
 from tenax.client.connection import fast_json
 from tenax.errors import NotNow
-from tenax.wire.task_names import MASTERS, RUN_DIRECTORY, masters_of
+from tenax.wire.task_names import RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +66,6 @@ class ClusterInfo:
     ) -> None:
         #: ``http[s]://host:port``.
         self.master_url: str = str(cluster["master_url"])
-        #: That, or all masters of the cluster between commas.
-        self.masters: str = str(cluster.get("masters") or self.master_url)
         self.cluster_id: str = str(cluster["cluster_id"])
         self.agent_id: str = str(cluster["agent_id"])
         #: Numbers of the devices of this container on its agent; empty for a task without slots.
@@ -169,7 +167,6 @@ def cluster_from_environment(get: Callable[[str], Optional[str]]) -> Optional[Js
         return None
     return {
         "master_url": get("DET_MASTER"),
-        "masters": masters_of({name: get(name) or "" for name in ("DET_MASTER", MASTERS)}),
         "cluster_id": get("DET_CLUSTER_ID"),
         "agent_id": get("DET_AGENT_ID"),
         "slot_ids": fast_json.loads(get("DET_SLOT_IDS") or "[]"),

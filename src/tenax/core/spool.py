@@ -28,6 +28,7 @@ from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.core.info import run_dir
 from tenax.core.spool_file import Lines, SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
+from tenax.wire.task_names import masters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class Spool:
 def client_of(info: ClusterInfo) -> TaskClient:
     """The master, for a task."""
     return TaskClient(
-        info.masters,
+        masters_of({**os.environ, "DET_MASTER": info.master_url}),
         info.session_token,
         cert_file=info.master_cert_file or "",
         cert_name=info.master_cert_name or "",

@@ -7,7 +7,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fastapi import Depends, FastAPI
 
@@ -127,13 +127,13 @@ ROUTES: tuple[Routes, ...] = (
 ABOUT_ITSELF: tuple[Routes, ...] = (cluster.routes, prometheus.routes, elsewhere.routes)
 
 
-def routes_of(master: Master) -> tuple[Routes, ...]:
-    """What this process serves."""
-    return ROUTES if Role.API in master.settings.roles else ABOUT_ITSELF
+def routes_of(roles: Collection[Role]) -> tuple[Routes, ...]:
+    """What a process with these roles serves."""
+    return ROUTES if Role.API in roles else ABOUT_ITSELF
 
 
-def create_app(master: Master, routes: Iterable[Routes] | None = None) -> FastAPI:
-    """The ASGI application of ``master``; ``routes``: those of its roles where none are named."""
+def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
+    """The ASGI application of ``master``."""
     app = FastAPI(
         title="Tenax",
         dependencies=[Depends(authorize)],
@@ -144,7 +144,7 @@ def create_app(master: Master, routes: Iterable[Routes] | None = None) -> FastAP
     app.state.master = master
     app.state.web_page = WebPage()
     app.router.route_class = WireRoute
-    for route in in_order(routes_of(master) if routes is None else routes):
+    for route in in_order(routes):
         _register(app, route)
     errors.install(app)
     app.add_middleware(Packing)

@@ -36,7 +36,7 @@ from tenax.master.access.passwords import Passwords
 from tenax.master.api.http.held_bodies import MAX_BODY_BYTES
 from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
 from tenax.master.api.http.server import Server, gate_for
-from tenax.master.app import create_app
+from tenax.master.app import create_app, routes_of
 from tenax.master.checkpoints import shared_folders
 from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
@@ -88,7 +88,7 @@ async def _serve(settings: MasterSettings, url: str, listening: socket.socket, *
         try:
             async with running(settings, db, shutdown, make_dir=make_dir) as master:
                 # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
-                app = create_app(master)
+                app = create_app(master, routes_of(settings.roles))
                 with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
                     await serve_until_shutdown(master, app, listening, cut_off, end_process)
         finally:

@@ -178,8 +178,7 @@ class _Storage:
 
 
 def _todo(reason: str) -> str:
-    found = class_of(reason)
-    return WaitClass.WAIT.value.lower() if found is None else found.value.lower()
+    return (class_of(reason) or WaitClass.WAIT).value.lower()
 
 
 def _pairs(name: str, help_text: str, labels: str, rows: Iterable[tuple[str, ...]]) -> GaugeMetricFamily:
