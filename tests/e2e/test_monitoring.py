@@ -73,7 +73,7 @@ def test_each_query_of_the_dashboard_is_answered(
         for expr in exprs:
             wait_for(lambda e=expr: _is_answered(watching, e) or None, f"an answer to {title}: {expr}", seconds=60)
     ended = 'max by (outcome) (tenax_containers_ended_total{outcome="ok"})'
-    assert max(_numbers(watching, ended)) >= 4
+    wait_for(lambda: max(_numbers(watching, ended)) >= 4 or None, "the ends of four containers")
     placed = 'max(tenax_scheduling_decisions_total{decision="placed"})'
     assert max(_numbers(watching, placed)) >= 4
     assert max(_numbers(watching, "max(tenax_queue_wait_seconds_sum)")) > 1

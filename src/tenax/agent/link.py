@@ -30,6 +30,8 @@ Answer = TypeVar("Answer")
 _AWAY = frozenset({502, 503, 504})
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
+#: Of what was asked of a master that is not asked any more.
+_LEFT_S = 3.0
 #: Of a websocket that is opened.
 _HANDSHAKE_S = 10.0
 BACKOFF = Backoff(first=0.1, ceiling=5.0)
@@ -64,6 +66,8 @@ class Link:
         # Agents begin with different ones, and always the same.
         self.at = crc32(settings.agent_id.encode()) % len(self._urls)
         self.credential = ""
+        #: Of what is under way at each of them.
+        self._under_way: dict[str, set[asyncio.Timeout]] = {url: set() for url in self._urls}
         self.tls = _tls(settings)
         self._server_name = settings.tls.master_cert_name
         self._client: aiohttp.ClientSession | None = None
@@ -89,6 +93,10 @@ class Link:
         if self.url == failed and len(self._urls) > 1:
             self.at = (self.at + 1) % len(self._urls)
             log.warning("asking another master", url=self.url)
+            # What the other does not answer now is asked of this one.
+            soon = asyncio.get_running_loop().time() + _LEFT_S
+            for limit in self._under_way[failed]:
+                limit.reschedule(soon)
 
     async def post(
         self,
@@ -169,19 +177,32 @@ class Link:
             headers["Content-Type"] = content_type
         url = self.url
         with self._moving_on(url):
-            async with self._open_client.request(
-                method,
-                url + path,
-                params=query,
-                data=body,
-                headers=headers,
-                ssl=self.tls,
-                server_hostname=self._server_name,
-            ) as reply:
+            async with (
+                self._limited(url),
+                self._open_client.request(
+                    method,
+                    url + path,
+                    params=query,
+                    data=body,
+                    headers=headers,
+                    ssl=self.tls,
+                    server_hostname=self._server_name,
+                ) as reply,
+            ):
                 if reply.status >= 300:
                     text = (await reply.content.read(4096)).decode(errors="replace")
                     raise _failure(reply.status, _message_in(text), _seconds(reply.headers.get("Retry-After")))
                 yield reply
+
+    @asynccontextmanager
+    async def _limited(self, url: str) -> AsyncIterator[None]:
+        """Raises TimeoutError some time after another master is asked."""
+        async with asyncio.timeout(None) as limit:
+            self._under_way[url].add(limit)
+            try:
+                yield
+            finally:
+                self._under_way[url].discard(limit)
 
 
 def decoded(body: bytes, kind: type[Answer]) -> Answer:

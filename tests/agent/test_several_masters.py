@@ -1,0 +1,100 @@
+"""An agent of several masters: what is under way at one that does not answer is asked of another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from tenax.agent import link as links
+from tenax.agent.link import Link, MasterUnreachable
+from tenax.config.agent import AgentSettings
+from tests.kits.ports import free_port
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def serving(handler: Handler) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_post("/x", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await runner.cleanup()
+
+
+def named(*urls: str) -> Link:
+    """One that begins with the first of them."""
+    names = (f"box{number}" for number in range(100))
+    links_of = (Link(AgentSettings(master_url=",".join(urls), agent_id=name)) for name in names)
+    return next(link for link in links_of if link.at == 0)
+
+
+async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as it is known that the master hangs, by whatever noticed it."""
+    monkeypatch.setattr(links, "_LEFT_S", 0.0)
+    asked = asyncio.Event()
+
+    async def hangs(_: web.Request) -> web.Response:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def answers(_: web.Request) -> web.Response:
+        return web.Response(text="here")
+
+    async with serving(hangs) as first, serving(answers) as second:
+        link = named(first, second)
+        await link.open()
+        try:
+            under_way = asyncio.create_task(link.post("/x", b"1"))
+            await asked.wait()
+            link.move_on(first)
+            with pytest.raises(MasterUnreachable, match=first):
+                await under_way
+            assert await link.post("/x", b"1") == b"here"
+            # Whoever learns of the first one late moves nobody back.
+            link.move_on(first)
+            assert link.url == second
+        finally:
+            await link.close()
+
+
+async def test_the_next_one_is_asked_where_nobody_listens() -> None:
+    """And one alone is asked again and again."""
+
+    async def answers(_: web.Request) -> web.Response:
+        return web.Response(text="here")
+
+    async with serving(answers) as there:
+        gone = f"http://127.0.0.1:{free_port()}"
+        link = named(gone, there)
+        alone = named(gone)
+        for each in (link, alone):
+            await each.open()
+        try:
+            for each in (link, alone):
+                with pytest.raises(MasterUnreachable, match=gone):
+                    await each.post("/x", b"1")
+            assert await link.post("/x", b"1") == b"here"
+            with pytest.raises(MasterUnreachable, match=gone):
+                await alone.post("/x", b"1")
+        finally:
+            for each in (link, alone):
+                await each.close()
+
+
+def test_agents_begin_with_different_ones() -> None:
+    """And each always with the same."""
+    urls = "http://one,http://two,http://three"
+    begun = [Link(AgentSettings(master_url=urls, agent_id=f"box{number}")).at for number in range(60)]
+    assert {begun.count(at) > 10 for at in range(3)} == {True}
+    assert begun == [Link(AgentSettings(master_url=urls, agent_id=f"box{number}")).at for number in range(60)]
