@@ -10,17 +10,22 @@ import pytest
 from aiohttp import web
 
 from tenax.agent import link as links
+from tenax.agent import session as sessions
+from tenax.agent.container_reports import ContainerReports
 from tenax.agent.link import Link, MasterUnreachable
+from tenax.agent.session import AgentSession, Face
 from tenax.config.agent import AgentSettings
+from tenax.wire.agents import Allowed
 from tests.kits.ports import free_port
 
+FACE = Face("box", "process", (), Allowed(), "place")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[str]:
+async def serving(handler: Handler, path: str = "/x") -> AsyncIterator[str]:
     app = web.Application()
-    app.router.add_post("/x", handler)
+    app.router.add_route("*", path, handler)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     port = free_port()
@@ -58,7 +63,7 @@ async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch
             under_way = asyncio.create_task(link.post("/x", b"1"))
             await asked.wait()
             link.move_on(first)
-            with pytest.raises(MasterUnreachable, match=first):
+            with pytest.raises(MasterUnreachable, match="another one is asked"):
                 await under_way
             assert await link.post("/x", b"1") == b"here"
             # Whoever learns of the first one late moves nobody back.
@@ -66,6 +71,88 @@ async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch
             assert link.url == second
         finally:
             await link.close()
+
+
+async def test_what_goes_on_there_is_not_cut_for_what_was_thought_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back at a master: what is under way there has its time, and no limit of ours counts as its failure."""
+    monkeypatch.setattr(links, "_LEFT_S", 0.05)
+    go, asked = asyncio.Event(), asyncio.Event()
+
+    async def answers_late(_: web.Request) -> web.Response:
+        asked.set()
+        await go.wait()
+        return web.Response(text="late")
+
+    async with serving(answers_late) as first:
+        second = f"http://127.0.0.1:{free_port()}"
+        link = named(first, second)
+        await link.open()
+        try:
+            under_way = asyncio.create_task(link.post("/x", b"1"))
+            await asked.wait()
+            link.move_on(first)
+            link.move_on(second)
+            assert link.url == first
+            # The limit that was taken back would have come by then.
+            await asyncio.wait({under_way}, timeout=0.2)
+            go.set()
+            assert await under_way == b"late"
+            go.clear()
+            asked.clear()
+            again = [asyncio.create_task(link.post("/x", b"1")) for _ in range(4)]
+            await asked.wait()
+            link.move_on(first)
+            for each in again:
+                with pytest.raises(MasterUnreachable, match="another one is asked"):
+                    await each
+            assert link.url == second
+            link.move_on(second)
+            link.move_on(first)
+        finally:
+            await link.close()
+
+
+@pytest.mark.parametrize("end", ["silent", "closes"])
+async def test_a_master_that_does_not_welcome_is_left(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """It opens the connection, and its database is away."""
+    monkeypatch.setattr(sessions, "_WELCOME_WITHIN_S", 0.15)
+
+    async def opens(request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        if end == "silent":
+            await socket.receive()
+            await socket.receive()
+        await socket.close()
+        return socket
+
+    async with serving(opens, path="/agents/session") as first:
+        second = f"http://127.0.0.1:{free_port()}"
+        link = named(first, second)
+        await link.open()
+        session = AgentSession(link, Quiet(), ContainerReports(), FACE, "cluster")  # type: ignore[arg-type]
+        try:
+            with pytest.raises(MasterUnreachable):
+                await session._once(lambda address: None, links.retry())
+            assert link.url == second
+        finally:
+            await link.close()
+
+
+class Quiet:
+    """A fleet of nothing."""
+
+    def connecting(self) -> None:
+        """It is not asked for more."""
+
+
+def test_masters_are_named_once() -> None:
+    """And as often for tasks as for the agent."""
+    with pytest.raises(ValueError, match="twice"):
+        AgentSettings(master_url="http://one,http://one/")
+    with pytest.raises(ValueError, match="as many"):
+        AgentSettings(master_url="http://a,http://b,http://c", task_master_url="http://x,http://y")
+    assert AgentSettings(master_url="http://a,http://b", task_master_url="http://x").task_master_urls == ("http://x",)
 
 
 async def test_the_next_one_is_asked_where_nobody_listens() -> None:

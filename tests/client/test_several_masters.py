@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from tenax.client.connection import http1
-from tenax.client.connection.address import Unreachable, target
+from tenax.client.connection.address import Unreachable, remember, target
 from tenax.client.connection.http1 import Connection
 from tenax.client.connection.session import Session
 from tenax.client.task import TaskClient
@@ -120,7 +120,19 @@ def test_the_command_line_asks_the_next_one(pair: Pair) -> None:
         assert pair.asked() == (0, 2)
         pair.end(1)
         assert session.get("/x") == {"ok": 1}
-        assert session.another().urls == session.urls
+        # It begins with the one that answers.
+        assert session.another().url == pair.url(0)
+        assert set(session.another().urls) == set(session.urls)
+
+
+def test_a_login_remembers_all_of_them(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands afterwards go on with another one, too."""
+    for name in ("DET_MASTER", "TENAX_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    remember(f"{pair.url(0)},{pair.url(1)}")
+    meant = target()
+    assert (meant.url, meant.others) == (pair.url(0), (pair.url(1),))
+    assert pair.url(0) in meant.notice
 
 
 def test_a_name_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

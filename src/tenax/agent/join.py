@@ -103,12 +103,14 @@ async def join(link: Link, settings: AgentSettings) -> AgentCredential:
     request = JoinRequest(settings.agent_id, join_token(settings), settings.pool, proposed)
     attempts = retry()
     while True:
+        url = link.url
         try:
             body = await link.post("/agents/join", msgspec.json.encode(request), content_type="application/json")
             reply = msgspec.json.decode(body, type=JoinReply)
             break
         except MasterUnreachable as away:
             log.warning("waiting for the master", reason=away.message)
+            link.move_on(url)
             await pause(attempts.pause(away.retry_after))
         except MasterRefused as refused:
             raise UserError(f"this machine cannot join: {refused.message}") from None

@@ -32,7 +32,8 @@ _CONNECT_S = 10.0
 _ANSWER_S = 60.0
 #: Of what was asked of a master that is not asked any more.
 _LEFT_S = 3.0
-#: Of a websocket that is opened.
+_TELL_EVERY_S = 5.0
+#: Of a websocket that is opened where there is another master.
 _HANDSHAKE_S = 10.0
 BACKOFF = Backoff(first=0.1, ceiling=5.0)
 
@@ -68,6 +69,8 @@ class Link:
         self.credential = ""
         #: Of what is under way at each of them.
         self._under_way: dict[str, set[asyncio.Timeout]] = {url: set() for url in self._urls}
+        #: When another master may be told of in the log, on the loop's clock.
+        self._tell_at = 0.0
         self.tls = _tls(settings)
         self._server_name = settings.tls.master_cert_name
         self._client: aiohttp.ClientSession | None = None
@@ -76,7 +79,7 @@ class Link:
         timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_ANSWER_S)
         connector = aiohttp.TCPConnector(limit=64, keepalive_timeout=30)
         # The environment's proxy, if it names one; but nobody's proxy leads back to this machine.
-        proxied = not all(is_loopback(url) for url in self._urls)
+        proxied = not any(is_loopback(url) for url in self._urls)
         self._client = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=proxied)
 
     async def close(self) -> None:
@@ -88,15 +91,26 @@ class Link:
         """Of the master that is asked now."""
         return self._urls[self.at]
 
+    @property
+    def has_others(self) -> bool:
+        """Whether there are several masters."""
+        return len(self._urls) > 1
+
     def move_on(self, failed: str) -> None:
         """Ask another master from now on, where there are several, unless that was done since ``failed`` was asked."""
-        if self.url == failed and len(self._urls) > 1:
-            self.at = (self.at + 1) % len(self._urls)
+        if self.url != failed or len(self._urls) == 1:
+            return
+        self.at = (self.at + 1) % len(self._urls)
+        now = asyncio.get_running_loop().time()
+        if now >= self._tell_at:
+            # All may be away, and each container asks again and again.
+            self._tell_at = now + _TELL_EVERY_S
             log.warning("asking another master", url=self.url)
-            # What the other does not answer now is asked of this one.
-            soon = asyncio.get_running_loop().time() + _LEFT_S
-            for limit in self._under_way[failed]:
-                limit.reschedule(soon)
+        # What the other does not answer now is asked of this one; nothing here ends for what was thought of it before.
+        for url, at in ((failed, now + _LEFT_S), (self.url, None)):
+            for limit in self._under_way[url]:
+                if not limit.expired():
+                    limit.reschedule(at)
 
     async def post(
         self,
@@ -127,7 +141,7 @@ class Link:
         url = self.url
         with self._moving_on(url):
             # One that hangs takes connections and answers none.
-            async with asyncio.timeout(_HANDSHAKE_S):
+            async with asyncio.timeout(_HANDSHAKE_S if self.has_others else None):
                 try:
                     return await self._open_client.ws_connect(
                         url + path,
@@ -196,13 +210,19 @@ class Link:
 
     @asynccontextmanager
     async def _limited(self, url: str) -> AsyncIterator[None]:
-        """Raises TimeoutError some time after another master is asked."""
-        async with asyncio.timeout(None) as limit:
-            self._under_way[url].add(limit)
-            try:
-                yield
-            finally:
-                self._under_way[url].discard(limit)
+        """Raises MasterUnreachable some time after another master is asked."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._under_way[url].add(limit)
+                try:
+                    yield
+                finally:
+                    self._under_way[url].discard(limit)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise MasterUnreachable(f"the master at {url} did not answer, and another one is asked") from None
 
 
 def decoded(body: bytes, kind: type[Answer]) -> Answer:

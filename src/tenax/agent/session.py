@@ -48,6 +48,10 @@ _decode = msgspec.json.Decoder(FromMaster).decode
 _encode = msgspec.json.Encoder().encode
 
 
+class RefusedForNow(MasterUnreachable):
+    """The master does not serve this agent now: it is to try again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Face:
     """What a hello says beside the containers."""
@@ -128,8 +132,14 @@ class AgentSession:
         try:
             connected(_own_address(socket))
             self._fleet.connecting()
-            await self._say(socket, self._hello())
-            welcome = await self._welcome(socket)
+            try:
+                await self._say(socket, self._hello())
+                welcome = await self._welcome(socket)
+            except (ConnectionError, MasterUnreachable) as error:
+                # What it refuses this agent, the next one would too.
+                if not isinstance(error, RefusedForNow):
+                    self._link.move_on(url)
+                raise
             attempts.reset()
             try:
                 await self._until_lost(socket, welcome)
@@ -166,7 +176,7 @@ class AgentSession:
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:
         try:
-            async with asyncio.timeout(_WELCOME_WITHIN_S):
+            async with asyncio.timeout(_WELCOME_WITHIN_S / 3 if self._link.has_others else _WELCOME_WITHIN_S):
                 frame = await self._hear(socket)
         except TimeoutError:
             raise MasterUnreachable("the master did not answer the hello") from None
@@ -235,7 +245,7 @@ class AgentSession:
             ) from None
         if isinstance(frame, SessionRefused):
             if frame.retry:
-                raise MasterUnreachable(f"the master refuses this agent for now: {frame.message}")
+                raise RefusedForNow(f"the master refuses this agent for now: {frame.message}")
             raise UserError(f"the master refuses this agent: {frame.message}")
         return frame
 

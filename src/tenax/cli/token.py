@@ -124,7 +124,7 @@ def login(access: Access, token_stdin: bool) -> None:
     else:
         token = click.prompt("Token", hide_input=True, err=True).strip()
     session = access.session()
-    user = whoami(Session(session.url, token=token))
+    user = whoami(Session(",".join(session.urls), token=token))
     session.store.put(session.url, user.username, token)
     output.say(f"Logged in at {session.url} as {user.username}.")
 

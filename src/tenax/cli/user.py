@@ -54,7 +54,7 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     who = name or access.user or click.prompt("Name", err=True)
     session.log_in(who, _password(f"Password of {who}", password_stdin))
     if access.master or os.environ.get("DET_MASTER"):
-        remember(session.url)
+        remember(",".join(session.urls))
     output.say(f"Logged in at {session.url} as {who}.")
     named = os.environ.get("DET_USER")
     if named and named != who:
@@ -74,7 +74,7 @@ def logout(access: Access, everyone: bool) -> None:
     if everyone:
         for name, token in session.store.all(session.url).items():
             with contextlib.suppress(NotAuthenticated):
-                Session(session.url, token=token).post("/api/v1/auth/logout")
+                Session(",".join(session.urls), token=token).post("/api/v1/auth/logout")
             session.forget(name)
             output.say(f"Logged out at {session.url} as {name}.")
         return

@@ -86,6 +86,8 @@ class TaskClient:
         with self._lock:
             try:
                 response = self._connection.request(method, path + query_string(query), content, headers, timeout)
+                if _is_away(response):
+                    self._connection.leave()
             except OSError as error:
                 raise MasterAway(f"the master at {self.master_url} cannot be reached: {error}") from error
         return self._read(response)
@@ -141,13 +143,16 @@ class TaskClient:
             except ValueError:
                 raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
         text = _message_of(response)
-        if response.status >= 500 or response.status in PASSING:
-            self._connection.move_on()
+        if _is_away(response):
             raise MasterAway(
                 f"the master at {self.master_url} is not ready ({response.status}): {text}",
                 retry_after=_retry_after(response),
             )
         raise _KINDS.get(response.status, InvalidInput)(text)
+
+
+def _is_away(response: Http1Response) -> bool:
+    return response.status >= 500 or response.status in PASSING
 
 
 def query_string(query: Optional[Mapping[str, object]]) -> str:

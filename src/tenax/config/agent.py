@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.settings import Settings, load, state_directory
 from tenax.host.runtimes import AUTO, CHOICES
@@ -151,7 +151,15 @@ class AgentSettings(Settings):
         for url in urls:
             if not url.startswith(("http://", "https://")):
                 raise ValueError(f"write the whole address: http://{url}, or https:// when the master has TLS")
+        if len(set(urls)) < len(urls):
+            raise ValueError("one address stands there twice: name each master once")
         return ",".join(urls)
+
+    @model_validator(mode="after")
+    def _are_as_many(self) -> AgentSettings:
+        if self.task_master_url is not None and len(self.task_master_urls) not in (1, len(self.master_urls)):
+            raise ValueError("task_master_url names other masters than master_url: name as many, in the same order")
+        return self
 
     @property
     def master_urls(self) -> tuple[str, ...]:

@@ -61,5 +61,5 @@ def masters_of(env: Mapping[str, str]) -> str:
 
     Whoever sets another ``DET_MASTER`` means that one alone.
     """
-    named, every = env.get("DET_MASTER", ""), env.get(MASTERS, "")
+    named, every = env.get("DET_MASTER", "").rstrip("/"), env.get(MASTERS, "")
     return every if named in every.split(",") else named

@@ -126,11 +126,11 @@ def _remembered() -> Optional[MasterTarget]:
     document = read_json(_told_path())
     directory, url = text_of(document, "dir"), text_of(document, "url")
     if not directory:
-        return (
-            MasterTarget(canonical(url), notice=f"{url}, where you logged in last ({VARIABLE} names another)")
-            if url
-            else None
-        )
+        if not url:
+            return None
+        first, *others = (canonical(each) for each in url.split(","))
+        notice = f"{first}, where you logged in last ({VARIABLE} names another)"
+        return MasterTarget(first, tuple(others), notice=notice)
     state, own = StateDir(Path(directory)), StateDir(default_root())
     if not local_url(state) or (state.root != own.root and not state.is_locked() and own.is_locked()):
         # It was removed since, or stopped while that of the usual place is up.

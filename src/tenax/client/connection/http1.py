@@ -91,11 +91,15 @@ class Connection:
                 self.close()
                 return self._exchange(method, target, body, headers or {}, timeout)
         except BaseException:
-            self.move_on()
+            self._move_on()
             raise
 
-    def move_on(self) -> None:
-        """Use another of the addresses, where there are several, from the next request on."""
+    def leave(self) -> None:
+        """Use another of the addresses from the next request on, if there are several: this one is not ready."""
+        if len(self._places) > 1:
+            self._move_on()
+
+    def _move_on(self) -> None:
         self.close()
         # Unless another connection has done so.
         if self._at == self._connected_to and not self._aborted:
@@ -160,11 +164,11 @@ class Connection:
     def _reached(self) -> socket.socket:
         """The first that answers, beginning with the one in use."""
         for left in reversed(range(len(self._places))):
-            self._connected_to = self._at
+            at = self._connected_to = self._at
             try:
-                return self._connect(*self._places[self._at])
+                return self._connect(*self._places[at])
             except OSError:
-                self.move_on()
+                self._move_on()
                 if not left or self._aborted:
                     raise
         raise ConnectionRefusedError(self._base_url)

@@ -30,6 +30,10 @@ class ConnectError(TransportError):
     """Nothing was sent: nobody listens there, or whoever does is not trusted."""
 
 
+class ConnectTimeout(ConnectError):
+    """Nobody answered while a connection was made. Not told from other waits here."""
+
+
 class Timeout:
     """Seconds; None waits for ever. Connecting has no bound of its own here."""
 

@@ -208,13 +208,10 @@ class Session:
     def another(self) -> Session:
         """One of the same login for another thread, which gives up at once. Raises NotAuthenticated, Unreachable."""
         token, certificate = self._token(), self.certificate
+        # Beginning with the one that answers this.
+        named = ",".join((*self.urls[self._at :], *self.urls[: self._at]))
         return Session(
-            ",".join(self.urls),
-            token=token,
-            certificate=certificate,
-            retry_for_s=0.0,
-            store=self.store,
-            local=self._local,
+            named, token=token, certificate=certificate, retry_for_s=0.0, store=self.store, local=self._local
         )
 
     def forget(self, user: str) -> None:
@@ -288,7 +285,7 @@ class Session:
                     return response
                 response.close()
                 self._move_on()
-            except httpx2.ConnectError as error:
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 tried += 1
                 if self._move_on() and tried < len(self.urls):
                     continue
