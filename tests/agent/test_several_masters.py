@@ -36,11 +36,17 @@ async def serving(handler: Handler, path: str = "/x") -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def named(*urls: str) -> Link:
+@asynccontextmanager
+async def opened(*urls: str) -> AsyncIterator[Link]:
     """One that begins with the first of them."""
     names = (f"box{number}" for number in range(100))
     links_of = (Link(AgentSettings(master_url=",".join(urls), agent_id=name)) for name in names)
-    return next(link for link in links_of if link.at == 0)
+    link = next(link for link in links_of if link.at == 0)
+    await link.open()
+    try:
+        yield link
+    finally:
+        await link.close()
 
 
 async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,9 +63,7 @@ async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch
         return web.Response(text="here")
 
     async with serving(hangs) as first, serving(answers) as second:
-        link = named(first, second)
-        await link.open()
-        try:
+        async with opened(first, second) as link:
             under_way = asyncio.create_task(link.post("/x", b"1"))
             await asked.wait()
             link.move_on(first)
@@ -69,8 +73,6 @@ async def test_what_is_under_way_goes_to_another(monkeypatch: pytest.MonkeyPatch
             # Whoever learns of the first one late moves nobody back.
             link.move_on(first)
             assert link.url == second
-        finally:
-            await link.close()
 
 
 async def test_what_goes_on_there_is_not_cut_for_what_was_thought_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +87,7 @@ async def test_what_goes_on_there_is_not_cut_for_what_was_thought_of_it(monkeypa
 
     async with serving(answers_late) as first:
         second = f"http://127.0.0.1:{free_port()}"
-        link = named(first, second)
-        await link.open()
-        try:
+        async with opened(first, second) as link:
             under_way = asyncio.create_task(link.post("/x", b"1"))
             await asked.wait()
             link.move_on(first)
@@ -108,8 +108,6 @@ async def test_what_goes_on_there_is_not_cut_for_what_was_thought_of_it(monkeypa
             assert link.url == second
             link.move_on(second)
             link.move_on(first)
-        finally:
-            await link.close()
 
 
 @pytest.mark.parametrize("end", ["silent", "closes"])
@@ -128,15 +126,11 @@ async def test_a_master_that_does_not_welcome_is_left(monkeypatch: pytest.Monkey
 
     async with serving(opens, path="/agents/session") as first:
         second = f"http://127.0.0.1:{free_port()}"
-        link = named(first, second)
-        await link.open()
-        session = AgentSession(link, Quiet(), ContainerReports(), FACE, "cluster")  # type: ignore[arg-type]
-        try:
+        async with opened(first, second) as link:
+            session = AgentSession(link, Quiet(), ContainerReports(), FACE, "cluster")  # type: ignore[arg-type]
             with pytest.raises(MasterUnreachable):
                 await session._once(lambda address: None, links.retry())
             assert link.url == second
-        finally:
-            await link.close()
 
 
 class Quiet:
@@ -163,20 +157,13 @@ async def test_the_next_one_is_asked_where_nobody_listens() -> None:
 
     async with serving(answers) as there:
         gone = f"http://127.0.0.1:{free_port()}"
-        link = named(gone, there)
-        alone = named(gone)
-        for each in (link, alone):
-            await each.open()
-        try:
+        async with opened(gone, there) as link, opened(gone) as alone:
             for each in (link, alone):
                 with pytest.raises(MasterUnreachable, match=gone):
                     await each.post("/x", b"1")
             assert await link.post("/x", b"1") == b"here"
             with pytest.raises(MasterUnreachable, match=gone):
                 await alone.post("/x", b"1")
-        finally:
-            for each in (link, alone):
-                await each.close()
 
 
 def test_agents_begin_with_different_ones() -> None:

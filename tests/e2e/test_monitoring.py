@@ -123,6 +123,7 @@ def test_whoever_has_no_login_sees_no_pool(shared: Machine) -> None:
         (("--also", "https://other:8443"), "another scheme or path"),
         (("--also", "http://other:8080/below"), "another scheme or path"),
         (("--certificate", "/nowhere.pem"), "does not exist"),
+        (("--alertmanager", "a b"), "write HOST:PORT"),
     ],
 )
 def test_what_cannot_be_is_not_written(shared: Machine, tmp_path: Path, options: tuple[str, ...], reason: str) -> None:
@@ -137,7 +138,10 @@ def test_several_masters_and_who_is_told(shared: Machine, tmp_path: Path) -> Non
     """Each master once, however often it is named."""
     names = ["--also", "http://other:8080", "--also", shared.url, "--alertmanager", "alerts:9093"]
     shared.tenax("master", "monitoring", str(tmp_path / "made"), *names)
-    document = yaml.safe_load((tmp_path / "made" / "prometheus.yml").read_text())
+    text = (tmp_path / "made" / "prometheus.yml").read_text()
+    # Each job by itself, for whoever copies one.
+    assert "&" not in text
+    document = yaml.safe_load(text)
     expected = [{"targets": [shared.url.removeprefix("http://"), "other:8080"]}]
     assert [job["static_configs"] for job in document["scrape_configs"]] == [expected, expected]
     assert document["alerting"]["alertmanagers"] == [{"static_configs": [{"targets": ["alerts:9093"]}]}]

@@ -214,7 +214,17 @@ def outlast(place: Machine, number: int, seconds: float = 240.0) -> Experiment:
         try:
             return wait_for(look, f"the end of experiment {number}", seconds)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{place.logs()}") from None
+            raise AssertionError(f"{error}\n{_last_lines(client, number)}\n{place.logs()}") from None
+
+
+def _last_lines(client: Client, number: int) -> str:
+    """Of each trial, for a failure's message: its state, and the end of its output."""
+    texts = []
+    with contextlib.suppress(TenaxError):
+        for trial in client.experiment(number).trials():
+            lines = [line.log for line in trial.logs()][-15:]
+            texts.append("\n".join([f"--- trial {trial.id}: {trial.state}", *lines]))
+    return "\n".join(texts)
 
 
 def pick(seed: int, low: float, high: float) -> float:

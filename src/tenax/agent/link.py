@@ -98,7 +98,7 @@ class Link:
 
     def move_on(self, failed: str) -> None:
         """Ask another master from now on, where there are several, unless that was done since ``failed`` was asked."""
-        if self.url != failed or len(self._urls) == 1:
+        if self.url != failed or not self.has_others:
             return
         self.at = (self.at + 1) % len(self._urls)
         now = asyncio.get_running_loop().time()

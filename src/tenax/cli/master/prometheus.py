@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import List, NamedTuple, Sequence
 from urllib.parse import urlsplit
 
@@ -11,6 +12,9 @@ from tenax.jsonvalue import Json, JsonObject
 
 #: Beside the configuration: the rules, and what Prometheus logs in with.
 ALERTS, TOKEN = "tenax-alerts.yml", "token"
+
+
+_PLACE = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 
 
 class Alert(NamedTuple):
@@ -185,13 +189,14 @@ def configuration(masters: Sequence[str], certificate: str = "", alertmanager: s
                 f"{place.geturl()} has another scheme or path than {places[0].geturl()}: write what is for it into "
                 "another directory"
             )
-    targets: JsonObject = {"targets": [*(place.netloc for place in places)]}
+    if alertmanager and not _PLACE.fullmatch(alertmanager):
+        raise InvalidInput(f"{alertmanager!r} is not the place of an Alertmanager: write HOST:PORT, as in alerts:9093")
 
     def job(name: str, path: str) -> JsonObject:
         about: JsonObject = {"job_name": name, "metrics_path": places[0].path + path, "scheme": places[0].scheme}
         if certificate:
             about["tls_config"] = {"ca_file": certificate}
-        return {**about, "static_configs": [{**targets}]}
+        return {**about, "static_configs": [{"targets": [place.netloc for place in places]}]}
 
     # What a master counts about itself needs no login, so that it is seen, too, while the database is away.
     jobs: List[Json] = [

@@ -375,11 +375,11 @@ class Session:
         reason = str(error) or type(error).__name__
         if _is_about_trust(error):
             hint = "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
-        elif self._local is not None or self.url.startswith(("http://127.", "http://localhost")):
+        elif self._local is not None or any(url.startswith(("http://127.", "http://localhost")) for url in self.urls):
             hint = "Is the cluster up? tenax status; tenax up."
         else:
             hint = "Check the address (--master, DET_MASTER) and the network."
-        return Unreachable(f"No master answers at {self.url} ({reason}). {hint}")
+        return Unreachable(f"No master answers at {' or '.join(self.urls)} ({reason}). {hint}")
 
 
 def at(template: str, *parts: Union[str, int]) -> str:

@@ -5,8 +5,6 @@ To try again: an agent, a task or a client that was led here by mistake goes on 
 
 from __future__ import annotations
 
-from starlette.websockets import WebSocket
-
 from tenax.errors import TryAgain
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.routing import Routes
@@ -19,15 +17,10 @@ async def elsewhere() -> None:
     raise ServesNoApi
 
 
-async def elsewhere_too(websocket: WebSocket) -> None:
-    """Raises ServesNoApi."""
-    raise ServesNoApi
-
-
 class ServesNoApi(TryAgain):
     """This process of the master serves no API, as its roles are without `api`: ask a master that has that role."""
 
 
 for _method in (routes.get, routes.post, routes.put, routes.patch, routes.delete):
     _method("/{path:path}", f"Elsewhere{_method.__name__.capitalize()}", allow=Allow.PUBLIC)(elsewhere)
-routes.websocket("/{path:path}", "ElsewhereWebsocket", allow=Allow.PUBLIC)(elsewhere_too)
+routes.websocket("/{path:path}", "ElsewhereWebsocket", allow=Allow.PUBLIC)(elsewhere)

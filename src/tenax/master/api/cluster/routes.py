@@ -65,27 +65,27 @@ async def health(master: MasterDep, role: Annotated[Literal["api", "loops"] | No
         database = "down"
     listener = "up" if master.listener.is_connected else "down"
     trouble = {} if master.loops is None else master.loops.trouble()
-    loops = "elsewhere" if master.loops is None else "down" if trouble else "up"
-    api = "up" if Role.API in master.settings.roles else "elsewhere"
-    if master.shutdown.is_set() or "down" in (database, listener):
-        api, loops_here = (word if word == "elsewhere" else "down" for word in (api, loops))
-    else:
-        loops_here = loops
-    roles = {"api": api, "loops": loops_here}
-    down = "down" in (database, listener, *roles.values()) or master.shutdown.is_set()
-    if role is not None:
-        down = roles[role] != "up"
+    broken = master.shutdown.is_set() or "down" in (database, listener)
+    roles = {
+        "api": _role(Role.API in master.settings.roles, broken),
+        "loops": _role(master.loops is not None, broken or bool(trouble)),
+    }
+    down = (broken or "down" in roles.values()) if role is None else roles[role] != "up"
     body = messages.Health(
         status="down" if down else "up",
         database=database,
         listener=listener,
-        loops=loops,
+        loops=_role(master.loops is not None, bool(trouble)),
         roles=roles,
         trouble=trouble,
         waiting_migrations=list(master.waiting_migrations),
         resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],
     )
     return JSONResponse(body.model_dump(), status_code=503 if down else 200)
+
+
+def _role(is_here: bool, is_down: bool) -> str:
+    return "elsewhere" if not is_here else "down" if is_down else "up"
 
 
 @routes.get("/metrics", "Metrics", allow=Allow.PUBLIC, response_class=Response)
