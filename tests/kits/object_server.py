@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -149,15 +150,38 @@ def between(target: str, refusal: Refusal = S3_REFUSAL) -> Iterator[Between]:
 
 @contextmanager
 def gcs_server() -> Iterator[str]:
-    """An emulator of Google's, in this process; its address."""
-    from gcp_storage_emulator.server import create_server
+    """An emulator of Google's, in this process; its address.
 
-    server = create_server("127.0.0.1", 0, in_memory=True)
-    server.start()
+    By itself it reads one connection at a time: one that says nothing held up all others, as none does at the real one.
+    Here each has a thread, and their requests take turns, as the emulator's store needs it.
+    """
+    from gcp_storage_emulator.server import RequestHandler, create_server
+
+    turn = threading.Lock()
+
+    class InTurn(RequestHandler):  # type: ignore[misc]
+        def parse_request(self) -> bool:
+            parsed = bool(super().parse_request())
+            handle = getattr(RequestHandler, f"do_{self.command}", None) if parsed else None
+            if handle is not None:
+                setattr(self, f"do_{self.command}", partial(_with, turn, partial(handle, self)))
+            return parsed
+
+    store = create_server("127.0.0.1", 0, in_memory=True)._storage
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(InTurn, store))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
     try:
-        yield f"http://127.0.0.1:{server._api._httpd.server_address[1]}"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
-        server.stop()
+        server.shutdown()
+        server.server_close()
+
+
+def _with(lock: threading.Lock, work: Callable[[], None]) -> None:
+    with lock:
+        work()
 
 
 #: Of the account that Azurite has.

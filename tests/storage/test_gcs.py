@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -72,3 +75,12 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     printed = printed_without("google.cloud", {"type": "gcs", "bucket": "b"})
     assert "False" in printed.splitlines()[0]
     assert "needs google-cloud-storage in the environment that runs this: pip install 'tenax[gcs]'" in printed
+
+
+def test_a_connection_that_says_nothing_holds_up_nobody() -> None:
+    """Of the emulator, as of the real store."""
+    with gcs_server() as url:
+        place = urlsplit(url)
+        with socket.create_connection((place.hostname or "", place.port or 0)):
+            with urllib.request.urlopen(f"{url}/storage/v1/b?project=none", timeout=30) as reply:
+                assert reply.status == 200
