@@ -134,7 +134,8 @@ def test_masters_are_killed_in_turn(masters: Masters, tmp_path: Path, kills: int
     with masters.client() as client:
         number = searched(client, tmp_path / "books", trials=trials, reports=reports).id
         for turn in range(kills):
-            goal = noop.reports(tmp_path / "books") + 8
+            # On a busy machine a master takes as long to start as the search to its end: then all of it is there.
+            goal = min(noop.reports(tmp_path / "books") + 8, trials * reports)
             wait_for(lambda goal=goal: noop.reports(tmp_path / "books") >= goal or None, "some reports")
             port = masters.ports[turn % 2]
             masters.kill(port)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -17,7 +18,14 @@ from tenax.master.store.database.migrate import shipped
 from tests.kits.machine import Machine, home, machine, wait_for
 
 OLD_MAJOR = 16
+VARIABLE = "TENAX_MASTER_DB__BACKUP_COMMAND"
 POST = next(each.name for each in reversed(shipped()) if each.post)
+PRE = "0042_pre_time_limits"
+UNDO = (
+    "alter table jobs drop column time_limit_s;"
+    "alter table allocations drop column time_limit_s, drop column over_time;"
+    f"delete from schema_migrations where name = '{PRE}'"
+)
 
 
 @pytest.fixture
@@ -49,6 +57,41 @@ def forget(place: Machine, name: str) -> None:
         await conn.close()
 
     asyncio.run(delete())
+
+
+def undo(place: Machine) -> None:
+    """Have the database be as it was before PRE; while the master is not up."""
+
+    async def change() -> None:
+        conn = await asyncpg.connect(address_of(place.directory / "postgres"))
+        await conn.execute(UNDO)
+        await conn.close()
+
+    asyncio.run(change())
+
+
+def applied(place: Machine) -> list[str]:
+    """The migrations that its database has recorded."""
+
+    async def read() -> list[str]:
+        conn = await asyncpg.connect(address_of(place.directory / "postgres"))
+        names = [row["name"] for row in await conn.fetch("select name from schema_migrations")]
+        await conn.close()
+        return names
+
+    return asyncio.run(read())
+
+
+def stopped(place: Machine) -> Path:
+    """Where the database of a cluster lies that is down now."""
+    place.down()
+    return place.directory / "postgres"
+
+
+def copies(place: Machine) -> list[Path]:
+    """Those that were made of its database before a migration, oldest first."""
+    directory = place.directory / "backups"
+    return sorted(directory.iterdir(), key=lambda path: path.name[-15:]) if directory.is_dir() else []
 
 
 def upgrade(place: Machine, *arguments: str) -> tuple[int, str]:
@@ -97,6 +140,47 @@ def test_migrations_wait_until_they_are_asked_for(current: Machine) -> None:
     forget(current, POST)
     current.down()
     assert f"Applied: {POST}" in upgrade(current)[1]
+
+
+def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None:
+    """By the master that starts and by the command; where it cannot be made, nothing is changed and that is said."""
+    current.tenax("workspace", "create", "before")
+    assert copies(current) == []
+    undo(current)
+    current.kill("master")
+    [copy] = wait_for(lambda: copies(current) or None, "a copy")
+    assert copy.name.startswith(f"before-{PRE}-")
+    assert copy.stat().st_mode & 0o077 == 0
+    wait_for(current.answers, "a master on the new database")
+
+    forget(current, POST)
+    assert f"the copy: {current.directory}/backups/before-{POST}-" in upgrade(current)[1]
+    assert copies(current)[0] == copy
+    assert len(copies(current)) == 2
+
+    with EmbeddedPostgres(stopped(current)):
+        undo(current)
+    refused = Machine(current.directory, options=("--no-agent",), environment={VARIABLE: '["false"]'})
+    done = refused.tenax("up", "--port", str(refused.port), "--no-agent", check=False)
+    assert done.returncode == exits.FAILED
+    assert "The backup before the migration failed, so nothing was changed: false ended with 1" in done.stderr
+    with EmbeddedPostgres(stopped(current)):
+        assert PRE not in applied(current)
+    without = Machine(current.directory, options=("--no-agent",), environment={VARIABLE: "[]"})
+    without.up()
+    assert PRE in applied(current)
+    assert len(copies(current)) == 2
+    without.down()
+
+    with home() as directory:
+        restored = Machine(directory / "cluster", options=("--no-agent",))
+        restored.tenax("restore", str(copy))
+        try:
+            restored.up()
+            assert "before" in restored.tenax("workspace", "list", "--csv").stdout
+            assert PRE in applied(restored)
+        finally:
+            restored.down()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,10 @@ class DatabaseSettings(Settings):
 
     #: ``postgresql://...`` of a session-mode connection; None: the embedded server under ``dir``.
     url: SecretStr | None = None
+    #: A program and its arguments, run before a release changes this database; it finds the address in
+    #: ``TENAX_DATABASE_URL``. Where it fails nothing is changed, and the master does not start. None: none, or that of
+    #: ``tenax up``, which copies its own database.
+    backup_command: tuple[str, ...] | None = None
     #: Connections that one master process holds at most; requests, loops and agents have their shares of them.
     max_connections: int = Field(default=24, ge=6)
 

@@ -69,6 +69,11 @@ def back_up(state: StateDir, server: Mapping[str, str], target: Path) -> int:
         shutil.rmtree(half, ignore_errors=True)
 
 
+def size_so_far(half: Path) -> int:
+    """Bytes of the database in a backup that is being written. Raises OSError before the first."""
+    return (half / _DUMP).stat().st_size
+
+
 def restore(state: StateDir, source: Path, say: Callable[[str], None] = quiet) -> None:
     """Make the cluster of a backup in a directory without a database. Raises NotRestored."""
     if not (source / _DUMP).is_file():

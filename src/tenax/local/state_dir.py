@@ -7,6 +7,7 @@
     session.json        the local CLI's login, 0600
     master.log agent.log supervisor.log    capped, 0600
     postgres/ agent/ checkpoints/
+    backups/            copies of the database, each from before a migration
 
 The supervising process holds ``lock`` as long as it lives, so the kernel tells whether a cluster is up, not a pid file.
 """
@@ -34,7 +35,7 @@ VARIABLE = "TENAX_DIR"
 ROOTS_DEFAULT = Path("/var/lib/tenax")
 #: What a start that was cut off, or whose directory was removed meanwhile, may have left.
 _LOGS = tuple(f"{name}.log" for name in ("master", "agent", "supervisor"))
-_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints", "restoring", *_LOGS))
+_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints", "restoring", "backups", *_LOGS))
 #: Whoever only looks whether the lock is held holds it for less than this.
 _GLANCE_S = 0.2
 
@@ -92,6 +93,11 @@ class StateDir:
     @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
+
+    @property
+    def backups(self) -> Path:
+        """Copies that were made before the database was migrated."""
+        return self.root / "backups"
 
     @property
     def restoring(self) -> Path:

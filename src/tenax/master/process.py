@@ -17,7 +17,7 @@ import errno
 import signal
 import socket
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ from fastapi import FastAPI
 
 from tenax import __version__
 from tenax.backoff.background import keep_running
-from tenax.config.master import MasterSettings, Role
+from tenax.config.master import DatabaseSettings, MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
@@ -42,6 +42,7 @@ from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
 from tenax.master.observability import counters
 from tenax.master.observability.tracing import tracing
+from tenax.master.store.database.backup_command import run_backup
 from tenax.master.store.database.connection import Database, NoAddress
 from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate, newest, waiting
@@ -103,7 +104,7 @@ async def running(
     counters.begin(__version__, [role.value for role in settings.roles])
     passwords = Passwords()
     _make_directories(settings, make_dir=make_dir)
-    left = await _until_reachable(lambda: _migrate(db), shutdown)
+    left = await _until_reachable(lambda: _migrate(db, settings.db, shutdown), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await _until_reachable(db.adopt, shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
@@ -270,11 +271,17 @@ def _ends_with(replaced: asyncio.Event) -> Iterator[None]:
         ending.cancel()
 
 
-async def _migrate(db: Database) -> tuple[str, ...]:
-    """What a master needs; returns the names of what waits until somebody asks for it."""
+async def _migrate(db: Database, settings: DatabaseSettings, shutdown: asyncio.Event) -> tuple[str, ...]:
+    """What a master needs; returns the names of what waits until somebody asks for it. Raises BackupFailed."""
+
+    async def back_up(first: str) -> None:
+        if settings.backup_command and settings.url is not None:
+            command = run_backup(settings.backup_command, settings.url.get_secret_value(), first)
+            await _unless_ended(command, shutdown)
+
     conn = await db.dedicated(MIGRATION)
     try:
-        for name in await migrate(conn):
+        for name in await migrate(conn, before=back_up):
             log.info("migrated the database", step=name)
         left = tuple(each.name for each in await waiting(conn))
     finally:
@@ -294,6 +301,20 @@ async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:
             way.cancel()
     if not listener.is_connected:
         raise ShutdownRequested
+
+
+async def _unless_ended(work: Coroutine[object, object, None], shutdown: asyncio.Event) -> None:
+    """To its end, or until the process is to end: then it is cancelled. Raises ShutdownRequested."""
+    doing, ended = asyncio.ensure_future(work), asyncio.ensure_future(shutdown.wait())
+    try:
+        await asyncio.wait([doing, ended], return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise ShutdownRequested
+        await doing
+    finally:
+        for task in (doing, ended):
+            task.cancel()
+        await asyncio.wait([doing])
 
 
 async def _until_reachable(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:

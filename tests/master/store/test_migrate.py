@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.store.database.backup_command import BackupFailed
 from tenax.master.store.database.migrate import (
     LAST_SQUASHED,
     DatabaseNewer,
@@ -104,3 +105,37 @@ def test_the_names_of_migrations_say_when_they_run() -> None:
     later = range(LAST_SQUASHED + 1, LAST_SQUASHED + 1 + len(names) - first)
     assert numbers == [*range(1, first + 1), *later]
     assert all(name.split("_")[1] in ("pre", "post") for name in names)
+
+
+async def test_a_backup_comes_before_the_first_change(empty: str) -> None:
+    """Once, for a database that is in use; none for a new one, and none where nothing is missing."""
+    asked: list[str] = []
+
+    async def back_up(first: str) -> None:
+        asked.append(first)
+
+    conn = await asyncpg.connect(empty)
+    assert await migrate(conn, migrations=[ONE], before=back_up) == [ONE.name]
+    assert await migrate(conn, migrations=[ONE, POST], before=back_up) == []
+    assert asked == []
+    last = Migration("0004_pre_four", "create table four (x int)")
+    assert await migrate(conn, migrations=[ONE, POST, THREE, last], before=back_up) == [THREE.name, last.name]
+    assert asked == [THREE.name]
+    await conn.close()
+
+
+async def test_without_its_backup_nothing_is_changed(empty: str) -> None:
+    """The reason goes to whoever starts the master; another one may migrate at once."""
+
+    async def fail(first: str) -> None:
+        raise BackupFailed("no room")
+
+    conn = await asyncpg.connect(empty)
+    await migrate(conn, migrations=[ONE])
+    with pytest.raises(BackupFailed, match="no room"):
+        await migrate(conn, migrations=[ONE, THREE], before=fail)
+    assert await conn.fetchval("select to_regclass('three')") is None
+    other = await asyncpg.connect(empty)
+    assert await migrate(other, migrations=[ONE, THREE]) == [THREE.name]
+    await other.close()
+    await conn.close()

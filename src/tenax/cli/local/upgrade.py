@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Sequence
 
 import click
 
@@ -14,6 +14,7 @@ from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
     from tenax.local.state_dir import StateDir
+    from tenax.master.store.database.migrate import BeforeFirst
 
 
 @click.command("upgrade-database")
@@ -44,15 +45,36 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
     options = load_options(state)
     if config is not None:
         options = replace(options, config=str(config.absolute()))
-    url = plan(state, options).settings.db.url
-    if url is not None:
-        _migrate(url.get_secret_value())
+    database = plan(state, options).settings.db
+    if database.url is not None:
+        dsn = database.url.get_secret_value()
+        _migrate(dsn, _backup(database.backup_command, dsn, None))
     else:
-        _upgrade_embedded(state, old_programs)
+        _upgrade_embedded(state, old_programs, database.backup_command)
     return exits.OK
 
 
-def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
+def _backup(command: Optional[Sequence[str]], dsn: str, state: Optional[StateDir]) -> Optional[BeforeFirst]:
+    """What is done before anything is changed: the operator's command, or a copy as `tenax up` makes one."""
+    from tenax.local.copy_before_migration import copy_before
+    from tenax.master.store.database.backup_command import run_backup
+
+    async def copy(first: str) -> None:
+        assert state is not None
+        _say(f"copying the database before {first} is applied")
+        _say(f"the copy: {copy_before(state, first)}")
+
+    async def run(first: str) -> None:
+        assert command
+        _say(f"making a backup before {first} is applied: {command[0]}")
+        await run_backup(command, dsn, first)
+
+    if command is None:
+        return copy if state is not None else None
+    return run if command else None
+
+
+def _upgrade_embedded(state: StateDir, old_programs: Optional[Path], command: Optional[Sequence[str]]) -> None:
     from tenax.errors import UserError
     from tenax.local.binaries import CURRENT_MAJOR, below
     from tenax.local.major_upgrade import MajorUpgrade
@@ -72,7 +94,8 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
                 "stopped: tenax down, then this again. Nothing was changed."
             )
         # Where it is just starting or stopping, connecting says so.
-        _migrate(address_of(state.postgres))
+        dsn = address_of(state.postgres)
+        _migrate(dsn, _backup(command, dsn, state))
         return
     with occupied(state, "its database is being upgraded by tenax upgrade-database"):
         programs = below(old_programs) if old_programs is not None else []
@@ -83,17 +106,17 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path]) -> None:
             )
             output.say(f"  rm -r {kept}")
         with EmbeddedPostgres(state.postgres, progress=_say) as server:
-            _migrate(server.dsn)
+            _migrate(server.dsn, _backup(command, server.dsn, state))
 
 
-def _migrate(dsn: str) -> None:
+def _migrate(dsn: str, before: Optional[BeforeFirst]) -> None:
     import asyncio
 
     from tenax.errors import TryAgain
     from tenax.master.store.database.post_migrations import upgrade
 
     try:
-        done = asyncio.run(upgrade(dsn, _say))
+        done = asyncio.run(upgrade(dsn, _say, before=before))
     except TryAgain as error:
         raise TryAgain(
             f"The database does not answer: {error.__cause__ or error}. Run this again: what is done stays done."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from pathlib import Path
 from typing import Optional, Tuple
 
 import click
@@ -13,7 +14,10 @@ from tenax import __version__
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, pass_access
-from tenax.cli.console.servers import ServerGroup
+from tenax.cli.console.servers import ServerGroup, become
+from tenax.cli.local.up import directory_option, state_of
+from tenax.local.requirements import refuse_without_servers
+from tenax.local.supervise.python import refuse_old_python
 
 #: Of the master's log, from the quietest to the loudest.
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -142,6 +146,60 @@ def monitoring_(
     output.say("  tenax user create prometheus --remote")
     output.say(f"  (umask 077; tenax token create prometheus -e -1 > {token})")
     output.say(f"  prometheus --config.file {configuration}")
+
+
+@group.command()
+@click.argument("target", type=click.Path(dir_okay=False))
+@directory_option
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Settings file of the master that is invited from, where `tenax up` does not run it.",
+)
+def invite(target: str, directory: Optional[Path], config: Optional[Path]) -> None:
+    """Write into the new file TARGET what another master of this cluster needs.
+
+    Call it where the first one runs. The file has the database's password and the key of the certificate: carry it to
+    the other machine on a way that nobody else reads, join there, and remove it.
+    """
+    refuse_old_python()
+    refuse_without_servers()
+    from tenax.cli.master import joining
+
+    path = Path(target).expanduser().absolute()
+    joining.write(joining.invite(joining.settings_of(state_of(directory), config)), path)
+    print(path)
+    output.say("It is for your eyes alone. On the other machine, with the same release installed:")
+    output.say(f"  tenax master join {path.name} --host 0.0.0.0")
+
+
+@group.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path),
+    help="New directory of this master (default: ~/.local/state/tenax/master).",
+)
+@click.option("--host", metavar="ADDRESS", help="Address to listen on (127.0.0.1: this machine alone).")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Port to listen on (that of the first).")
+@click.option("--no-start", is_flag=True, help="Only write its settings.")
+def join(file: Path, directory: Optional[Path], host: Optional[str], port: Optional[int], no_start: bool) -> None:
+    """Run another master of a cluster in the foreground, from an invitation of `tenax master invite`.
+
+    Its settings are written into its directory, from where it is started again; the invitation is not needed any more.
+    """
+    refuse_old_python()
+    refuse_without_servers()
+    from tenax.cli.master import joining
+    from tenax.config.settings import state_directory
+
+    place = directory.expanduser().absolute() if directory is not None else state_directory("master")
+    settings = joining.join(joining.read(file), place, host, port)
+    output.say(f"From now on this master is started with: tenax master --config {shlex.quote(str(settings))}")
+    output.say(f"The invitation is not needed any more: rm {shlex.quote(str(file))}")
+    if not no_start:
+        become("tenax.master", ["--config", str(settings)])
 
 
 @click.group("message", cls=LazyGroup, help="Manage the message that everyone who uses the cluster sees.")

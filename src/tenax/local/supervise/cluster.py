@@ -24,6 +24,7 @@ from tenax.errors import UserError
 from tenax.host.disk import size_text
 from tenax.jsonvalue import Json, JsonObject
 from tenax.local.binaries import CURRENT_MAJOR
+from tenax.local.copy_before_migration import copied_so_far
 from tenax.local.pgdata import older_major
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.state_dir import StateDir
@@ -139,7 +140,7 @@ def supervisor_of(cluster: LocalCluster, lock: int) -> ClusterSupervisor:
 
 def _master(cluster: LocalCluster, database: EmbeddedPostgres | None) -> ServerProcess:
     def environment() -> Mapping[str, str]:
-        return _master_environment(cluster, database.dsn if database is not None else None)
+        return master_environment(cluster, database.dsn if database is not None else None)
 
     command = [sys.executable, "-P", "-m", "tenax.master", "--existing-dir"]
     if cluster.options.config:
@@ -152,10 +153,17 @@ def _master(cluster: LocalCluster, database: EmbeddedPostgres | None) -> ServerP
         environment=environment,
         answers=lambda: answers(cluster),
         vital=True,
+        doing=lambda: _copying(cluster.state),
     )
 
 
-def _master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str]:
+def _copying(state: StateDir) -> str:
+    """While the database is copied because this release is about to change it."""
+    copied = copied_so_far(state)
+    return f"copying the database before it is upgraded ({size_text(copied)} so far)" if copied is not None else ""
+
+
+def master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str]:
     """The settings that ``tenax up`` makes, over those of the file."""
     settings, state = cluster.settings, cluster.state
     env = {
@@ -167,6 +175,9 @@ def _master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str
     }
     if dsn is not None:
         env["TENAX_MASTER_DB__URL"] = dsn
+        if settings.db.backup_command is None:
+            command = [sys.executable, "-P", "-m", "tenax.local.copy_before_migration", str(state.root)]
+            env["TENAX_MASTER_DB__BACKUP_COMMAND"] = json.dumps(command)
     roots = list(dict.fromkeys([*settings.checkpoint_roots, str(state.checkpoints)]))
     env["TENAX_MASTER_CHECKPOINT_ROOTS"] = json.dumps(roots)
     if settings.checkpoint_storage is None:

@@ -43,6 +43,9 @@ class Service(Protocol):
     def ready(self) -> bool:
         """Whether it answers."""
 
+    def doing(self) -> str:
+        """What it is at before it answers, for people who wait; empty: nothing that takes long."""
+
     def ask_to_stop(self) -> None:
         """Begin a graceful end."""
 
@@ -75,6 +78,9 @@ class DatabaseService:
     def ready(self) -> bool:
         return self._server.pid is not None
 
+    def doing(self) -> str:
+        return ""
+
     def ask_to_stop(self) -> None:
         """Its end is short, and comes after that of its clients."""
 
@@ -89,7 +95,8 @@ class ServerProcess:
     """A server of ours in a process of its own.
 
     ``environment`` is asked at each start, since it may hold what is known only then (the database's address).
-    ``answers`` tells whether it is ready; it is asked again and again, and must not take long.
+    ``answers`` tells whether it is ready, ``doing`` what keeps it from that; they are asked again and again, and must
+    not take long.
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class ServerProcess:
         environment: Callable[[], Mapping[str, str]],
         answers: Callable[[], bool],
         vital: bool,
+        doing: Callable[[], str] = str,
     ) -> None:
         self.name = name
         self.vital = vital
@@ -110,6 +118,7 @@ class ServerProcess:
         self._directory = directory
         self._environment = environment
         self._answers = answers
+        self._doing = doing
         self._process: subprocess.Popen[bytes] | None = None
         #: Size of the log when the process was started.
         self._log_start = 0
@@ -143,6 +152,9 @@ class ServerProcess:
 
     def ready(self) -> bool:
         return self.pid is not None and self._answers()
+
+    def doing(self) -> str:
+        return self._doing()
 
     def ask_to_stop(self) -> None:
         if self._process is not None:

@@ -36,6 +36,8 @@ log = logging.getLogger("tenax.local")
 #: How long a server may take to end when asked.
 STOP_TIMEOUT_S = 20.0
 _POLL_S = 0.05
+#: How often it is looked at what keeps a server from being ready.
+_SAY_EVERY_S = 2.0
 _ROTATE_EVERY_S = 5.0
 #: How often it looks whether its directory is still there.
 _LOOK_EVERY_S = 1.0
@@ -158,7 +160,12 @@ class ClusterSupervisor:
 
     def _wait_until_ready(self, watched: _Watched) -> None:
         service = watched.service
+        said_at = time.monotonic()
         while not service.ready():
+            if time.monotonic() - said_at > _SAY_EVERY_S:
+                said_at = time.monotonic()
+                if (doing := service.doing()) and doing != self._message:
+                    self.say(doing)
             self._refuse_without_directory()
             status = service.poll()
             if status is not None:

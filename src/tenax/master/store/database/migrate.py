@@ -6,6 +6,7 @@ Rules:
   somebody asks. A pre migration does not depend on a post migration.
 - A new database has no master of before: all files are applied to it, in order.
 - One migrator at a time (an advisory lock). A file that was applied may not change: its checksum is kept.
+- Whoever migrates may make a backup first: of a database that is in use, before its first missing file is applied.
 - Pre migrations in the database that this release does not know belong to a newer one, which works beside us: left
   alone. A post migration that it does not know is none that this release can live with: refused.
 - The files of the first release replaced fourteen (``SQUASHED``) that older databases have recorded. Where all of them
@@ -16,7 +17,7 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Set
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from importlib import resources
 
@@ -28,6 +29,8 @@ from tenax.master.store.database.migration_steps import Progress, apply_steps, q
 from tenax.master.store.database.queries import load
 
 Q = load("database")
+#: Called with the name of the first migration that is missing, while no other migrator works.
+BeforeFirst = Callable[[str], Awaitable[None]]
 #: Any number that nobody else uses.
 _ADVISORY_LOCK = 7_306_018_211
 #: What the files of the first release replaced: name -> checksum.
@@ -101,16 +104,19 @@ def newest() -> int:
     return shipped()[-1].number
 
 
-async def migrate(conn: Connection, *, migrations: list[Migration] | None = None) -> list[str]:
+async def migrate(
+    conn: Connection, *, migrations: list[Migration] | None = None, before: BeforeFirst | None = None
+) -> list[str]:
     """Apply what a master needs; returns the names applied. ``conn`` is not of a pool (a session lock is taken).
 
-    Raises DatabaseNewer, MigrationChanged, MigrationsMissing, TryAgain.
+    Raises DatabaseNewer, MigrationChanged, MigrationsMissing, TryAgain, and what ``before`` raises: then nothing was
+    applied.
     """
     with translated():
         await conn.execute(Q.lock, _ADVISORY_LOCK)
         try:
             await conn.execute(Q.create_tables)
-            return await _apply_missing(conn, shipped() if migrations is None else migrations)
+            return await _apply_missing(conn, shipped() if migrations is None else migrations, before)
         finally:
             if not conn.is_closed():
                 await conn.execute(Q.unlock, _ADVISORY_LOCK)
@@ -124,16 +130,18 @@ async def waiting(conn: Connection, *, migrations: list[Migration] | None = None
     return [each for each in known if each.name not in applied]
 
 
-async def _apply_missing(conn: Connection, migrations: list[Migration]) -> list[str]:
+async def _apply_missing(conn: Connection, migrations: list[Migration], before: BeforeFirst | None) -> list[str]:
     applied = {row["name"]: row["checksum"] for row in await conn.fetch(Q.applied)}
     is_new = not applied
     _refuse_newer(applied.keys() - {each.name for each in migrations})
     applied |= await _take_as_applied(conn, migrations, applied)
-    done = []
+    done: list[str] = []
     for migration in migrations:
         if migration.name in applied:
             _check(migration.name, applied[migration.name], migration.checksum)
             continue
+        if before is not None and not done and not is_new and not migration.post:
+            await before(migration.name)
         if not migration.post:
             async with conn.transaction():
                 await conn.execute(migration.sql)

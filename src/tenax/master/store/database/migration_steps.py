@@ -69,6 +69,12 @@ def steps_of(sql: str) -> list[Step]:
     ]
 
 
+async def is_begun(conn: Connection, migration: str) -> bool:
+    """Whether one was broken off. Raises TryAgain."""
+    with translated():
+        return bool(await conn.fetch(Q.steps_of, migration))
+
+
 async def apply_steps(conn: Connection, migration: str, sql: str, say: Progress = quiet) -> None:
     """Do what is left of a migration's steps. Raises TryAgain where the connection is lost; what is done stays done."""
     noted = {row["step"]: row for row in await conn.fetch(Q.steps_of, migration)}

@@ -17,8 +17,8 @@ from tenax.errors import UserError
 from tenax.master.store.database.connection import NoAddress, connect
 from tenax.master.store.database.faults import translated
 from tenax.master.store.database.lanes import MIGRATION
-from tenax.master.store.database.migrate import Migration, apply_post, migrate, waiting
-from tenax.master.store.database.migration_steps import Progress
+from tenax.master.store.database.migrate import BeforeFirst, Migration, apply_post, migrate, waiting
+from tenax.master.store.database.migration_steps import Progress, is_begun
 from tenax.master.store.database.queries import load
 
 Q = load("database")
@@ -31,10 +31,12 @@ class OlderMasters(UserError):
     """A master of a release before is at work on this database: end it first."""
 
 
-async def upgrade(dsn: str, say: Progress, *, migrations: list[Migration] | None = None) -> list[str]:
-    """Apply all that is missing, pre migrations too; returns the names applied.
+async def upgrade(
+    dsn: str, say: Progress, *, migrations: list[Migration] | None = None, before: BeforeFirst | None = None
+) -> list[str]:
+    """Apply all that is missing, pre migrations too; returns the names applied. ``before`` as for `migrate`.
 
-    Raises NoAddress, DatabaseTooOld, OlderMasters and what `migrate` raises.
+    Raises NoAddress, DatabaseTooOld, OlderMasters and what `migrate` and ``before`` raise.
     """
     try:
         conn = await connect(dsn, "tenax-upgrade", MIGRATION)
@@ -42,10 +44,12 @@ async def upgrade(dsn: str, say: Progress, *, migrations: list[Migration] | None
         # Not repeated: the address holds the password.
         raise NoAddress from None
     try:
-        done = await migrate(conn, migrations=migrations)
+        done = await migrate(conn, migrations=migrations, before=before)
         await _wait_for_the_lock(conn, say)
         for migration in await waiting(conn, migrations=migrations):
             await _refuse_beside_older_masters(conn, migration)
+            if before is not None and not done and not await is_begun(conn, migration.name):
+                await before(migration.name)
             await apply_post(conn, migration, say)
             done.append(migration.name)
         return done

@@ -1,0 +1,91 @@
+"""``python -m tenax.local.copy_before_migration DIRECTORY``: run by the master of a local cluster before it migrates.
+
+The copy is one of `tenax.local.backup`, below ``backups`` in the directory of the cluster. The newest of each migration
+is kept, and of migrations the newest two. Its one line on standard output or error is for the master's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from tenax.errors import UserError
+from tenax.host.disk import is_there, size_text
+from tenax.local.accounts import account_for
+from tenax.local.backup import NotBackedUp, back_up, size_so_far
+from tenax.local.pgdata import client_environment, password_of, socket_directory
+from tenax.local.state_dir import StateDir
+
+#: Set by the master: the first migration that is about to be applied.
+FIRST_MIGRATION = "TENAX_FIRST_MIGRATION"
+_KEPT = 2
+#: ``before-0043_pre_masters-20261128T024500``: what was to be applied, and when, in UTC.
+_NAME = re.compile(r"before-(?P<migration>\w+)-(?P<at>\d{8}T\d{6})")
+
+
+def copy_before(state: StateDir, migration: str) -> Path:
+    """Copy the database that is up; the directory of the copy. Raises NotBackedUp."""
+    _refuse_without_room(state)
+    state.backups.mkdir(mode=0o700, exist_ok=True)
+    server = client_environment(
+        password_of(state.postgres), socket_directory(state.postgres, account_for(state.postgres / "data"))
+    )
+    now = datetime.datetime.now(datetime.timezone.utc)
+    target = state.backups / f"before-{migration}-{now:%Y%m%dT%H%M%S}"
+    if not is_there(target):
+        back_up(state, server, target)
+    for old in superseded([entry.name for entry in state.backups.iterdir()]):
+        shutil.rmtree(state.backups / old, ignore_errors=True)
+    return target
+
+
+def superseded(names: list[str]) -> list[str]:
+    """Of these copies, those that are not kept. What bears another name is nobody's business here."""
+    newest: dict[str, tuple[str, str]] = {}
+    copies = [(match["at"], match["migration"], match[0]) for name in names if (match := _NAME.fullmatch(name))]
+    for at, migration, name in sorted(copies):
+        newest[migration] = (at, name)
+    kept = {name for _, name in sorted(newest.values())[-_KEPT:]}
+    return [name for _, _, name in sorted(copies) if name not in kept]
+
+
+def copied_so_far(state: StateDir) -> int | None:
+    """Bytes of the copy that is being made; None while none is."""
+    with contextlib.suppress(OSError):
+        for half in state.backups.glob(".before-*.half"):
+            return size_so_far(half)
+    return None
+
+
+def _refuse_without_room(state: StateDir) -> None:
+    """A copy takes at most what the tables take: they hold what is packed already."""
+    needed = sum(file.stat().st_size for file in (state.postgres / "data" / "base").rglob("*") if file.is_file())
+    free = shutil.disk_usage(state.root).free
+    if free < needed:
+        raise NotBackedUp(
+            f"a copy of the database may take {size_text(needed)}, and the disk of {state.root} has {size_text(free)} "
+            "left"
+        )
+
+
+def main() -> int:
+    """The exit status."""
+    try:
+        made = copy_before(StateDir(Path(sys.argv[1])), os.environ[FIRST_MIGRATION])
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or 'a file'}: {error.strerror}\n")
+        return 1
+    sys.stdout.write(f"{made}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
