@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from tenax.config.master import WebhookSettings
-from tenax.master.webhooks.sender import AddressRefused, Sender
+from tenax.master.webhooks.addresses import AddressRefused
+from tenax.master.webhooks.sender import Sender
 from tests.kits.receiver import receiving
 
 #: Ways to write 127.0.0.1.

@@ -114,4 +114,4 @@ def test_on_the_machine_of_tenax_up_another_master_joins_its_database(place: Mac
         url = f"http://127.0.0.1:{port}"
         wait_for(lambda: healthy(url), "the second master")
         with Client(url, token=place.token()) as client:
-            assert client.whoami().name == "admin"
+            assert client.whoami().username == "admin"

@@ -91,7 +91,7 @@ def stopped(place: Machine) -> Path:
 def copies(place: Machine) -> list[Path]:
     """Those that were made of its database before a migration, oldest first."""
     directory = place.directory / "backups"
-    return sorted(directory.iterdir(), key=lambda path: path.name[-15:]) if directory.is_dir() else []
+    return sorted(directory.glob("before-*"), key=lambda path: path.name[-15:])
 
 
 def upgrade(place: Machine, *arguments: str) -> tuple[int, str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tenax.errors import UserError
@@ -24,6 +26,7 @@ from tenax.local.state_dir import StateDir
 #: Set by the master: the first migration that is about to be applied.
 FIRST_MIGRATION = "TENAX_FIRST_MIGRATION"
 _KEPT = 2
+_HALVES = ".before-*.half"
 #: ``before-0043_pre_masters-20261128T024500``: what was to be applied, and when, in UTC.
 _NAME = re.compile(r"before-(?P<migration>\w+)-(?P<at>\d{8}T\d{6})")
 
@@ -37,11 +40,26 @@ def copy_before(state: StateDir, migration: str) -> Path:
     )
     now = datetime.datetime.now(datetime.timezone.utc)
     target = state.backups / f"before-{migration}-{now:%Y%m%dT%H%M%S}"
-    if not is_there(target):
-        back_up(state, server, target)
-    for old in superseded([entry.name for entry in state.backups.iterdir()]):
-        shutil.rmtree(state.backups / old, ignore_errors=True)
+    with _alone(state.backups):
+        for half in state.backups.glob(_HALVES):
+            # Of one that was killed.
+            shutil.rmtree(half, ignore_errors=True)
+        if not is_there(target):
+            back_up(state, server, target)
+        for old in superseded([entry.name for entry in state.backups.iterdir()]):
+            shutil.rmtree(state.backups / old, ignore_errors=True)
     return target
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One at a time: the kernel lets go of what a process held that was killed."""
+    lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def superseded(names: list[str]) -> list[str]:
@@ -57,7 +75,7 @@ def superseded(names: list[str]) -> list[str]:
 def copied_so_far(state: StateDir) -> int | None:
     """Bytes of the copy that is being made; None while none is."""
     with contextlib.suppress(OSError):
-        for half in state.backups.glob(".before-*.half"):
+        for half in state.backups.glob(_HALVES):
             return size_so_far(half)
     return None
 
