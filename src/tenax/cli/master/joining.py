@@ -220,11 +220,11 @@ def _refuse_another_cluster(invitation: Invitation) -> None:
         else ""
     )
     try:
-        found = _cluster_at(invitation.database_url)
+        cluster_id = _cluster_at(invitation.database_url)
     except TryAgain as error:
         raise CannotJoin(f"The database cannot be reached: {error.__cause__ or error}.{local}") from None
-    if found != invitation.cluster_id:
-        what = "no cluster" if found is None else "another cluster"
+    if cluster_id != invitation.cluster_id:
+        what = "no cluster" if cluster_id is None else "another cluster"
         raise CannotJoin(f"The database that the invitation names holds {what}.{local}")
 
 
