@@ -565,6 +565,19 @@ CREATE INDEX log_tasks_ended ON log_tasks (keep_days, ended_at) WHERE ended_at I
 CREATE TRIGGER log_tasks_fill BEFORE INSERT ON log_tasks
     FOR EACH ROW EXECUTE FUNCTION tenax_fill_log_task();
 
+CREATE TABLE masters (
+    master_id text NOT NULL,
+    holder text NOT NULL,
+    machine text NOT NULL,
+    address text NOT NULL,
+    version text NOT NULL,
+    roles text[] NOT NULL,
+    settings jsonb NOT NULL,
+    started_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT masters_pkey PRIMARY KEY (master_id),
+    CONSTRAINT masters_settings_check CHECK (jsonb_typeof(settings) = 'object'::text)
+);
+
 CREATE TABLE metric_blocks (
     month integer NOT NULL,
     trial_id bigint NOT NULL,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.client.cluster import MasterInfo, masters
 from tenax.client.connect import Client
 from tests.kits.machine import TENAX, Machine, machine, wait_for
 from tests.kits.ports import free_port
@@ -52,6 +53,12 @@ def cluster_of(url: str, certificate: Path | None = None) -> tuple[str, list[str
         return about["clusterId"], sorted(pool["name"] for pool in pools["resourcePools"])
 
 
+def both_seen_from(url: str, certificate: Path) -> list[MasterInfo]:
+    """The masters of the cluster, as the one at ``url`` tells of them."""
+    with Client(url, user="admin", password=PASSWORD, certificate=str(certificate)) as client:
+        return masters(client.session)
+
+
 def test_another_master_joins_from_one_file(database_url: str, tmp_path: Path) -> None:
     """Under the first's certificate, with its pools, users and join token; it is started again from its directory."""
     first, second = tmp_path / "first", tmp_path / "second"
@@ -87,6 +94,11 @@ def test_another_master_joins_from_one_file(database_url: str, tmp_path: Path) -
             found = [cluster_of(url, first / "crt.pem") for url in urls]
             assert found[0] == found[1]
             assert found[1][1] == ["default", "second"]
+            seen = both_seen_from(urls[1], first / "crt.pem")
+            assert [each.address for each in seen] == urls
+            assert [(each.answers, each.other_settings) for each in seen] == [(False, []), (True, [])]
+            assert seen[0].loops
+            assert seen[1].loops == []
             token = (second / "state" / "join-token").read_text()
             assert token == (first / "state" / "join-token").read_text()
             assert not (second / "state" / "credentials.json").exists()

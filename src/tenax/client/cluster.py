@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional
 
 from tenax.client.connection import reading
+from tenax.client.connection.reading import Answer, part
 from tenax.client.connection.session import Session
 from tenax.jsonvalue import Json, JsonObject
 
@@ -19,6 +20,30 @@ class MasterLine:
     time: Optional[datetime.datetime]
     level: str
     message: str
+
+
+@dataclass(frozen=True)
+class MasterInfo(Answer):
+    """A master of the cluster that is there."""
+
+    id: str = part(reading.text, "masterId")
+    machine: str = part(reading.text, "machine")
+    #: Where it listens.
+    address: str = part(reading.text, "address")
+    version: str = part(reading.text, "version")
+    roles: List[str] = part(reading.texts, "roles")
+    #: What it runs for the cluster.
+    loops: List[str] = part(reading.texts, "loops")
+    started: Optional[datetime.datetime] = part(reading.moment, "startedAt")
+    #: Whether it is the one that answers.
+    answers: bool = part(reading.flag, "answers")
+    #: The settings that are other than those of the one that answers, of those that masters must agree on.
+    other_settings: List[str] = part(reading.texts, "otherSettings")
+
+
+def masters(session: Session) -> List[MasterInfo]:
+    """Those that are there, the oldest first. For administrators."""
+    return [MasterInfo.read(value) for value in reading.records(session.get("/api/v1/masters"), "masters")]
 
 
 def master_config(session: Session) -> JsonObject:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path as FilePath
 from types import UnionType
 from typing import TypeVar, Union, get_args, get_origin
@@ -122,6 +123,28 @@ def _without_nulls(value: JsonObject) -> JsonObject:
         elif item is not None:
             kept[key] = item
     return kept
+
+
+def in_clear(settings: Settings, *, given: bool = False) -> JsonObject:
+    """Settings as in a file, secrets too; ``given``: those alone that somebody has set."""
+    document = _as_json(settings.model_dump(exclude_unset=given))
+    assert isinstance(document, dict)
+    return document
+
+
+def _as_json(value: object) -> Json:
+    if isinstance(value, dict):
+        return {str(name): _as_json(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, Enum):
+        return _as_json(value.value)
+    if isinstance(value, FilePath):
+        return str(value)
+    assert value is None or isinstance(value, (str, int, float))
+    return value
 
 
 def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, str], report: ProblemReport) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import platform
 import signal
 import socket
 import uuid
@@ -28,6 +29,7 @@ from fastapi import FastAPI
 
 from tenax import __version__
 from tenax.backoff.background import keep_running
+from tenax.config.agreement import differences, fingerprints
 from tenax.config.master import DatabaseSettings, MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
@@ -42,6 +44,9 @@ from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
 from tenax.master.observability import counters
 from tenax.master.observability.tracing import tracing
+from tenax.master.store.cluster import masters
+from tenax.master.store.cluster.masters import MasterAbout
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.backup_command import run_backup
 from tenax.master.store.database.connection import Database, NoAddress
 from tenax.master.store.database.lanes import MIGRATION
@@ -79,6 +84,7 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
             "(TENAX_MASTER_DB__URL) to a PostgreSQL of yours"
         )
     with tracing(settings.tracing), contextlib.closing(bind(settings.host, settings.port)) as listening:
+        settings = settings.model_copy(update={"port": listening.getsockname()[1]})
         await _serve(settings, url.get_secret_value(), listening, make_dir=make_dir)
 
 
@@ -108,7 +114,8 @@ async def running(
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await _until_reachable(db.adopt, shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
-    listener = Listener(db)
+    about = _about(settings, cluster)
+    listener = Listener(db, lambda conn, holder: masters.announce(conn, about, holder))
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
         master = Master(
@@ -116,12 +123,13 @@ async def running(
             db,
             listener,
             cluster,
-            uuid.uuid4().hex,
+            about.master_id,
             waiting_migrations=left,
             shutdown=shutdown,
             passwords=passwords,
         )
         await _listening(listener, shutdown)
+        await _until_reachable(lambda: _warn_of_other_settings(db, about), shutdown)
         async with master.running():
             yield master
     finally:
@@ -289,6 +297,33 @@ async def _migrate(db: Database, settings: DatabaseSettings, shutdown: asyncio.E
     if left:
         log.warning("migrations of the database wait; apply them with `tenax upgrade-database`", names=", ".join(left))
     return left
+
+
+def _about(settings: MasterSettings, cluster: ClusterRow) -> MasterAbout:
+    machine = platform.node()
+    host = machine if settings.host in ("0.0.0.0", "::", "") else settings.host
+    return MasterAbout(
+        master_id=uuid.uuid4().hex,
+        machine=machine,
+        address=f"{'https' if settings.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{settings.port}",
+        version=__version__,
+        roles=tuple(role.value for role in settings.roles),
+        settings=fingerprints(settings, cluster.secret),
+    )
+
+
+async def _warn_of_other_settings(db: Database, about: MasterAbout) -> None:
+    async with db.connection() as conn:
+        others = [row.about for row in await masters.present(conn) if row.about.master_id != about.master_id]
+    for other in others:
+        if names := differences(about.settings, other.settings):
+            log.warning(
+                "another master of this cluster has other settings: loops go by those of the master that runs them, "
+                "requests by those of the one that takes them (`tenax master list`)",
+                settings=", ".join(names),
+                other=other.address,
+                machine=other.machine,
+            )
 
 
 async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:

@@ -305,6 +305,7 @@ POLICIES: dict[str, Allow] = {
     "GetKubernetesResourceQuotas": Allow.USER,
     "GetKubernetesResourceManagers": Allow.USER,
     # The master.
+    "GetMasters": Allow.ADMIN,
     "GetMasterConfig": Allow.ADMIN,
     "PatchMasterConfig": Allow.ADMIN,
     "MasterLogs": Allow.USER,

@@ -6,21 +6,42 @@ import json
 import os
 import shlex
 from pathlib import Path
-from typing import Optional, Tuple
+from typing import TYPE_CHECKING, Optional, Tuple
 
 import click
 
 from tenax import __version__
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, json_option, pass_access
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.console.servers import ServerGroup, become
 from tenax.cli.local.up import directory_option, state_of
 from tenax.local.requirements import refuse_without_servers
 from tenax.local.supervise.python import refuse_old_python
 
+if TYPE_CHECKING:
+    from tenax.client.cluster import MasterInfo
+
 #: Of the master's log, from the quietest to the loudest.
 LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+_COLUMNS: output.Columns[MasterInfo] = (
+    (TableColumn("ADDRESS"), lambda each: each.address),
+    (TableColumn("MACHINE"), lambda each: each.machine),
+    (TableColumn("VERSION"), lambda each: each.version),
+    (TableColumn("STARTED"), lambda each: output.moment(each.started)),
+    (TableColumn("ROLES", spare=True), lambda each: ", ".join(each.roles)),
+    (TableColumn("SETTINGS", wraps=True), lambda each: _settings_of(each)),
+    (TableColumn("LOOPS", wraps=True), lambda each: ", ".join(each.loops)),
+)
+
+
+def _settings_of(master: MasterInfo) -> str:
+    if master.answers:
+        return "(this one answers)"
+    return f"other {', '.join(master.other_settings)}" if master.other_settings else "the same"
 
 
 @click.group(
@@ -50,6 +71,22 @@ def info(access: Access, as_json: bool) -> None:
         ("master id", text(answer, "masterId")),
     ]
     output.details(rows, answer, as_json)
+
+
+@group.command("list")
+@list_options
+@pass_access
+def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+    """List the masters of the cluster that are there, and which settings of theirs differ."""
+    from tenax.client.cluster import masters
+
+    listed = masters(access.session())
+    output.records(_COLUMNS, listed, as_json, as_csv)
+    if any(each.other_settings for each in listed):
+        output.warn(
+            "Masters differ in settings that they must agree on. Loops go by those of the master that runs them, "
+            "requests by those of the one that takes them: make their files the same, and restart them."
+        )
 
 
 @click.group(

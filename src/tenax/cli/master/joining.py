@@ -16,15 +16,16 @@ import os
 import platform
 import stat
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Mapping, Optional
 from urllib.parse import parse_qs, urlsplit
 
 from tenax.cli.console import yaml12
+from tenax.config.agreement import FILES, OF_THE_MACHINE
 from tenax.config.master import MasterSettings, load_master_settings
+from tenax.config.settings import in_clear
 from tenax.errors import TenaxError, TryAgain, UserError
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.local.pgdata import address_of, write_secret
 from tenax.local.supervise.cluster import master_environment, plan, refuse_taken_port
 from tenax.local.supervise.options import load_options
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Below the directory of a master that has joined.
 SETTINGS, CERTIFICATE, KEY, JOIN_TOKEN = "master.yaml", "master.crt", "master.key", "join-token"
-#: Of one machine.
-_OF_THE_MACHINE = ("host", "dir", "roles")
 _FORM = 1
 
 
@@ -95,9 +94,8 @@ def invite(settings: MasterSettings) -> Invitation:
     cluster_id = _cluster_at(url)
     if cluster_id is None:
         raise CannotInvite("The database holds no cluster yet: start its first master, then invite another.")
-    document = _plain(settings.model_dump(exclude_unset=True))
-    assert isinstance(document, dict)
-    for name in (*_OF_THE_MACHINE, "tls"):
+    document = in_clear(settings, given=True)
+    for name in OF_THE_MACHINE:
         document.pop(name, None)
     database, security = document["db"], document.get("security", {})
     assert isinstance(database, dict)
@@ -106,7 +104,7 @@ def invite(settings: MasterSettings) -> Invitation:
     if _host(url).startswith("/"):
         # What copies an embedded database is on its machine.
         database.pop("backup_command", None)
-    for name in ("agent_join_token_file", "initial_password_file"):
+    for name in FILES:
         security.pop(name, None)
     certificate = key = ""
     if settings.tls is not None:
@@ -239,24 +237,6 @@ def _host(url: str) -> str:
     """Of a database: a name, an address, or the directory of a socket."""
     parts = urlsplit(url)
     return next(iter(parse_qs(parts.query).get("host", [])), "") or parts.hostname or "/run/postgresql"
-
-
-def _plain(value: object) -> Json:
-    """As in a file, secrets in clear."""
-    from pydantic import SecretStr
-
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, Path):
-        return str(value)
-    assert value is None or isinstance(value, (str, int, float))
-    return value
 
 
 def _read(path: Path) -> str:

@@ -18,6 +18,31 @@ class GetMasterConfigResponse(Message):
     config: Document
 
 
+class MasterView(Message):
+    """A master of the cluster that is there."""
+
+    master_id: str
+    #: The name of its machine.
+    machine: str
+    #: Where it listens.
+    address: str
+    version: str
+    roles: list[str]
+    #: What it runs for the cluster.
+    loops: list[str]
+    started_at: Timestamp
+    #: Whether it is the one that answers.
+    answers: bool
+    #: The settings that are other than those of the one that answers, of those that masters must agree on.
+    other_settings: list[str]
+
+
+class GetMastersResponse(Message):
+    """The oldest first."""
+
+    masters: list[MasterView]
+
+
 class LogConfig(Message):
     """How the master talks."""
 

@@ -14,6 +14,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tenax import __version__
+from tenax.config.agreement import differences, fingerprints
 from tenax.config.durations import parse_duration
 from tenax.config.master import MasterSettings, Role
 from tenax.config.master_display import master_config_shown
@@ -30,6 +31,7 @@ from tenax.master.context import Master
 from tenax.master.observability import counters, log
 from tenax.master.observability.log import OWN_LOG, OwnLogEntry
 from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.masters import present
 from tenax.master.store.cluster.rows import ClusterMessage
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.lanes import LEASES
@@ -117,6 +119,33 @@ async def get_master(master: MasterDep) -> messages.GetMasterResponse:
         cluster_message=message_view(message) if message is not None and message.begun else None,
         cluster_message_at=None if message is None or message.begun else message.starts_at,
         tenax_version=__version__,
+    )
+
+
+@routes.get("/api/v1/masters", "GetMasters", allow=Allow.ADMIN)
+async def get_masters(master: MasterDep) -> messages.GetMastersResponse:
+    """The masters that are there, and which settings of theirs are other than those of the one that answers.
+
+    Loops go by the settings of the master that runs them, requests by those of the one that takes them.
+    """
+    async with master.db.connection() as conn:
+        rows = await present(conn)
+    own = fingerprints(master.settings, master.cluster.secret)
+    return messages.GetMastersResponse(
+        masters=[
+            messages.MasterView(
+                master_id=row.about.master_id,
+                machine=row.about.machine,
+                address=row.about.address,
+                version=row.about.version,
+                roles=list(row.about.roles),
+                loops=list(row.loops),
+                started_at=row.started_at,
+                answers=row.about.master_id == master.master_id,
+                other_settings=differences(own, row.about.settings),
+            )
+            for row in rows
+        ]
     )
 
 

@@ -127,3 +127,27 @@ group by 1 order by sum(l.next_line) desc, 1 limit 3;
 select 'experiment ' || r.experiment_id as what
 from metric_groups g join trials r on r.id = g.trial_id
 group by 1 order by sum(g.next_ord) desc, 1 limit 3;
+
+-- name: forget_masters
+-- Of those that are gone. What another forgets at the same moment is passed over.
+delete from masters where master_id in (
+    select master_id from masters
+    where master_id <> $1 and pg_try_advisory_xact_lock_shared(hashtextextended(holder, 0))
+    for update skip locked
+);
+
+-- name: announce_master
+insert into masters (master_id, holder, machine, address, version, roles, settings)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (master_id) do update set holder = excluded.holder;
+
+-- name: masters
+with present as materialized (
+    select * from masters where not pg_try_advisory_xact_lock_shared(hashtextextended(holder, 0))
+)
+select master_id, machine, address, version, roles, settings, started_at,
+    (
+        select coalesce(array_agg(loop order by loop), '{}') from leases
+        where leases.holder = present.holder and expires_at > clock_timestamp()
+    ) as loops
+from present order by started_at, master_id;

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -112,8 +112,12 @@ class WakeupSink(Protocol):
 class Listener:
     """Listens for a whole process. ``run`` is a task of its own; subscribe at any time."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, announce: Callable[[Connection, str], Awaitable[None]] | None = None
+    ) -> None:
+        """``announce`` is called whenever it begins to listen, with the connection and the name that it holds."""
         self._database = database
+        self._announce = announce
         self._subscriptions: dict[tuple[str, str | None], set[WakeupSink]] = {}
         self._connected = asyncio.Event()
         #: Names this process in leases, for as long as the connection lives that listens now, or listened last.
@@ -177,6 +181,8 @@ class Listener:
             conn.add_termination_listener(lambda _: lost.set())
             with translated():
                 await conn.execute(Q.hold_name, holder)
+                if self._announce is not None:
+                    await self._announce(conn, holder)
                 await conn.add_listener(CHANNEL, self._received)
             self.holder = holder
             self._connected.set()

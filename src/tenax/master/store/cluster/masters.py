@@ -1,0 +1,64 @@
+"""Rows of the masters of a cluster: which are there, which loops they run, and by what settings they go.
+
+Rules: a master writes its row whenever it begins to listen, under the name that its leases bear then; that it is there
+is known by the session lock on that name. Rows of those that are gone go with the next one that comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.master.store.database.queries import load
+
+Q = load("cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class MasterAbout:
+    """What a master says of itself."""
+
+    master_id: str
+    #: The name of its machine.
+    machine: str
+    address: str
+    version: str
+    roles: tuple[str, ...]
+    #: As `tenax.config.agreement.fingerprints`.
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MasterRow:
+    """One that is there."""
+
+    about: MasterAbout
+    started_at: datetime
+    #: The loops whose lease it holds.
+    loops: tuple[str, ...]
+
+
+async def announce(conn: Connection, about: MasterAbout, holder: str) -> None:
+    """Write it, and forget those that are gone. ``conn`` holds the session lock on ``holder``."""
+    await conn.execute(Q.forget_masters, about.master_id)
+    values = (about.machine, about.address, about.version, list(about.roles), about.settings)
+    await conn.execute(Q.announce_master, about.master_id, holder, *values)
+
+
+async def present(conn: Connection) -> list[MasterRow]:
+    """Those that are there, the oldest first.
+
+    Not in a transaction that goes on: it locks the names of those that are gone.
+    """
+    return [
+        MasterRow(
+            MasterAbout(
+                row["master_id"], row["machine"], row["address"], row["version"], tuple(row["roles"]), row["settings"]
+            ),
+            row["started_at"],
+            tuple(row["loops"]),
+        )
+        for row in await conn.fetch(Q.masters)
+    ]
