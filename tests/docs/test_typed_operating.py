@@ -9,15 +9,18 @@ import pytest
 
 from tenax.cli.console import exits
 from tenax.client.connect import Client
+from tenax.local.pgdata import address_of
 from tests.docs.desk import Desk, Hint, desk, walk
 from tests.docs.pages import commands
 from tests.kits.machine import wait_for
+from tests.kits.ports import free_port
 
 #: A page starts and stops clusters, on a machine that others use as well.
 pytestmark = pytest.mark.timeout(900)
 
 AGENT = "tenax agent --master-url https://FIRST:8080 --join-token-file token --master-cert master.crt"
 LINK = "tenax user link-with-agent-user ann --agent-uid 1001 --agent-user ann --agent-gid 1001 --agent-group ann"
+INVITE = "tenax master invite invitation --config master.yaml"
 NOOP = "examples/noop/const.yaml examples/noop -f --config hyperparameters.seconds=0"
 
 
@@ -51,6 +54,25 @@ def up_with_ann(made: Desk) -> None:
     assert code == 0, said
 
 
+def name_the_database(made: Desk) -> None:
+    """In the settings of a master that `tenax up` does not run."""
+    (made.home / "own.yaml").write_text(
+        f"dir: {made.cluster}\ndb: {{url: '{address_of(made.cluster / 'postgres')}'}}\n"
+    )
+
+
+def as_its_own_file(made: Desk) -> dict[str, str]:
+    return {"invitation --config master.yaml": "another --config own.yaml"}
+
+
+def beside_the_first(made: Desk) -> dict[str, str]:
+    return {"--host": f"--port {free_port()} --dir {made.home}/joined --host"}
+
+
+def down(made: Desk) -> None:
+    made.tenax("down")
+
+
 def test_the_page(operator: Desk) -> None:
     """Every command does what the page says, in the page's order."""
     operator.tenax("up")
@@ -63,6 +85,9 @@ def test_the_page(operator: Desk) -> None:
             openssl: Hint(before=make_room_for_the_certificate),
             AGENT: Hint(before=copy_the_certificate, put=as_another_machine, until="connected"),
             "tenax user login admin": Hint(answer=Desk.password),
+            INVITE: Hint(before=name_the_database, put=as_its_own_file),
+            "tenax master join invitation --host 0.0.0.0": Hint(put=beside_the_first, until="serving"),
+            "TENAX_MASTER_DB__BACKUP_COMMAND='[]' tenax up": Hint(before=down),
             LINK: Hint(before=up_with_ann),
         },
     )

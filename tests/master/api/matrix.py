@@ -435,8 +435,7 @@ CLUSTER: dict[str, Row] = {
     "WebPage": Row(Who.PUBLIC, at={"path": "far"}, status=404),
     "DeterminedRoot": Row(Who.PUBLIC, status=302),
     "DeterminedLink": Row(Who.PUBLIC, at={"path": "far"}, status=302),
-    "GetMasters": Row(_ADMINS),
-    "GetMasterConfig": Row(_ADMINS),
+    **dict.fromkeys(("GetMasters", "GetMasterConfig"), Row(_ADMINS)),
     "PatchMasterConfig": Row(
         _ADMINS, {"config": {"log": {"level": "LOG_LEVEL_WARNING"}}, "fieldMask": {"paths": ["log.level"]}}
     ),

@@ -108,10 +108,13 @@ def invite(settings: MasterSettings) -> Invitation:
         security.pop(name, None)
     certificate = key = ""
     if settings.tls is not None:
-        certificate, key = _read(settings.tls.cert), _read(settings.tls.key)
+        certificate = _read(settings.tls.cert, "certificate")
+        key = _read(settings.tls.key, "key of the certificate")
     token = ""
     if settings.security.agent_join_by_file:
-        token = _read(settings.security.agent_join_token_file or settings.dir / JOIN_TOKEN).strip()
+        token = _read(
+            settings.security.agent_join_token_file or settings.dir / JOIN_TOKEN, "token that agents join with"
+        )
     return Invitation(cluster_id, platform.node(), document, certificate, key, token)
 
 
@@ -239,8 +242,11 @@ def _host(url: str) -> str:
     return next(iter(parse_qs(parts.query).get("host", [])), "") or parts.hostname or "/run/postgresql"
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, what: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").strip() + "\n"
     except OSError as error:
-        raise CannotInvite(f"{path} cannot be read: {error.strerror}.") from None
+        raise CannotInvite(
+            f"The {what} in {path} cannot be read: {error.strerror}. Call this where the master runs, as its user, and "
+            "with the settings that it runs with."
+        ) from None
