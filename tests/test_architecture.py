@@ -95,6 +95,7 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
 SENDS_SIGNALS = {
     "core/hangs/processes.py": "the process with this start time",
     "exec/in_place.py": "itself",
+    "host/leash.py": "the group of a child that leads its session and is not collected yet",
     "exec/zygote.py": "its own child, which is not collected yet",
     "local/supervise/services.py": "the group of a child that leads its session and is not collected yet",
     "runtime/forking/zygotes.py": "the group of a child that leads its session and is not collected yet",

@@ -6,21 +6,29 @@ import json
 import os
 import socket
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from tenax.cli.master import joining
 from tenax.cli.master.joining import CannotInvite, CannotJoin, Invitation
+from tenax.config.agreement import fingerprints
 from tenax.config.master import MasterSettings, load_master_settings
 from tenax.config.problems import ConfigError
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.state_dir import StateDir
 from tenax.local.supervise.cluster import PortInUse
+from tenax.local.supervise.options import Options, save_options
+from tenax.master.store.cluster.masters import ClusterSeen, MasterAbout, MasterRow
 from tests.kits.database import database_in
+from tests.kits.machine import ROOT
 from tests.kits.ports import free_port
 
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 CLUSTER = "5e8a9a9e-6f4d-4d0c-9d44-3a6a8f3a3a11"
+#: A certificate with its key.
+PEM = ROOT / "tests" / "kits" / "self_signed.pem"
 SETTINGS = """
 db: {{url: '{url}', max_connections: 12}}
 host: 0.0.0.0
@@ -38,7 +46,7 @@ webhooks: {{signing_key: a-signature}}
 @pytest.fixture
 def of_first(tmp_path: Path) -> MasterSettings:
     """Settings of a first master, with what lies beside them on its machine."""
-    for name, text in (("tls.crt", "the certificate\n"), ("tls.key", "the key\n"), ("token", "a-token\n")):
+    for name, text in (("tls.crt", PEM.read_text()), ("tls.key", PEM.read_text()), ("token", "a-token\n")):
         (tmp_path / name).write_text(text)
     file = tmp_path / "first.yaml"
     file.write_text(SETTINGS.format(url="postgresql://tenax:hidden@db.example.org/tenax", directory=tmp_path))
@@ -48,7 +56,7 @@ def of_first(tmp_path: Path) -> MasterSettings:
 @pytest.fixture
 def invitation(of_first: MasterSettings, monkeypatch: pytest.MonkeyPatch) -> Invitation:
     """From it, while the database answers."""
-    monkeypatch.setattr(joining, "_cluster_at", lambda url: CLUSTER)
+    monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", []))
     return joining.invite(of_first)
 
 
@@ -73,7 +81,7 @@ def test_all_that_masters_must_agree_on_goes_along(invitation: Invitation, tmp_p
     assert settings.webhooks.signing_key.get_secret_value() == "a-signature"
     assert (settings.cluster_name, settings.launch_error, settings.dir) == ("two of us", False, place)
     assert settings.tls is not None
-    assert (settings.tls.cert.read_text(), settings.tls.key.read_text()) == ("the certificate\n", "the key\n")
+    assert {settings.tls.cert.read_text(), settings.tls.key.read_text()} == {PEM.read_text()}
     assert (place / "join-token").read_text() == "a-token\n"
     assert settings.security.initial_password_file is None
     assert settings.roles == MasterSettings().roles
@@ -87,6 +95,35 @@ def test_it_keeps_the_port_and_listens_at_home_unless_told_otherwise(invitation:
         environ={},
     )
     assert (settings.host, settings.port) == ("127.0.0.1", port)
+
+
+def test_settings_that_no_master_has_are_refused(of_first: MasterSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another file, or without the variables that the master was started with; one of several will do."""
+    other = fingerprints(of_first.model_copy(update={"cluster_name": "other", "kill_timeout": 9.0}), b"secret")
+    same = fingerprints(of_first, b"secret")
+    rows = [MasterRow(MasterAbout("a", "m", "u", "v", ("api",), each), NOW, ()) for each in (other, same)]
+    monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", rows[:1]))
+    with pytest.raises(CannotInvite, match=r"\(cluster_name, kill_timeout\)"):
+        joining.invite(of_first)
+    monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", rows))
+    assert joining.invite(of_first).cluster_id == CLUSTER
+
+
+def test_the_file_that_tenax_up_runs_with_is_that_cluster(tmp_path: Path) -> None:
+    """Whose storage and token it has, and whose database: where that is one of your own it must be named."""
+    state = StateDir(tmp_path / "cluster")
+    state.prepare()
+    state.supervisor.write_text("{}")
+    file = tmp_path / "master.yaml"
+    file.write_text("kill_timeout: 9.0\ndb: {url: 'postgresql://a@db.example.org/tenax'}\n")
+    save_options(state, Options(config=str(file), own_database=True))
+    for config in (None, file):
+        settings = joining.settings_of(state, config)
+        assert settings.security.agent_join_token_file == state.join_token
+        assert settings.checkpoint_storage == {"type": "shared_fs", "host_path": str(state.checkpoints)}
+    file.write_text("kill_timeout: 9.0\n")
+    with pytest.raises(CannotInvite, match="one of your own"):
+        joining.settings_of(state, None)
 
 
 def test_what_others_can_read_is_no_invitation(invitation: Invitation, tmp_path: Path) -> None:
@@ -129,6 +166,13 @@ def test_nothing_is_written_for_what_does_not_fit(invitation: Invitation, tmp_pa
         joining.join(invitation, place, None, free_port())
     assert [path.name for path in place.iterdir()] == ["mine"]
     (place / "mine").unlink()
+    with pytest.raises(CannotJoin, match="certificate and the key"):
+        joining.join(replace(invitation, key="none"), place, None, free_port())
+    place.chmod(0o777)
+    with pytest.raises(CannotJoin, match="chmod 700"):
+        joining.join(invitation, place, None, free_port())
+    place.chmod(0o700)
+    assert list(place.iterdir()) == []
     joining.join(invitation, place, None, free_port())
     with pytest.raises(CannotJoin, match="start it with `tenax master --config"):
         joining.join(invitation, place, None, free_port())

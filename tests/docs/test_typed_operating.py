@@ -9,7 +9,6 @@ import pytest
 
 from tenax.cli.console import exits
 from tenax.client.connect import Client
-from tenax.local.pgdata import address_of
 from tests.docs.desk import Desk, Hint, desk, walk
 from tests.docs.pages import commands
 from tests.kits.machine import wait_for
@@ -54,15 +53,8 @@ def up_with_ann(made: Desk) -> None:
     assert code == 0, said
 
 
-def name_the_database(made: Desk) -> None:
-    """In the settings of a master that `tenax up` does not run."""
-    (made.home / "own.yaml").write_text(
-        f"dir: {made.cluster}\ndb: {{url: '{address_of(made.cluster / 'postgres')}'}}\n"
-    )
-
-
-def as_its_own_file(made: Desk) -> dict[str, str]:
-    return {"invitation --config master.yaml": "another --config own.yaml"}
+def as_another_file(made: Desk) -> dict[str, str]:
+    return {"invitation --config": "another --config"}
 
 
 def beside_the_first(made: Desk) -> dict[str, str]:
@@ -85,7 +77,7 @@ def test_the_page(operator: Desk) -> None:
             openssl: Hint(before=make_room_for_the_certificate),
             AGENT: Hint(before=copy_the_certificate, put=as_another_machine, until="connected"),
             "tenax user login admin": Hint(answer=Desk.password),
-            INVITE: Hint(before=name_the_database, put=as_its_own_file),
+            INVITE: Hint(put=as_another_file),
             "tenax master join invitation --host 0.0.0.0": Hint(put=beside_the_first, until="serving"),
             "TENAX_MASTER_DB__BACKUP_COMMAND='[]' tenax up": Hint(before=down),
             LINK: Hint(before=up_with_ann),

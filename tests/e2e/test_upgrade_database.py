@@ -154,7 +154,8 @@ def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None
     wait_for(current.answers, "a master on the new database")
 
     forget(current, POST)
-    assert f"the copy: {current.directory}/backups/before-{POST}-" in upgrade(current)[1]
+    assert f"making a backup before {POST} is applied" in upgrade(current)[1]
+    assert copies(current)[-1].name.startswith(f"before-{POST}-")
     assert copies(current)[0] == copy
     assert len(copies(current)) == 2
 

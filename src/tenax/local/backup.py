@@ -53,8 +53,10 @@ def back_up(state: StateDir, server: Mapping[str, str], target: Path) -> int:
         half.mkdir(mode=0o700)
         for name in _FILES:
             _copy(state.root / name, half / name)
-        programs = choose(major_of(state.postgres / "data"))
-        command = [str(programs.program("pg_dump")), "--format=custom", f"--file={half / _DUMP}", f"--dbname={NAME}"]
+        program = choose(major_of(state.postgres / "data")).program("pg_dump")
+        if not is_there(program):
+            raise NotBackedUp(f"{program} is not there any more: install Tenax again. Nothing was written.")
+        command = [str(program), "--format=custom", f"--file={half / _DUMP}", f"--dbname={NAME}"]
         done = subprocess.run(command, env=dict(server), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise NotBackedUp(f"The database was not copied: {done.stderr.strip()[-2000:]}. Nothing was written.")

@@ -99,6 +99,10 @@ class StateDir:
         """Copies that were made before the database was migrated."""
         return self.root / "backups"
 
+    def copies(self) -> list[Path]:
+        """Those that are complete."""
+        return sorted(self.backups.glob("before-*"))
+
     @property
     def restoring(self) -> Path:
         """What ``tenax restore`` has made so far; there as long as it is at work, or was broken off."""

@@ -110,7 +110,11 @@ async def running(
     counters.begin(__version__, [role.value for role in settings.roles])
     passwords = Passwords()
     _make_directories(settings, make_dir=make_dir)
-    left = await _until_reachable(lambda: _migrate(db, settings.db, shutdown), shutdown)
+    backed_up: set[str] = set()
+    left = await _until_reachable(
+        lambda: _unless_ended(_migrate(db, settings.db, backed_up), shutdown),
+        shutdown,
+    )
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await _until_reachable(db.adopt, shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
@@ -279,13 +283,19 @@ def _ends_with(replaced: asyncio.Event) -> Iterator[None]:
         ending.cancel()
 
 
-async def _migrate(db: Database, settings: DatabaseSettings, shutdown: asyncio.Event) -> tuple[str, ...]:
-    """What a master needs; returns the names of what waits until somebody asks for it. Raises BackupFailed."""
+async def _migrate(db: Database, settings: DatabaseSettings, backed_up: set[str]) -> tuple[str, ...]:
+    """What a master needs; returns the names of what waits until somebody asks for it. Raises BackupFailed.
+
+    ``backed_up``: before which migrations this process has made a backup; a connection that is lost after it needs none
+    again.
+    """
 
     async def back_up(first: str) -> None:
-        if settings.backup_command and settings.url is not None:
-            command = run_backup(settings.backup_command, settings.url.get_secret_value(), first)
-            await _unless_ended(command, shutdown)
+        if settings.backup_command is None:
+            log.warning("the database is migrated without a backup: db.backup_command names none", migration=first)
+        elif settings.backup_command and settings.url is not None and first not in backed_up:
+            await run_backup(settings.backup_command, settings.url.get_secret_value(), first)
+            backed_up.add(first)
 
     conn = await db.dedicated(MIGRATION)
     try:
@@ -338,14 +348,14 @@ async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:
         raise ShutdownRequested
 
 
-async def _unless_ended(work: Coroutine[object, object, None], shutdown: asyncio.Event) -> None:
+async def _unless_ended(work: Coroutine[object, object, T], shutdown: asyncio.Event) -> T:
     """To its end, or until the process is to end: then it is cancelled. Raises ShutdownRequested."""
     doing, ended = asyncio.ensure_future(work), asyncio.ensure_future(shutdown.wait())
     try:
         await asyncio.wait([doing, ended], return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
             raise ShutdownRequested
-        await doing
+        return await doing
     finally:
         for task in (doing, ended):
             task.cancel()

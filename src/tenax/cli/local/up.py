@@ -106,6 +106,7 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
     from tenax.local.supervise.control import launch, wait_until_up
 
     state = cluster.state
+    copies = set(state.copies())
     launch(cluster, lock)
     try:
         wait_until_up(state, lambda message: output.say(f"  {message}"))
@@ -114,6 +115,8 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
         raise
     agents = _agents_of(cluster) if cluster.options.agent else []
     output.say(f"The cluster is up: {cluster.url}")
+    for copy in sorted(set(state.copies()) - copies):
+        output.say(f"  its database was upgraded; a copy from before: {copy}")
     if cluster.options.agent and not agents:
         _warn_of_missing_agent(state)
     for agent in agents:

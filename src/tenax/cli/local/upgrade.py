@@ -38,39 +38,32 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
     refuse_without_servers()
     from dataclasses import replace
 
-    from tenax.local.supervise.cluster import plan
+    from tenax.local.supervise.cluster import backup_command, plan
     from tenax.local.supervise.options import load_options
 
     state = state_of(directory)
     options = load_options(state)
     if config is not None:
         options = replace(options, config=str(config.absolute()))
-    database = plan(state, options).settings.db
+    cluster = plan(state, options)
+    database = cluster.settings.db
     if database.url is not None:
         dsn = database.url.get_secret_value()
-        _migrate(dsn, _backup(database.backup_command, dsn, None))
+        _migrate(dsn, _backup(database.backup_command, dsn))
     else:
-        _upgrade_embedded(state, old_programs, database.backup_command)
+        _upgrade_embedded(state, old_programs, backup_command(cluster))
     return exits.OK
 
 
-def _backup(command: Optional[Sequence[str]], dsn: str, state: Optional[StateDir]) -> Optional[BeforeFirst]:
-    """What is done before anything is changed: the operator's command, or a copy as `tenax up` makes one."""
-    from tenax.local.copy_before_migration import copy_before
+def _backup(command: Optional[Sequence[str]], dsn: str) -> Optional[BeforeFirst]:
+    """What is done before anything is changed, if somebody has said what."""
     from tenax.master.store.database.backup_command import run_backup
-
-    async def copy(first: str) -> None:
-        assert state is not None
-        _say(f"copying the database before {first} is applied")
-        _say(f"the copy: {copy_before(state, first)}")
 
     async def run(first: str) -> None:
         assert command
-        _say(f"making a backup before {first} is applied: {command[0]}")
+        _say(f"making a backup before {first} is applied")
         await run_backup(command, dsn, first)
 
-    if command is None:
-        return copy if state is not None else None
     return run if command else None
 
 
@@ -95,7 +88,7 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path], command: Op
             )
         # Where it is just starting or stopping, connecting says so.
         dsn = address_of(state.postgres)
-        _migrate(dsn, _backup(command, dsn, state))
+        _migrate(dsn, _backup(command, dsn))
         return
     with occupied(state, "its database is being upgraded by tenax upgrade-database"):
         programs = below(old_programs) if old_programs is not None else []
@@ -106,7 +99,7 @@ def _upgrade_embedded(state: StateDir, old_programs: Optional[Path], command: Op
             )
             output.say(f"  rm -r {kept}")
         with EmbeddedPostgres(state.postgres, progress=_say) as server:
-            _migrate(server.dsn, _backup(command, server.dsn, state))
+            _migrate(server.dsn, _backup(command, server.dsn))
 
 
 def _migrate(dsn: str, before: Optional[BeforeFirst]) -> None:

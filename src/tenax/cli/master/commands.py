@@ -204,10 +204,15 @@ def invite(target: str, directory: Optional[Path], config: Optional[Path]) -> No
     from tenax.cli.master import joining
 
     path = Path(target).expanduser().absolute()
-    joining.write(joining.invite(joining.settings_of(state_of(directory), config)), path)
+    invitation = joining.invite(joining.settings_of(state_of(directory), config))
+    joining.write(invitation, path)
     print(path)
-    output.say("It is for your eyes alone. On the other machine, with the same release installed:")
-    output.say(f"  tenax master join {path.name} --host 0.0.0.0")
+    if joining.serves_one_machine(invitation):
+        output.say("It is for your eyes alone. Its database can be reached on this machine alone; here:")
+        output.say(f"  tenax master join {shlex.quote(str(path))} --port 0")
+    else:
+        output.say("It is for your eyes alone. On the other machine, with the same release installed:")
+        output.say(f"  tenax master join {path.name} --host 0.0.0.0")
 
 
 @group.command()
@@ -219,7 +224,12 @@ def invite(target: str, directory: Optional[Path], config: Optional[Path]) -> No
     help="New directory of this master (default: ~/.local/state/tenax/master).",
 )
 @click.option("--host", metavar="ADDRESS", help="Address to listen on (127.0.0.1: this machine alone).")
-@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Port to listen on (that of the first).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Port to listen on (that of the first; 0: any free one).",
+)
 @click.option("--no-start", is_flag=True, help="Only write its settings.")
 def join(file: Path, directory: Optional[Path], host: Optional[str], port: Optional[int], no_start: bool) -> None:
     """Run another master of a cluster in the foreground, from an invitation of `tenax master invite`.
@@ -236,6 +246,9 @@ def join(file: Path, directory: Optional[Path], host: Optional[str], port: Optio
     output.say(f"From now on this master is started with: tenax master --config {shlex.quote(str(settings))}")
     output.say(f"The invitation is not needed any more: rm {shlex.quote(str(file))}")
     if not no_start:
+        for name in [name for name in os.environ if name.startswith("TENAX_MASTER_")]:
+            # What was checked is what the invitation has: another database would become another cluster.
+            del os.environ[name]
         become("tenax.master", ["--config", str(settings)])
 
 

@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import platform
+import ssl
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,21 +22,23 @@ from typing import TYPE_CHECKING, Dict, Mapping, Optional
 from urllib.parse import parse_qs, urlsplit
 
 from tenax.cli.console import yaml12
-from tenax.config.agreement import FILES, OF_THE_MACHINE
+from tenax.config.agreement import FILES, OF_THE_MACHINE, differences, fingerprints
 from tenax.config.master import MasterSettings, load_master_settings
 from tenax.config.settings import in_clear
-from tenax.errors import TenaxError, TryAgain, UserError
+from tenax.errors import TryAgain, UserError
 from tenax.jsonvalue import JsonObject
-from tenax.local.pgdata import address_of, write_secret
-from tenax.local.supervise.cluster import master_environment, plan, refuse_taken_port
+from tenax.local.pgdata import address_of, is_made, write_secret
+from tenax.local.supervise.cluster import free_port, master_environment, plan, refuse_taken_port
 from tenax.local.supervise.options import load_options
 
 if TYPE_CHECKING:
     from tenax.local.state_dir import StateDir
+    from tenax.master.store.cluster.masters import ClusterSeen
 
 #: Below the directory of a master that has joined.
 SETTINGS, CERTIFICATE, KEY, JOIN_TOKEN = "master.yaml", "master.crt", "master.key", "join-token"
 _FORM = 1
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class CannotInvite(UserError):
@@ -69,31 +72,49 @@ class Invitation:
 
 
 def settings_of(state: StateDir, config: Optional[Path]) -> MasterSettings:
-    """Those of a master that runs with ``config``, or of the one that ``tenax up`` runs. Raises CannotInvite."""
-    if config is not None:
+    """Those of the master that ``tenax up`` runs in ``state``, or of one that runs with ``config``.
+
+    Raises CannotInvite.
+    """
+    options = load_options(state)
+    ran = state.supervisor.exists()
+    if config is not None and not (ran and options.config == str(config.absolute())):
         settings = load_master_settings(config)
-    else:
-        if not state.supervisor.exists():
-            raise CannotInvite(
-                f"There is no cluster of `tenax up` in {state.root}: name its directory with --dir, or the settings "
-                "file of the master with --config."
-            )
-        cluster = plan(state, load_options(state))
-        dsn = address_of(state.postgres) if cluster.settings.db.url is None else None
-        file = Path(cluster.options.config) if cluster.options.config else None
-        settings = load_master_settings(file, environ=master_environment(cluster, dsn))
-    if settings.db.url is None:
-        raise CannotInvite("These settings name no database: give the master's with --config, or set db.url.")
-    return settings
+        if settings.db.url is None:
+            raise CannotInvite(f"{config} names no database, and neither does TENAX_MASTER_DB__URL: set db.url.")
+        return settings
+    if not ran:
+        raise CannotInvite(
+            f"There is no cluster of `tenax up` in {state.root}: name its directory with --dir, or the settings "
+            "file of the master with --config."
+        )
+    cluster = plan(state, options)
+    embedded = cluster.settings.db.url is None
+    if embedded and options.own_database:
+        raise CannotInvite(
+            "The database is one of your own, whose address is neither in the settings file nor in "
+            "TENAX_MASTER_DB__URL here: set that as for `tenax up`."
+        )
+    file = Path(options.config) if options.config else None
+    if embedded and not is_made(state.postgres):
+        raise CannotInvite(f"There is no database in {state.root} yet: start the cluster with tenax up, then invite.")
+    dsn = address_of(state.postgres) if embedded else None
+    return load_master_settings(file, environ=master_environment(cluster, dsn))
 
 
 def invite(settings: MasterSettings) -> Invitation:
-    """Raises CannotInvite, TryAgain."""
+    """Raises CannotInvite."""
     assert settings.db.url is not None
     url = settings.db.url.get_secret_value()
-    cluster_id = _cluster_at(url)
-    if cluster_id is None:
+    try:
+        cluster = _cluster_at(url)
+    except TryAgain as error:
+        reason = f"The database cannot be reached: {error.__cause__ or error}."
+        started = " Start the cluster with tenax up, then invite." if _is_embedded(url) else ""
+        raise CannotInvite(reason + started) from None
+    if cluster is None:
         raise CannotInvite("The database holds no cluster yet: start its first master, then invite another.")
+    _refuse_settings_of_nobody(settings, cluster)
     document = in_clear(settings, given=True)
     for name in OF_THE_MACHINE:
         document.pop(name, None)
@@ -101,9 +122,6 @@ def invite(settings: MasterSettings) -> Invitation:
     assert isinstance(database, dict)
     assert isinstance(security, dict)
     database["url"] = url
-    if _host(url).startswith("/"):
-        # What copies an embedded database is on its machine.
-        database.pop("backup_command", None)
     for name in FILES:
         security.pop(name, None)
     certificate = key = ""
@@ -115,7 +133,24 @@ def invite(settings: MasterSettings) -> Invitation:
         token = _read(
             settings.security.agent_join_token_file or settings.dir / JOIN_TOKEN, "token that agents join with"
         )
-    return Invitation(cluster_id, platform.node(), document, certificate, key, token)
+    return Invitation(cluster.id, platform.node(), document, certificate, key, token)
+
+
+def serves_one_machine(invitation: Invitation) -> bool:
+    """Whether its database can be reached on this machine alone."""
+    return _is_embedded(invitation.database_url) or _host(invitation.database_url) in _LOOPBACK
+
+
+def _refuse_settings_of_nobody(settings: MasterSettings, cluster: ClusterSeen) -> None:
+    """Settings that no master at work has are of another file, or were changed since it was started."""
+    own = fingerprints(settings, cluster.secret)
+    apart = [differences(own, row.about.settings) for row in cluster.masters]
+    closest = min(apart, key=lambda names: len(names), default=[])
+    if closest:
+        raise CannotInvite(
+            f"No master that is at work has these settings ({', '.join(closest)}). Name the file that it runs with, as "
+            "its user and with its TENAX_MASTER_ variables; where that was changed since, restart the master first."
+        )
 
 
 def write(invitation: Invitation, target: Path) -> None:
@@ -128,6 +163,7 @@ def write(invitation: Invitation, target: Path) -> None:
     except FileExistsError:
         raise CannotInvite(f"{target} is there already: name a file that is not.") from None
     except OSError as error:
+        target.unlink(missing_ok=True)
         raise CannotInvite(f"{target} cannot be written: {error.strerror}.") from None
 
 
@@ -138,7 +174,9 @@ def read(file: Path) -> Invitation:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise CannotJoin(f"{file} is no file.")
-            if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o077:
+            if status.st_uid not in (os.geteuid(), 0):
+                raise CannotJoin(f"{file} is another user's, who has the cluster with it: make it yours, with chown.")
+            if stat.S_IMODE(status.st_mode) & 0o077:
                 raise CannotJoin(
                     f"{file} is not for your eyes alone, and whoever reads it has the cluster: chmod 600 {file}"
                 )
@@ -153,22 +191,18 @@ def read(file: Path) -> Invitation:
     try:
         invitation = Invitation(**document)
         texts = [value for name, value in vars(invitation).items() if name != "settings"]
-        if not all(isinstance(text, str) for text in texts) or not invitation.database_url:
+        if not all(isinstance(text, str) for text in texts) or not _host(invitation.database_url):
             raise CannotJoin(wrong)
-    except (TypeError, KeyError, AssertionError):
+    except (TypeError, KeyError, ValueError, AssertionError):
         raise CannotJoin(wrong) from None
     return invitation
 
 
 def join(invitation: Invitation, directory: Path, host: Optional[str], port: Optional[int]) -> Path:
     """Make the settings of another master in ``directory``; their path. Raises CannotJoin, ConfigError, PortInUse."""
-    if (directory / SETTINGS).exists():
-        raise CannotJoin(
-            f"A master was joined in {directory} before: start it with `tenax master --config {directory / SETTINGS}`, "
-            "or name another directory with --dir."
-        )
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise CannotJoin(f"{directory} is not empty, and a master needs a directory of its own: name one with --dir.")
+    _refuse_used(directory)
+    if port == 0:
+        port = free_port(host or "127.0.0.1")
     files: Dict[str, str] = {}
     settings: JsonObject = {**invitation.settings, "dir": str(directory), "host": host or "127.0.0.1"}
     if port is not None:
@@ -180,6 +214,23 @@ def join(invitation: Invitation, directory: Path, host: Optional[str], port: Opt
         files[JOIN_TOKEN] = invitation.join_token
     _refuse_another_cluster(invitation)
     return _put(directory, files, settings)
+
+
+def _refuse_used(directory: Path) -> None:
+    try:
+        if (directory / SETTINGS).exists():
+            raise CannotJoin(
+                f"A master was joined in {directory} before: start it with `tenax master --config "
+                f"{directory / SETTINGS}`, or name another directory with --dir."
+            )
+        if directory.is_dir() and (os.stat(directory).st_uid != os.geteuid() or os.stat(directory).st_mode & 0o022):
+            raise CannotJoin(f"Others can write into {directory}, and the master's settings are there: chmod 700.")
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise CannotJoin(
+                f"{directory} is not empty, and a master needs a directory of its own: name one with --dir."
+            )
+    except OSError as error:
+        raise CannotJoin(f"{directory} cannot be used: {error.strerror}. Name another directory with --dir.") from None
 
 
 def _put(directory: Path, files: Mapping[str, str], settings: JsonObject) -> Path:
@@ -194,12 +245,18 @@ def _put(directory: Path, files: Mapping[str, str], settings: JsonObject) -> Pat
         write_secret(draft, yaml12.dump(settings).rstrip("\n"))
         checked = load_master_settings(draft, environ={})
         refuse_taken_port(checked.host, checked.port)
+        if checked.tls is not None:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(checked.tls.cert, checked.tls.key)
         draft.rename(path)
-    except (OSError, TenaxError) as error:
+    except BaseException as error:
         for name in (*files, draft.name):
             (directory / name).unlink(missing_ok=True)
         if not was_there and directory.exists():
             directory.rmdir()
+        if isinstance(error, ssl.SSLError):
+            raise CannotJoin(
+                "The certificate and the key of the invitation are none, or do not belong together."
+            ) from None
         if isinstance(error, OSError):
             raise CannotJoin(f"{directory} cannot be written: {error.strerror}.") from None
         raise
@@ -209,31 +266,35 @@ def _put(directory: Path, files: Mapping[str, str], settings: JsonObject) -> Pat
 def _refuse_another_cluster(invitation: Invitation) -> None:
     """Raises CannotJoin where the address leads to another database from here, or to none."""
     host = _host(invitation.database_url)
-    if host.startswith("/") and not os.path.exists(host):
-        raise CannotJoin(
-            f"The database of this cluster is the one that Tenax brings along, and serves {invitation.machine} alone. "
-            "Move it to a PostgreSQL that both machines reach (tenax backup, pg_restore, db.url), and invite again: "
-            "docs/operations.md, Several masters."
+    hint = ""
+    if _is_embedded(invitation.database_url):
+        hint = (
+            " The database of this cluster is reached by a socket, as the one that Tenax brings along is, and serves "
+            f"{invitation.machine} alone, there the user that runs the cluster. Move it to a PostgreSQL that both "
+            "machines reach (tenax backup, pg_restore, db.url), and invite again: docs/operations.md, Several masters."
         )
-    local = (
-        f" From here that address leads to {platform.node()} itself."
-        if host in ("localhost", "127.0.0.1", "::1")
-        else ""
-    )
+        if not os.path.exists(host):
+            raise CannotJoin(hint.strip())
+    elif host in _LOOPBACK:
+        hint = f" From here that address leads to {platform.node()} itself."
     try:
-        cluster_id = _cluster_at(invitation.database_url)
+        cluster = _cluster_at(invitation.database_url)
     except TryAgain as error:
-        raise CannotJoin(f"The database cannot be reached: {error.__cause__ or error}.{local}") from None
-    if cluster_id != invitation.cluster_id:
-        what = "no cluster" if cluster_id is None else "another cluster"
-        raise CannotJoin(f"The database that the invitation names holds {what}.{local}")
+        raise CannotJoin(f"The database cannot be reached: {error.__cause__ or error}.{hint}") from None
+    if cluster is None or cluster.id != invitation.cluster_id:
+        what = "no cluster" if cluster is None else "another cluster"
+        raise CannotJoin(f"The database that the invitation names holds {what}.{hint}")
 
 
-def _cluster_at(url: str) -> Optional[str]:
-    """The id of the cluster in a database; None: it holds none. Raises TryAgain, NoAddress."""
-    from tenax.master.store.cluster.rows import cluster_id_at
+def _cluster_at(url: str) -> Optional[ClusterSeen]:
+    """The cluster in a database; None: it holds none. Raises TryAgain, NoAddress."""
+    from tenax.master.store.cluster.masters import cluster_at
 
-    return asyncio.run(cluster_id_at(url))
+    return asyncio.run(cluster_at(url))
+
+
+def _is_embedded(url: str) -> bool:
+    return _host(url).startswith("/")
 
 
 def _host(url: str) -> str:

@@ -109,6 +109,9 @@ def refuse_taken_port(host: str, port: int) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except socket.gaierror as error:
+            reason = str(error.strerror).lower()
+            raise PortInUse(f"Nothing can listen on {host}: {reason}. {_HINTS[errno.EADDRNOTAVAIL]}") from None
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
             hint = _HINTS.get(error.errno or 0, "Choose another address with --host and --port.")
@@ -163,6 +166,14 @@ def _copying(state: StateDir) -> str:
     return f"copying the database before it is upgraded ({size_text(copied)} so far)" if copied is not None else ""
 
 
+def backup_command(cluster: LocalCluster) -> list[str]:
+    """What is run before the embedded database is migrated: what the settings name, else a copy of it."""
+    named = cluster.settings.db.backup_command
+    if named is not None:
+        return list(named)
+    return [sys.executable, "-P", "-m", "tenax.local.copy_before_migration", str(cluster.state.root)]
+
+
 def master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str]:
     """The settings that ``tenax up`` makes, over those of the file."""
     settings, state = cluster.settings, cluster.state
@@ -175,9 +186,7 @@ def master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str]
     }
     if dsn is not None:
         env["TENAX_MASTER_DB__URL"] = dsn
-        if settings.db.backup_command is None:
-            command = [sys.executable, "-P", "-m", "tenax.local.copy_before_migration", str(state.root)]
-            env["TENAX_MASTER_DB__BACKUP_COMMAND"] = json.dumps(command)
+        env["TENAX_MASTER_DB__BACKUP_COMMAND"] = json.dumps(backup_command(cluster))
     roots = list(dict.fromkeys([*settings.checkpoint_roots, str(state.checkpoints)]))
     env["TENAX_MASTER_CHECKPOINT_ROOTS"] = json.dumps(roots)
     if settings.checkpoint_storage is None:

@@ -28,6 +28,8 @@ class Options:
     runtime: str = PROCESS.name
     #: Settings file of the master; absolute. Empty: none.
     config: str = ""
+    #: Whether the database is one that ``db.url`` names: no option, but what was so at the last start.
+    own_database: bool = False
 
     def given(self, **options: Json) -> Options:
         """These options with those that are not None."""

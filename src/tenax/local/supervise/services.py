@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from typing import Protocol
 from tenax.errors import Impossible
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.supervise.logs import open_log, tail
+
+#: What a line of a log begins with, which people who wait need not see.
+_MOMENT = re.compile(r"^\S+ \[\w+ *\] ")
 
 
 class Service(Protocol):
@@ -154,7 +158,10 @@ class ServerProcess:
         return self.pid is not None and self._answers()
 
     def doing(self) -> str:
-        return self._doing()
+        if doing := self._doing():
+            return doing
+        lines = self.log_tail().splitlines()
+        return f"{self.name}: {_MOMENT.sub('', lines[-1])}" if lines else ""
 
     def ask_to_stop(self) -> None:
         if self._process is not None:

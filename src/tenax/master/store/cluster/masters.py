@@ -6,11 +6,15 @@ is known by the session lock on that name. Rows of those that are gone go with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+import asyncpg
 from asyncpg import Connection
 
+from tenax.master.store.database.connection import NoAddress, connect
+from tenax.master.store.database.faults import translated
+from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.queries import load
 
 Q = load("cluster")
@@ -38,6 +42,32 @@ class MasterRow:
     started_at: datetime
     #: The loops whose lease it holds.
     loops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """A cluster, as whoever has its database sees it."""
+
+    id: str
+    secret: bytes = field(repr=False)
+    masters: list[MasterRow]
+
+
+async def cluster_at(dsn: str) -> ClusterSeen | None:
+    """The cluster that a database holds; None: none. Raises NoAddress, TryAgain, DatabaseTooOld."""
+    try:
+        conn = await connect(dsn, "tenax-join", MIGRATION)
+    except (ValueError, asyncpg.InterfaceError):
+        # Not repeated: the address holds the password.
+        raise NoAddress from None
+    try:
+        with translated():
+            row = await conn.fetchrow(Q.get)
+            return None if row is None else ClusterSeen(row["cluster_id"], row["secret"], await present(conn))
+    except asyncpg.UndefinedTableError:
+        return None
+    finally:
+        await conn.close()
 
 
 async def announce(conn: Connection, about: MasterAbout, holder: str) -> None:

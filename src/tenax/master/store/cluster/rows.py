@@ -10,12 +10,8 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import asyncpg
 from asyncpg import Connection
 
-from tenax.master.store.database.connection import NoAddress, connect
-from tenax.master.store.database.faults import translated
-from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 
@@ -39,23 +35,6 @@ async def ensure(conn: Connection, name: str) -> ClusterRow:
     await conn.execute(Q.rename, name)
     row = await conn.fetchrow(Q.get)
     return ClusterRow(row["cluster_id"], row["generation"], row["name"], row["secret"])
-
-
-async def cluster_id_at(dsn: str) -> str | None:
-    """Of the cluster that a database holds; None: none. Raises NoAddress, TryAgain, DatabaseTooOld."""
-    try:
-        conn = await connect(dsn, "tenax-join", MIGRATION)
-    except (ValueError, asyncpg.InterfaceError):
-        # Not repeated: the address holds the password.
-        raise NoAddress from None
-    try:
-        with translated():
-            row = await conn.fetchrow(Q.get)
-        return None if row is None else str(row["cluster_id"])
-    except asyncpg.UndefinedTableError:
-        return None
-    finally:
-        await conn.close()
 
 
 async def raise_generation(conn: Connection, seen: int) -> int:

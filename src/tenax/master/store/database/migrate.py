@@ -16,11 +16,14 @@ Rules:
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
 
+import structlog
 from asyncpg import Connection
 
 from tenax.errors import UserError
@@ -28,11 +31,13 @@ from tenax.master.store.database.faults import translated
 from tenax.master.store.database.migration_steps import Progress, apply_steps, quiet
 from tenax.master.store.database.queries import load
 
+log = structlog.get_logger("tenax.master")
 Q = load("database")
 #: Called with the name of the first migration that is missing, while no other migrator works.
 BeforeFirst = Callable[[str], Awaitable[None]]
 #: Any number that nobody else uses.
 _ADVISORY_LOCK = 7_306_018_211
+_AWAKE_S = 1.0
 #: What the files of the first release replaced: name -> checksum.
 SQUASHED = {
     "0001_pre_state": "2d1c38ebdad2cffe9fde0ffdf40b6a81d2321589b05690c4a310c44f4dd8a681",
@@ -113,7 +118,9 @@ async def migrate(
     applied.
     """
     with translated():
-        await conn.execute(Q.lock, _ADVISORY_LOCK)
+        if not await conn.fetchval(Q.try_lock, _ADVISORY_LOCK):
+            log.info("another master makes a backup or migrates the database: waiting until it has ended")
+            await conn.execute(Q.lock, _ADVISORY_LOCK)
         try:
             await conn.execute(Q.create_tables)
             return await _apply_missing(conn, shipped() if migrations is None else migrations, before)
@@ -141,7 +148,8 @@ async def _apply_missing(conn: Connection, migrations: list[Migration], before: 
             _check(migration.name, applied[migration.name], migration.checksum)
             continue
         if before is not None and not done and not is_new and not migration.post:
-            await before(migration.name)
+            async with _kept_awake(conn):
+                await before(migration.name)
         if not migration.post:
             async with conn.transaction():
                 await conn.execute(migration.sql)
@@ -152,6 +160,24 @@ async def _apply_missing(conn: Connection, migrations: list[Migration], before: 
             continue
         done.append(migration.name)
     return done
+
+
+@asynccontextmanager
+async def _kept_awake(conn: Connection) -> AsyncIterator[None]:
+    """The lock is the connection's: something between ends one that is idle for long."""
+
+    async def ask() -> None:
+        while True:
+            await asyncio.sleep(_AWAKE_S)
+            await conn.execute(Q.probe)
+
+    asking = asyncio.create_task(ask())
+    try:
+        yield
+    finally:
+        asking.cancel()
+        # A connection that was lost meanwhile is found out by the next statement.
+        await asyncio.wait([asking])
 
 
 async def apply_post(conn: Connection, migration: Migration, say: Progress = quiet) -> None:
