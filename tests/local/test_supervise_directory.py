@@ -17,7 +17,7 @@ from tenax.local.binaries import NoPostgres
 from tenax.local.postgres import DatabaseFailed, EmbeddedPostgres
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
 from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
-from tenax.local.supervise.control import occupied, prepare
+from tenax.local.supervise.control import NotStarted, occupied, prepare
 from tenax.local.supervise.ending import stop
 from tenax.local.supervise.glance import AlreadyUp, Occupied, glance
 from tenax.local.supervise.logs import open_log, rotate, tail
@@ -269,6 +269,20 @@ def test_a_directory_that_was_moved_while_its_agent_started(state: StateDir) -> 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, "No such file or directory" in done.stderr) == (2, True), done.stderr
     assert not state.root.exists()
+
+
+def test_a_database_of_your_own_is_not_forgotten(state: StateDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started without its address, the cluster would go on from what its own database knew before."""
+    monkeypatch.setenv("TENAX_MASTER_DB__URL", "postgresql://nobody@127.0.0.1:1/none")
+    _, lock = prepare(state, {"port": 0})
+    os.close(lock)
+    monkeypatch.delenv("TENAX_MASTER_DB__URL")
+    with pytest.raises(NotStarted, match=r"TENAX_MASTER_DB__URL.*remove .*options.json"):
+        prepare(state, {})
+    state.options.unlink()
+    cluster, lock = prepare(state, {"port": 0})
+    os.close(lock)
+    assert cluster.settings.db.url is None
 
 
 def test_a_directory_that_was_moved_before_its_database_started(state: StateDir) -> None:

@@ -27,7 +27,7 @@ class Leash:
         """Start it. Raises OSError."""
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         self._ended = threading.Event()
-        self._collecting = threading.Lock()
+        self._exclusive = threading.Lock()
         self._is_collected = False
 
     def wait(self) -> int:
@@ -36,7 +36,7 @@ class Leash:
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self._ended.set()
         self._signal(signal.SIGKILL)
-        with self._collecting:
+        with self._exclusive:
             self._is_collected = True
             status = self._process.wait()
         return status if status >= 0 else 128 - status
@@ -50,7 +50,7 @@ class Leash:
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
-        with self._collecting, contextlib.suppress(ProcessLookupError, PermissionError):
+        with self._exclusive, contextlib.suppress(ProcessLookupError, PermissionError):
             if not self._is_collected:
                 os.killpg(self._process.pid, number)
 

@@ -26,6 +26,7 @@ command that reads takes `--json`. There is no colour unless a terminal shows it
 | `TENAX_DIR` | directory of the cluster of this machine (default `~/.tenax`, for root `/var/lib/tenax`) |
 | `DET_USER`, `DET_PASS` | login of programs ([what goes before what](access.md#which-cluster-and-as-whom)) |
 | `DET_MASTER_CERT_FILE` | certificate of a master with TLS, or `noverify` |
+| `DET_MASTER_CERT_NAME` | the name that it is checked for, instead of the one in the address |
 | `TENAX_DEBUG` | show where an error came from |
 
 This page is made from the commands: `make docs`.

@@ -63,7 +63,7 @@ def info(access: Access, as_json: bool) -> None:
 
     answer = access.session().get("/api/v1/master")
     rows = [
-        ("address", access.session().url),
+        ("address", access.session().answering),
         ("version", text(answer, "tenaxVersion") or text(answer, "version")),
         ("compatible with", f"Determined {text(answer, 'version')}"),
         ("cluster", text(answer, "clusterName")),

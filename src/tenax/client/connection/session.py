@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Seque
 from urllib.parse import quote, unquote
 
 from tenax.backoff import Backoff, Retry
+from tenax.client.connection import trust
 from tenax.client.connection.address import MasterTarget, Unreachable, canonical, target
 from tenax.client.connection.login import SessionLogin, hashed_password
 from tenax.client.connection.saved_logins import TokenStore
@@ -233,6 +234,11 @@ class Session:
     ) -> None:
         self.close()
 
+    @property
+    def answering(self) -> str:
+        """The address of the master that is asked now: the last that answered."""
+        return self.urls[self._at]
+
     def _object(self, request: _Request) -> JsonObject:
         from tenax.client.connection.transport import httpx2
 
@@ -332,17 +338,14 @@ class Session:
         return self._opened
 
     def _trust(self) -> Union[bool, ssl.SSLContext]:
-        if not self.certificate:
+        if self.certificate == "noverify":
+            return False
+        if not self.certificate and not os.environ.get(trust.NAME):
             # Reading the system's certificates takes 100 ms, and plain HTTP has no use for them.
             return not all(url.startswith("http://") for url in self.urls) or any(
                 os.environ.get(name) for name in _PROXIES
             )
-        if self.certificate == "noverify":
-            return False
-        try:
-            return ssl.create_default_context(cafile=self.certificate)
-        except (OSError, ssl.SSLError) as error:
-            raise InvalidInput(f"The certificate file {self.certificate} cannot be read: {error}.") from None
+        return trust.trusting(self.certificate)
 
     def _local_certificate(self) -> str:
         return text_of(read_json(self._local.supervisor), "certificate") if self._local is not None else ""
@@ -374,7 +377,7 @@ class Session:
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = str(error) or type(error).__name__
         if _is_about_trust(error):
-            hint = "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
+            hint = trust.hint(error)
         elif self._local is not None or any(url.startswith(("http://127.", "http://localhost")) for url in self.urls):
             hint = "Is the cluster up? tenax status; tenax up."
         else:
