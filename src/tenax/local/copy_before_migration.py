@@ -109,7 +109,12 @@ def copied_so_far(state: StateDir) -> int | None:
 
 def _refuse_without_room(state: StateDir) -> None:
     """A copy takes at most what the tables take: they hold what is packed already."""
-    needed = sum(file.stat().st_size for file in (state.postgres / "data" / "base").rglob("*") if file.is_file())
+    needed = 0
+    for directory, _, names in os.walk(state.postgres / "data" / "base"):
+        for name in names:
+            # The server removes files at any moment.
+            with contextlib.suppress(FileNotFoundError):
+                needed += os.stat(os.path.join(directory, name)).st_size
     free = shutil.disk_usage(state.root).free
     if free < needed:
         raise NotBackedUp(

@@ -124,6 +124,24 @@ async def test_a_backup_comes_before_the_first_change(empty: str) -> None:
     await conn.close()
 
 
+async def test_the_lock_is_held_as_long_as_a_backup_takes(empty: str) -> None:
+    """Its connection says something now and then: servers and networks end those that are idle."""
+    conn, other = await asyncpg.connect(empty), await asyncpg.connect(empty)
+    await migrate(conn, migrations=[ONE])
+    pid = conn.get_server_pid()
+
+    async def back_up(first: str) -> None:
+        asked = set()
+        async with asyncio.timeout(60):
+            while len(asked) < 3:
+                asked.add(await other.fetchval("select query_start from pg_stat_activity where pid = $1", pid))
+                await asyncio.sleep(0.05)
+
+    assert await migrate(conn, migrations=[ONE, THREE], before=back_up) == [THREE.name]
+    await other.close()
+    await conn.close()
+
+
 async def test_without_its_backup_nothing_is_changed(empty: str) -> None:
     """The reason goes to whoever starts the master; another one may migrate at once."""
 

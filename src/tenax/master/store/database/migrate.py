@@ -177,7 +177,7 @@ async def _kept_awake(conn: Connection) -> AsyncIterator[None]:
     finally:
         asking.cancel()
         # A connection that was lost meanwhile is found out by the next statement.
-        await asyncio.wait([asking])
+        await asyncio.gather(asking, return_exceptions=True)
 
 
 async def apply_post(conn: Connection, migration: Migration, say: Progress = quiet) -> None:
