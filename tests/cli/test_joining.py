@@ -56,8 +56,14 @@ def of_first(tmp_path: Path) -> MasterSettings:
 @pytest.fixture
 def invitation(of_first: MasterSettings, monkeypatch: pytest.MonkeyPatch) -> Invitation:
     """From it, while the database answers."""
-    monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", []))
+    seen = ClusterSeen(CLUSTER, b"secret", [row(fingerprints(of_first, b"secret"))])
+    monkeypatch.setattr(joining, "_cluster_at", lambda url: seen)
     return joining.invite(of_first)
+
+
+def row(settings: dict[str, str]) -> MasterRow:
+    """A master at work with these."""
+    return MasterRow(MasterAbout("a", "m", "u", "v", ("api",), settings), NOW, ())
 
 
 def test_all_that_masters_must_agree_on_goes_along(invitation: Invitation, tmp_path: Path) -> None:
@@ -101,12 +107,15 @@ def test_settings_that_no_master_has_are_refused(of_first: MasterSettings, monke
     """Of another file, or without the variables that the master was started with; one of several will do."""
     other = fingerprints(of_first.model_copy(update={"cluster_name": "other", "kill_timeout": 9.0}), b"secret")
     same = fingerprints(of_first, b"secret")
-    rows = [MasterRow(MasterAbout("a", "m", "u", "v", ("api",), each), NOW, ()) for each in (other, same)]
+    rows = [row(other), row(same)]
     monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", rows[:1]))
     with pytest.raises(CannotInvite, match=r"\(cluster_name, kill_timeout\)"):
         joining.invite(of_first)
     monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", rows))
     assert joining.invite(of_first).cluster_id == CLUSTER
+    monkeypatch.setattr(joining, "_cluster_at", lambda url: ClusterSeen(CLUSTER, b"secret", []))
+    with pytest.raises(CannotInvite, match="at work"):
+        joining.invite(of_first)
 
 
 def test_the_file_that_tenax_up_runs_with_is_that_cluster(tmp_path: Path) -> None:
@@ -117,7 +126,8 @@ def test_the_file_that_tenax_up_runs_with_is_that_cluster(tmp_path: Path) -> Non
     file = tmp_path / "master.yaml"
     file.write_text("kill_timeout: 9.0\ndb: {url: 'postgresql://a@db.example.org/tenax'}\n")
     save_options(state, Options(config=str(file), own_database=True))
-    for config in (None, file):
+    (tmp_path / "link.yaml").symlink_to(file)
+    for config in (None, file, tmp_path / "link.yaml"):
         settings = joining.settings_of(state, config)
         assert settings.security.agent_join_token_file == state.join_token
         assert settings.checkpoint_storage == {"type": "shared_fs", "host_path": str(state.checkpoints)}

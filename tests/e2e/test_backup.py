@@ -152,3 +152,27 @@ def test_where_there_is_nothing_to_copy() -> None:
         own = Machine(directory / "cluster", environment={"TENAX_MASTER_DB__URL": "postgresql://x@127.0.0.1:1/y"})
         assert "with its own tools" in own.tenax("backup", str(directory / "copy"), check=False).stderr
         assert sorted(path.name for path in directory.iterdir()) == []
+
+
+def test_a_database_of_your_own_is_not_left_by_accident(database_url: str) -> None:
+    """Once a cluster was up on it, its address is asked for; to leave it takes an option."""
+    with home() as directory:
+        own = Machine(
+            directory / "cluster", options=("--no-agent",), environment={"TENAX_MASTER_DB__URL": database_url}
+        )
+        try:
+            own.up()
+            own.down()
+            plain = Machine(directory / "cluster", options=("--no-agent",))
+            done = plain.tenax("up", "--port", str(plain.port), check=False)
+            assert (done.returncode, "--embedded-database" in done.stderr) == (exits.FAILED, True), done.stderr
+            refused = plain.tenax("upgrade-database", check=False)
+            assert (refused.returncode, "Nothing was changed" in refused.stderr) == (exits.FAILED, True)
+            assert "with its own tools" in plain.tenax("backup", str(directory / "copy"), check=False).stderr
+            assert not (directory / "cluster" / "postgres").exists()
+            plain.tenax("up", "--port", str(plain.port), "--embedded-database")
+            assert plain.answers()
+            plain.down()
+            plain.up()
+        finally:
+            own.down()

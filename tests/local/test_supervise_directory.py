@@ -277,10 +277,13 @@ def test_a_database_of_your_own_is_not_forgotten(state: StateDir, monkeypatch: p
     _, lock = prepare(state, {"port": 0})
     os.close(lock)
     monkeypatch.delenv("TENAX_MASTER_DB__URL")
-    with pytest.raises(NotStarted, match=r"TENAX_MASTER_DB__URL.*remove .*options.json"):
+    # An address under which nothing came up is none that anything was done at.
+    _, lock = prepare(state, {})
+    os.close(lock)
+    save_options(state, load_options(state).given(own_database=True))
+    with pytest.raises(NotStarted, match=r"TENAX_MASTER_DB__URL.*--embedded-database"):
         prepare(state, {})
-    state.options.unlink()
-    cluster, lock = prepare(state, {"port": 0})
+    cluster, lock = prepare(state, {"own_database": False})
     os.close(lock)
     assert cluster.settings.db.url is None
 

@@ -14,7 +14,7 @@ from tenax.display.secrets import HIDDEN
 from tenax.master.store.database.backup_command import BackupFailed, postgres_variables, run_backup
 from tests.kits.machine import wait_for
 
-URL = "postgresql://tenax:secret@example.org/tenax"
+URL = "postgresql://tenax:%73ecret@example.org/tenax"
 
 
 async def test_it_gets_the_database_and_what_is_coming(tmp_path: Path) -> None:
@@ -45,7 +45,11 @@ async def test_one_that_fails_says_why(command: list[str], reason: str) -> None:
 
 async def test_what_it_prints_is_told_without_the_password(capfd: pytest.CaptureFixture[str]) -> None:
     """A script may say its every command."""
-    script = "import os, sys; sys.exit(os.environ['TENAX_DATABASE_URL'] + ' ' + os.environ['PGPASSWORD'])"
+    long = "import os, sys; sys.exit(os.environ['PGPASSWORD'] + '0' * 1996)"
+    with pytest.raises(BackupFailed) as cut:
+        await run_backup([sys.executable, "-c", long], URL, "0043_pre_x")
+    assert "cret" not in cut.value.message
+    script = "import os, sys; sys.exit(os.environ['TENAX_DATABASE_URL'][:-3] + ' ' + os.environ['PGPASSWORD'])"
     with pytest.raises(BackupFailed, match=re.escape(HIDDEN)) as failed:
         await run_backup([sys.executable, "-c", script], URL, "0043_pre_x")
     assert "secret" not in failed.value.message
@@ -65,6 +69,8 @@ async def test_what_it_prints_is_told_without_the_password(capfd: pytest.Capture
             "postgresql://a:b@/tenax?host=%2Frun%2Fpg&port=5432",
             "PGHOST=/run/pg PGPORT=5432 PGUSER=a PGPASSWORD=b PGDATABASE=tenax",
         ),
+        ("postgresql://a@one:5432,two:5433/t", "PGHOST=one,two PGPORT=5432,5433 PGUSER=a PGDATABASE=t"),
+        ("postgresql://[::1]/t", "PGHOST=::1 PGDATABASE=t"),
     ],
 )
 def test_programs_of_postgresql_need_no_arguments(url: str, variables: str) -> None:

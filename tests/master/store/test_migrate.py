@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.store.database.backup_command import BackupFailed
 from tenax.master.store.database.migrate import (
@@ -140,6 +141,26 @@ async def test_the_lock_is_held_as_long_as_a_backup_takes(empty: str) -> None:
     assert await migrate(conn, migrations=[ONE, THREE], before=back_up) == [THREE.name]
     await other.close()
     await conn.close()
+
+
+async def test_a_backup_without_its_lock_is_given_up(empty: str) -> None:
+    """Another master begins one of its own by then."""
+    conn, other = await asyncpg.connect(empty), await asyncpg.connect(empty)
+    await migrate(conn, migrations=[ONE])
+    given_up = asyncio.Event()
+
+    async def back_up(first: str) -> None:
+        await other.execute("select pg_terminate_backend($1)", conn.get_server_pid())
+        try:
+            await asyncio.sleep(600)
+        finally:
+            given_up.set()
+
+    with pytest.raises(TryAgain):
+        await migrate(conn, migrations=[ONE, THREE], before=back_up)
+    assert given_up.is_set()
+    assert await other.fetchval("select to_regclass('three')") is None
+    await other.close()
 
 
 async def test_without_its_backup_nothing_is_changed(empty: str) -> None:

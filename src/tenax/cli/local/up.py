@@ -73,6 +73,11 @@ def state_of(directory: Optional[Path]) -> StateDir:
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file of the master (YAML)."
 )
+@click.option(
+    "--embedded-database",
+    is_flag=True,
+    help="Go back to the database that Tenax brings along, after one of your own (db.url).",
+)
 @click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, for service managers.")
 def up(
     directory: Optional[Path],
@@ -82,6 +87,7 @@ def up(
     agent: Optional[bool],
     runtime: Optional[str],
     config: Optional[Path],
+    embedded_database: bool,
     foreground: bool,
 ) -> int:
     """Start a cluster on this machine: database, master and an agent, supervised by one process in the background.
@@ -95,6 +101,7 @@ def up(
 
     given: dict[str, object] = {"host": host, "port": port, "slots": slots, "agent": agent, "runtime": runtime}
     given["config"] = str(config.absolute()) if config is not None else None
+    given["own_database"] = False if embedded_database else None
     state = state_of(directory)
     cluster, lock = prepare(state, given)
     return _run_here(cluster, lock) if foreground else start(cluster, lock)

@@ -38,6 +38,7 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
     refuse_without_servers()
     from dataclasses import replace
 
+    from tenax.errors import UserError
     from tenax.local.supervise.cluster import backup_command, plan
     from tenax.local.supervise.options import load_options
 
@@ -47,6 +48,11 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
         options = replace(options, config=str(config.absolute()))
     cluster = plan(state, options)
     database = cluster.settings.db
+    if options.own_database and database.url is None:
+        raise UserError(
+            f"The cluster in {state.root} works on a database of your own: name it, with --config or "
+            "TENAX_MASTER_DB__URL. Nothing was changed."
+        )
     if database.url is not None:
         dsn = database.url.get_secret_value()
         _migrate(dsn, _backup(database.backup_command, dsn))

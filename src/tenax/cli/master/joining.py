@@ -78,7 +78,7 @@ def settings_of(state: StateDir, config: Optional[Path]) -> MasterSettings:
     """
     options = load_options(state)
     ran = state.supervisor.exists()
-    if config is not None and not (ran and options.config == str(config.absolute())):
+    if config is not None and not (ran and os.path.realpath(options.config) == os.path.realpath(config)):
         settings = load_master_settings(config)
         if settings.db.url is None:
             raise CannotInvite(f"{config} names no database, and neither does TENAX_MASTER_DB__URL: set db.url.")
@@ -143,6 +143,10 @@ def serves_one_machine(invitation: Invitation) -> bool:
 
 def _refuse_settings_of_nobody(settings: MasterSettings, cluster: ClusterSeen) -> None:
     """Settings that no master at work has are of another file, or were changed since it was started."""
+    if not cluster.masters:
+        raise CannotInvite(
+            "No master of this cluster is at work: start it, then invite; another one needs the settings that it has."
+        )
     own = fingerprints(settings, cluster.secret)
     apart = [differences(own, row.about.settings) for row in cluster.masters]
     closest = min(apart, key=lambda names: len(names), default=[])

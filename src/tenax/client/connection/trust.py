@@ -26,6 +26,8 @@ class _NamedContext(ssl.SSLContext):
 def trusting(certificate: str) -> ssl.SSLContext:
     """A context that trusts a PEM file, or what the system trusts where it is "". Raises InvalidInput."""
     name = os.environ.get(NAME, "")
+    if not name.isascii() or len(name.split()) > 1:
+        raise InvalidInput(f"{NAME} is {name!r}, which is no name of a machine.")
     try:
         if not name:
             return ssl.create_default_context(cafile=certificate or None)

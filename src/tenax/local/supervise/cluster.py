@@ -28,7 +28,7 @@ from tenax.local.copy_before_migration import copied_so_far
 from tenax.local.pgdata import older_major
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.state_dir import StateDir
-from tenax.local.supervise.options import Options
+from tenax.local.supervise.options import Options, load_options, save_options
 from tenax.local.supervise.services import DatabaseService, ServerProcess, Service
 from tenax.local.supervise.supervisor import ClusterSupervisor
 
@@ -137,7 +137,11 @@ def supervisor_of(cluster: LocalCluster, lock: int) -> ClusterSupervisor:
     if cluster.options.agent:
         services.append(_agent(cluster))
     logs = [state.log("master"), state.log("agent"), state.log("supervisor"), state.postgres / "postgres.log"]
-    supervisor = ClusterSupervisor(state, services, cluster.about(), lock, logs)
+
+    def note_whose_database_it_is() -> None:
+        save_options(state, load_options(state).given(own_database=database is None))
+
+    supervisor = ClusterSupervisor(state, services, cluster.about(), lock, logs, note_whose_database_it_is)
     return supervisor
 
 

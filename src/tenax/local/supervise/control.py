@@ -203,9 +203,8 @@ def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
         raise NotStarted(
             f"The cluster in {state.root} works on a database of your own, whose address is neither in the settings "
             "file nor in TENAX_MASTER_DB__URL now: set it again. The one that Tenax brings along would know nothing of "
-            f"what was done since; to go back to it, remove {state.options}. Nothing was started."
+            "what was done since; to go back to it all the same: tenax up --embedded-database. Nothing was started."
         )
-    options = options.given(own_database=cluster.settings.db.url is not None)
     if cluster.settings.db.url is None:
         refuse_unreadable(state.postgres)
     # Under root tasks may run as others, who come down to their own below the first and write into the second.

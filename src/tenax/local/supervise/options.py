@@ -28,7 +28,7 @@ class Options:
     runtime: str = PROCESS.name
     #: Settings file of the master; absolute. Empty: none.
     config: str = ""
-    #: Whether the database is one that ``db.url`` names: no option, but what was so at the last start.
+    #: Whether the database was one that ``db.url`` names when the cluster was last up.
     own_database: bool = False
 
     def given(self, **options: Json) -> Options:

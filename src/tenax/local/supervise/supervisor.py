@@ -87,13 +87,20 @@ class ClusterSupervisor:
     """Keeps ``services`` up until it is asked to stop. Owned by the main thread.
 
     ``about`` goes into ``supervisor.json`` as it is: where the cluster answers, and so on. ``lock``: the descriptor
-    that holds the directory.
+    that holds the directory. ``once_up`` is called when every vital server has come up.
     """
 
     def __init__(
-        self, state: StateDir, services: Sequence[Service], about: JsonObject, lock: int, logs: Sequence[Path] = ()
+        self,
+        state: StateDir,
+        services: Sequence[Service],
+        about: JsonObject,
+        lock: int,
+        logs: Sequence[Path] = (),
+        once_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
+        self._once_up = once_up
         self._lock = lock
         self._watched = [_Watched(service) for service in services]
         self._about = about
@@ -108,6 +115,7 @@ class ClusterSupervisor:
         with self._bell:
             try:
                 self._start_all()
+                self._once_up()
                 self._enter("up", "")
                 while not self._bell.stop_requested:
                     self._check_all()

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
-from asyncpg import Connection
+from asyncpg import Connection, Record
 
+from tenax.errors import InvalidInput
 from tenax.master.store.database.connection import NoAddress, connect
 from tenax.master.store.database.faults import translated
 from tenax.master.store.database.lanes import MIGRATION
@@ -54,7 +55,7 @@ class ClusterSeen:
 
 
 async def cluster_at(dsn: str) -> ClusterSeen | None:
-    """The cluster that a database holds; None: none. Raises NoAddress, TryAgain, DatabaseTooOld."""
+    """The cluster that a database holds; None: none. Raises NoAddress, TryAgain, DatabaseTooOld, InvalidInput."""
     try:
         conn = await connect(dsn, "tenax-join", MIGRATION)
     except (ValueError, asyncpg.InterfaceError):
@@ -62,12 +63,24 @@ async def cluster_at(dsn: str) -> ClusterSeen | None:
         raise NoAddress from None
     try:
         with translated():
-            row = await conn.fetchrow(Q.get)
-            return None if row is None else ClusterSeen(row["cluster_id"], row["secret"], await present(conn))
-    except asyncpg.UndefinedTableError:
-        return None
+            row = await _own_row(conn)
+            if row is None:
+                return None
+            try:
+                return ClusterSeen(row["cluster_id"], row["secret"], await present(conn))
+            except asyncpg.UndefinedTableError:
+                raise InvalidInput(
+                    "The database waits for the migrations of this release: start a master of it there first."
+                ) from None
     finally:
         await conn.close()
+
+
+async def _own_row(conn: Connection) -> Record | None:
+    try:
+        return await conn.fetchrow(Q.get)
+    except asyncpg.UndefinedTableError:
+        return None
 
 
 async def announce(conn: Connection, about: MasterAbout, holder: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -29,8 +30,10 @@ from tenax.host.leash import GRACE_S
 DATABASE_URL = "TENAX_DATABASE_URL"
 #: The name of the first of the migrations that are about to be applied.
 FIRST_MIGRATION = "TENAX_FIRST_MIGRATION"
-#: Of what it prints, this much of the end is kept.
-_KEPT_BYTES = 2000
+#: Of what it prints, this much of the end is kept, and less than that is shown: what stands at its front may be half of
+#: a password.
+_KEPT_BYTES = 64 * 1024
+_SHOWN = 2000
 _TELL_EVERY_S = 10.0
 #: How long what it has printed may take to arrive after its end: what it has left behind may hold the pipe for ever.
 _DRAIN_S = 1.0
@@ -46,6 +49,8 @@ _VARIABLES = {
     "sslcert": "PGSSLCERT",
     "sslkey": "PGSSLKEY",
 }
+
+_PLACE = re.compile(r"(?P<host>\[[^]]*\]|[^:]*)(?::(?P<port>\d*))?")
 
 log = structlog.get_logger("tenax.master")
 
@@ -78,7 +83,8 @@ async def run_backup(command: Sequence[str], url: str, first: str) -> None:
         progress.cancel()
         reading.cancel()
         await _end(process)
-    printed = _without(kept.decode(errors="replace").strip(), url, postgres.get("PGPASSWORD", ""))
+    secrets = (url, postgres.get("PGPASSWORD", ""), urlsplit(url).password or "")
+    printed = _without(kept.decode(errors="replace").strip(), *secrets)[-_SHOWN:]
     if process.returncode != 0:
         reason = printed or f"{command[0]} ended with {process.returncode}"
         raise BackupFailed(
@@ -92,11 +98,15 @@ def postgres_variables(url: str) -> dict[str, str]:
     """What ``pg_dump`` and the others need to find the database of an address without being given it."""
     parts = urlsplit(url)
     values = {name: given[0] for name, given in parse_qs(parts.query).items()}
+    who, _, where = parts.netloc.rpartition("@")
+    user, _, password = who.partition(":")
+    # There may be several, each with a port of its own.
+    places = [_PLACE.fullmatch(place) for place in where.split(",")]
     of_address = {
-        "host": parts.hostname,
-        "port": str(parts.port) if parts.port else None,
-        "user": parts.username,
-        "password": parts.password,
+        "host": ",".join(place["host"].strip("[]") for place in places if place is not None),
+        "port": ",".join(place["port"] or "" for place in places if place is not None).strip(","),
+        "user": user,
+        "password": password,
         "dbname": parts.path.lstrip("/"),
     }
     values |= {name: unquote(value) for name, value in of_address.items() if value}

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Set
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from importlib import resources
 
@@ -148,8 +147,7 @@ async def _apply_missing(conn: Connection, migrations: list[Migration], before: 
             _check(migration.name, applied[migration.name], migration.checksum)
             continue
         if before is not None and not done and not is_new and not migration.post:
-            async with _kept_awake(conn):
-                await before(migration.name)
+            await _kept_awake(conn, before(migration.name))
         if not migration.post:
             async with conn.transaction():
                 await conn.execute(migration.sql)
@@ -162,22 +160,27 @@ async def _apply_missing(conn: Connection, migrations: list[Migration], before: 
     return done
 
 
-@asynccontextmanager
-async def _kept_awake(conn: Connection) -> AsyncIterator[None]:
-    """The lock is the connection's: something between ends one that is idle for long."""
+async def _kept_awake(conn: Connection, work: Awaitable[None]) -> None:
+    """``work``, while ``conn`` is asked something: the lock is the connection's, and who is idle for long is cut off.
+
+    Where it is lost all the same, another one may migrate by now: the work is given up. Raises what the connection did.
+    """
 
     async def ask() -> None:
         while True:
             await asyncio.sleep(_AWAKE_S)
             await conn.execute(Q.probe)
 
-    asking = asyncio.create_task(ask())
+    asking, working = asyncio.ensure_future(ask()), asyncio.ensure_future(work)
     try:
-        yield
+        await asyncio.wait([asking, working], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await asking
+        await working
     finally:
-        asking.cancel()
-        # A connection that was lost meanwhile is found out by the next statement.
-        await asyncio.gather(asking, return_exceptions=True)
+        for task in (asking, working):
+            task.cancel()
+        await asyncio.gather(asking, working, return_exceptions=True)
 
 
 async def apply_post(conn: Connection, migration: Migration, say: Progress = quiet) -> None:
