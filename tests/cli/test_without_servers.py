@@ -20,7 +20,11 @@ SOURCE = ROOT / "src" / "tenax"
 #: What a machine without the servers runs.
 CLIENT_SIDE = ("cli", "client", "core", "exec", "launch", "experimental")
 #: Commands that need the servers, and ask for them before they import anything of theirs.
-ASKS_FIRST = {f"cli/local/{name}.py" for name in ("up", "backup", "upgrade", "demo")}
+ASKS_FIRST = {
+    *(f"cli/local/{name}.py" for name in ("up", "backup", "upgrade", "demo")),
+    # Of `tenax master invite` and `join`.
+    "cli/master/joining.py",
+}
 #: Hides packages as if they were not installed, then runs what follows.
 HIDING = """
 import sys
@@ -65,6 +69,8 @@ def without_servers(code: str, *arguments: str, **variables: str) -> subprocess.
         ["upgrade-database"],
         ["demo"],
         ["master", "--config", "master.yaml"],
+        ["master", "invite", "invitation"],
+        ["master", "join", os.devnull],
         ["agent", "--master-url", "http://127.0.0.1:1"],
     ],
     ids=" ".join,

@@ -14,7 +14,7 @@ from tenax import __version__
 from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.console.servers import ServerGroup, become
 from tenax.cli.local.up import directory_option, state_of
 from tenax.local.requirements import refuse_without_servers
@@ -74,13 +74,16 @@ def info(access: Access, as_json: bool) -> None:
 
 
 @group.command("list")
+@name_filter
+@click.option("--differing", is_flag=True, help="Only those with other settings than the one that answers.")
 @list_options
 @pass_access
-def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+def list_(access: Access, part: str, differing: bool, as_json: bool, as_csv: bool) -> None:
     """List the masters of the cluster that are there, and which settings of theirs differ."""
     from tenax.client.cluster import masters
 
-    listed = masters(access.session())
+    present = named(part, masters(access.session()), lambda each: f"{each.machine} {each.address}")
+    listed = [each for each in present if each.other_settings or not differing]
     output.records(_COLUMNS, listed, as_json, as_csv)
     if any(each.other_settings for each in listed):
         output.warn(
@@ -239,9 +242,8 @@ def join(file: Path, directory: Optional[Path], host: Optional[str], port: Optio
     refuse_old_python()
     refuse_without_servers()
     from tenax.cli.master import joining
-    from tenax.config.settings import state_directory
 
-    place = directory.expanduser().absolute() if directory is not None else state_directory("master")
+    place = directory.expanduser().absolute() if directory is not None else joining.usual_directory()
     settings = joining.join(joining.read(file), place, host, port)
     output.say(f"From now on this master is started with: tenax master --config {shlex.quote(str(settings))}")
     output.say(f"The invitation is not needed any more: rm {shlex.quote(str(file))}")

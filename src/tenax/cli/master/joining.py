@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 from tenax.cli.console import yaml12
 from tenax.config.agreement import FILES, OF_THE_MACHINE, differences, fingerprints
 from tenax.config.master import MasterSettings, load_master_settings
-from tenax.config.settings import in_clear
+from tenax.config.settings import in_clear, state_directory
 from tenax.errors import TryAgain, UserError
 from tenax.jsonvalue import JsonObject
 from tenax.local.pgdata import address_of, is_made, write_secret
@@ -200,6 +200,11 @@ def read(file: Path) -> Invitation:
     except (TypeError, KeyError, ValueError, AssertionError):
         raise CannotJoin(wrong) from None
     return invitation
+
+
+def usual_directory() -> Path:
+    """Of a master that is not named another."""
+    return state_directory("master")
 
 
 def join(invitation: Invitation, directory: Path, host: Optional[str], port: Optional[int]) -> Path:
