@@ -141,7 +141,7 @@ def test_what_others_can_read_is_no_invitation(invitation: Invitation, tmp_path:
     target = tmp_path / "invitation"
     joining.write(invitation, target)
     target.chmod(0o640)
-    with pytest.raises(CannotJoin, match="chmod 600"):
+    with pytest.raises(CannotJoin, match="mode 600"):
         joining.read(target)
     target.chmod(0o600)
     with pytest.raises(CannotInvite, match="there already"):

@@ -280,6 +280,10 @@ def test_a_database_of_your_own_is_not_forgotten(state: StateDir, monkeypatch: p
     # An address under which nothing came up is none that anything was done at.
     _, lock = prepare(state, {})
     os.close(lock)
+    monkeypatch.setenv("TENAX_MASTER_DB__URL", "postgresql://nobody@127.0.0.1:1/none")
+    with pytest.raises(NotStarted, match="take that out"):
+        prepare(state, {"own_database": False})
+    monkeypatch.delenv("TENAX_MASTER_DB__URL")
     save_options(state, load_options(state).given(own_database=True))
     with pytest.raises(NotStarted, match=r"TENAX_MASTER_DB__URL.*--embedded-database"):
         prepare(state, {})

@@ -24,9 +24,8 @@ from tenax.local.accounts import account_for
 from tenax.local.backup import NotBackedUp, back_up, size_so_far
 from tenax.local.pgdata import client_environment, password_of, socket_directory
 from tenax.local.state_dir import StateDir
+from tenax.wire.backup_names import FIRST_MIGRATION
 
-#: Set by the master: the first migration that is about to be applied.
-FIRST_MIGRATION = "TENAX_FIRST_MIGRATION"
 _KEPT = 2
 _HALVES = ".before-*.half"
 _LOCK = ".lock"

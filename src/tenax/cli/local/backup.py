@@ -69,8 +69,8 @@ def _refuse_database_elsewhere(state: StateDir) -> None:
     from tenax.local.supervise.cluster import plan
     from tenax.local.supervise.options import load_options
 
-    options = load_options(state)
-    if options.own_database or plan(state, options).settings.db.url is not None:
+    cluster = plan(state, load_options(state))
+    if cluster.misses_its_database or cluster.settings.db.url is not None:
         raise UserError("The database is one of your own (db.url): back it up with its own tools, such as pg_dump.")
     if not is_made(state.postgres):
         raise UserError(f"There is no database in {state.root}: name the directory of a cluster with --dir.")

@@ -48,7 +48,7 @@ def upgrade_database(directory: Optional[Path], config: Optional[Path], old_prog
         options = replace(options, config=str(config.absolute()))
     cluster = plan(state, options)
     database = cluster.settings.db
-    if options.own_database and database.url is None:
+    if cluster.misses_its_database:
         raise UserError(
             f"The cluster in {state.root} works on a database of your own: name it, with --config or "
             "TENAX_MASTER_DB__URL. Nothing was changed."

@@ -90,7 +90,7 @@ def settings_of(state: StateDir, config: Optional[Path]) -> MasterSettings:
         )
     cluster = plan(state, options)
     embedded = cluster.settings.db.url is None
-    if embedded and options.own_database:
+    if cluster.misses_its_database:
         raise CannotInvite(
             "The database is one of your own, whose address is neither in the settings file nor in "
             "TENAX_MASTER_DB__URL here: set that as for `tenax up`."
@@ -182,7 +182,8 @@ def read(file: Path) -> Invitation:
                 raise CannotJoin(f"{file} is another user's, who has the cluster with it: make it yours, with chown.")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 raise CannotJoin(
-                    f"{file} is not for your eyes alone, and whoever reads it has the cluster: chmod 600 {file}"
+                    f"Others can read {file}, and whoever reads an invitation has the cluster: make it yours alone "
+                    "(mode 600)."
                 )
             document = json.load(opened)
     except OSError as error:

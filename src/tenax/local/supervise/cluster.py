@@ -68,6 +68,11 @@ class LocalCluster:
     def certificate(self) -> Path | None:
         return self.settings.tls.cert if self.settings.tls is not None else None
 
+    @property
+    def misses_its_database(self) -> bool:
+        """Whether it was last up on a database of the operator's, and no address of that is given now."""
+        return self.options.own_database and self.settings.db.url is None
+
     def about(self) -> JsonObject:
         """What others want to know of it: the part of ``supervisor.json`` that does not change."""
         document: JsonObject = {"url": self.url, "host": self.settings.host, "port": self.settings.port}

@@ -199,7 +199,12 @@ def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
         options = options.given(port=free_port(cluster.settings.host))
         cluster = plan(state, options)
     refuse_taken_port(cluster.settings.host, cluster.settings.port)
-    if options.own_database and cluster.settings.db.url is None:
+    if given.get("own_database") is False and cluster.settings.db.url is not None:
+        raise NotStarted(
+            "The settings name a database of your own (db.url in the settings file, or TENAX_MASTER_DB__URL): take "
+            "that out to go back to the one that Tenax brings along. Nothing was started."
+        )
+    if cluster.misses_its_database:
         raise NotStarted(
             f"The cluster in {state.root} works on a database of your own, whose address is neither in the settings "
             "file nor in TENAX_MASTER_DB__URL now: set it again. The one that Tenax brings along would know nothing of "

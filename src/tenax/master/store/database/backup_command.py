@@ -25,11 +25,8 @@ import structlog
 from tenax.display.secrets import HIDDEN
 from tenax.errors import UserError
 from tenax.host.leash import GRACE_S
+from tenax.wire.backup_names import DATABASE_URL, FIRST_MIGRATION
 
-#: The database; holds the password.
-DATABASE_URL = "TENAX_DATABASE_URL"
-#: The name of the first of the migrations that are about to be applied.
-FIRST_MIGRATION = "TENAX_FIRST_MIGRATION"
 #: Of what it prints, this much of the end is kept, and less than that is shown: what stands at its front may be half of
 #: a password.
 _KEPT_BYTES = 64 * 1024
