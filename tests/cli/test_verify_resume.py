@@ -230,6 +230,7 @@ AHEAD = """
 """
 
 
+@pytest.mark.long
 def test_batches_that_are_not_trained_on_do_no_harm(home: Path, tenax: Tenax) -> None:
     """Where the parameters are the same, it was trained on the same; what is loaded to try the loop is no fault."""
     (home / "train.py").write_text(textwrap.dedent(AHEAD))

@@ -85,6 +85,7 @@ def kill(place: Machine) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_paused_trial_goes_on_where_it_stood(place: Machine, code: Path) -> None:
     """In the middle of an epoch: no step is trained twice, none is left out, and each evaluation comes once."""
     with place.client() as client:

@@ -91,6 +91,7 @@ def validations(place: Machine, experiment: int) -> list[tuple[int, float, float
     return [(row.steps, row.metrics["validation_loss"], row.metrics["accuracy"]) for row in rows]
 
 
+@pytest.mark.long
 def test_a_paused_trial_is_the_one_that_was_not(place: Machine, code: Path) -> None:
     """Every validation of it is the same number; checkpoints follow those that were the best."""
     with place.client() as client:

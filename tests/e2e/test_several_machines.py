@@ -104,7 +104,13 @@ def steps(place: Machine, trial: Trial) -> list[int]:
         return [int(point.steps) for point in client.trial(trial.id).series("loss", "training")]
 
 
-@pytest.mark.parametrize("launch", [LAUNCH, PROCESSES, "python3 -m determined.launch.deepspeed"])
+@pytest.mark.parametrize(
+    "launch",
+    [
+        LAUNCH,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (PROCESSES, "python3 -m determined.launch.deepspeed")),
+    ],
+)
 def test_a_rank_that_raises_ends_the_run_and_the_next_goes_on(place: Machine, tmp_path: Path, launch: str) -> None:
     """Sharded checkpoints, one restart; the reason is the exception of the rank that failed, not of its peers."""
     entrypoint, code = counting(tmp_path, "raise", launch)

@@ -170,11 +170,11 @@ MajorUpgrade(pathlib.Path(sys.argv[1]), say=say, settings={"shared_buffers": "16
 """
 MOMENTS = (
     "copying the database",
-    "comparing the copy of database tenax",
-    "writing it to disk",
+    pytest.param("comparing the copy of database tenax", marks=pytest.mark.long),
+    pytest.param("writing it to disk", marks=pytest.mark.long),
     "before data.upgraded",
     "after data.upgraded",
-    "after data.16",
+    pytest.param("after data.16", marks=pytest.mark.long),
 )
 
 

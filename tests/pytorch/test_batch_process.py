@@ -46,7 +46,9 @@ def reports(data: Path) -> list[str]:
     return [line for path in data.glob("runs/*/*.jsonl") for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("ranks", [(2, 2), (3, 2), (1, 3)])
+@pytest.mark.parametrize(
+    "ranks", [(3, 2), *(pytest.param(ranks, marks=pytest.mark.long) for ranks in ((2, 2), (1, 3)))]
+)
 def test_a_job_that_was_killed_goes_on_with_other_ranks(here: Path, tmp_path: Path, ranks: tuple[int, int]) -> None:
     """No sample is left out or counted twice, in outputs and in the reducer; no output of a finished round is lost."""
     first = job(tmp_path / "first", ranks[0], STOPS_AT="3")

@@ -25,7 +25,9 @@ def test_ranks_that_torchrun_started_share_batches_and_have_one_model(tmp_path: 
     assert said[0]["stored"] == said[1]["stored"]
 
 
-@pytest.mark.parametrize("ranks", [(2, 2), (4, 2, 4), (2, 1)])
+@pytest.mark.parametrize(
+    "ranks", [(4, 2, 4), *(pytest.param(ranks, marks=pytest.mark.long) for ranks in ((2, 2), (2, 1)))]
+)
 def test_a_job_goes_on_with_other_ranks(tmp_path: Path, ranks: tuple[int, ...]) -> None:
     """No sample is lost or trained twice; with as many ranks as before the rest is the same, bit for bit."""
     parts: list[dict[str, object]] = [

@@ -16,6 +16,14 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PICTURES = os.environ.get("TENAX_PICTURES", "")
 
 
+def violations(page: Page) -> list[str]:
+    """What axe finds on a page that has it: rule, what it asks for, and the first element that breaks it. Of what is
+    well it makes no report, which would take as long again."""
+    options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+    found = page.evaluate("options => axe.run(options)", options)
+    return [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in found["violations"]]
+
+
 def keep(page: Page, name: str) -> None:
     """Pictures, if they are wanted."""
     if not PICTURES:

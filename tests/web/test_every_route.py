@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.web.pictures import AXE, TAGS, keep
+from tests.web.pictures import AXE, keep, violations
 from tests.web.site import TIMEOUT_MS, Site, fits
 from tests.web.troubles import watched
 
@@ -141,8 +141,7 @@ def test_everyone_can_use_it_and_it_is_quiet(contexts: dict[str, BrowserContext]
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.locator(f"html[data-theme={theme}]").wait_for()
         keep(page, f"{name}-{theme}")
-        found = page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", TAGS)
-        wrong = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in found["violations"]]
+        wrong = violations(page)
         assert not wrong, f"{theme}: " + "\n".join(wrong)
     # A laptop of 1280 pixels at 200 %.
     page.set_viewport_size({"width": 640, "height": 400})

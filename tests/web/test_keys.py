@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.kits.machine import wait_for
-from tests.web.pictures import AXE, TAGS, keep
+from tests.web.pictures import AXE, keep, violations
 from tests.web.site import ROOT, TIMEOUT_MS, Site, drawn, fits
 
 TABLE = ROOT / "webui" / "src" / "keys" / "table.ts"
@@ -347,8 +347,7 @@ def passes_axe(page: Page, name: str) -> None:
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.locator(f"html[data-theme={theme}]").wait_for()
         keep(page, f"{name}-{theme}")
-        report = page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", TAGS)
-        wrong = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in report["violations"]]
+        wrong = violations(page)
         assert not wrong, f"{theme}: " + "\n".join(wrong)
     page.set_viewport_size({"width": 640, "height": 400})
     fits(page)

@@ -18,7 +18,7 @@ from tenax.local.postgres import EmbeddedPostgres
 from tests.kits.database import database_in
 from tests.kits.figures import Figures
 from tests.kits.http_counter import counting
-from tests.web.pictures import AXE, TAGS
+from tests.web.pictures import AXE, violations
 from tests.web.site import TIMEOUT_MS, Site, log_in, serving
 from tests.web.troubles import watched
 
@@ -29,6 +29,11 @@ RESTART_MS = 60_000
 CHANGES = 30
 #: With the worker that all tabs share, and where a browser has none.
 BROWSERS = pytest.mark.parametrize("shared", [True, False], ids=["shared-worker", "no-shared-worker"])
+#: The same, of what both do alike once the stream is there.
+MAINLY_SHARED = pytest.mark.parametrize(
+    "shared",
+    [pytest.param(True, id="shared-worker"), pytest.param(False, id="no-shared-worker", marks=pytest.mark.long)],
+)
 
 
 @pytest.fixture(scope="module")
@@ -227,13 +232,12 @@ def test_data_that_are_dimmed_can_be_read(browser: Browser, site: Site, session:
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.locator(f"html[data-theme={theme}]").wait_for()
-        found = page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", TAGS)
-        assert [(theme, each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+        assert (theme, violations(page)) == (theme, [])
     context.close()
     site.start()
 
 
-@BROWSERS
+@MAINLY_SHARED
 def test_a_master_that_is_killed_and_comes_back(
     browser: Browser, site: Site, session: dict[str, object], shared: bool
 ) -> None:
@@ -288,7 +292,7 @@ def test_without_a_stream_it_asks_now_and_then(browser: Browser, site: Site, ses
         expect(page.get_by_text("asha over digits")).to_be_visible()
 
 
-@BROWSERS
+@MAINLY_SHARED
 def test_a_hidden_tab_asks_for_nothing(browser: Browser, site: Site, session: dict[str, object], shared: bool) -> None:
     """Whatever happens, for ten minutes of its clock; once it is shown again it has what it missed."""
     with opened(browser, session, shared=shared) as context, counting(site.url) as between:
