@@ -19,7 +19,7 @@ from tenax.jsonvalue import Json
 def main() -> int:
     """Run; the exit status."""
     given = _arguments().parse_args()
-    # Hardly anything of what is loaded below is ever garbage: to look for it would take a tenth of the start.
+    # Hardly anything of what is loaded until it serves is ever garbage: to look for it would take a tenth of the start.
     gc.disable()
     import uvloop
 
@@ -41,9 +41,6 @@ def main() -> int:
         if given.existing_dir and not settings.dir.is_dir():
             # Made anew it would hold the passwords of a cluster that is kept elsewhere by now.
             raise InvalidInput(f"{settings.dir} is not there any more")
-        # What is loaded by now stays for good: the collector need not look through it again and again.
-        gc.freeze()
-        gc.enable()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, make_dir=not given.existing_dir))
     except UserError as error:

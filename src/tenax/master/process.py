@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import platform
 import signal
 import socket
@@ -96,6 +97,9 @@ async def _serve(settings: MasterSettings, url: str, listening: socket.socket, *
             async with running(settings, db, shutdown, make_dir=make_dir) as master:
                 # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
                 app = create_app(master, routes_of(settings.roles))
+                # What is loaded by now stays for good: the collector need not look through it again and again.
+                gc.freeze()
+                gc.enable()
                 with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
                     await serve_until_shutdown(master, app, listening, cut_off, end_process)
         finally:
