@@ -11,19 +11,19 @@ times that, as people give them. Prints one JSON line for each trace.
 
 from __future__ import annotations
 
-import heapq
 import math
 import random
 from dataclasses import dataclass, replace
 
 from benchmarks._measure import LONG, Line
-from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.scheduler.registry import plan
-from tenax.scheduler.snapshot import Phase, PoolAgent, PoolJob, PoolRules, PoolSnapshot, SlotRequest
+from tenax.ids import AgentId, JobId, PoolName
+from tenax.scheduler.simulation.replay import Scenario, replay
+from tenax.scheduler.simulation.summary import summary
+from tenax.scheduler.simulation.trace import Trace, TraceAgent, TraceAttempt
+from tenax.scheduler.snapshot import PoolRules
 
 RESTART_S = 30.0
-#: Events beside the ends of runs, which have the number of the run.
-_ARRIVES, _PLANS_AGAIN = -1, -2
+_POOL = PoolName("p")
 #: Goals of docs/performance.md: times strict first come, first served.
 GOALS = {"philly": 2.4, "pollux": 1.5}
 POLICIES = {
@@ -73,59 +73,17 @@ def pollux(seed: int) -> tuple[list[Job], list[int]]:
 
 def by_scheduler(jobs: list[Job], machines: list[int], rules: PoolRules) -> tuple[float, int]:
     """Mean seconds from submission to end, and how often somebody was asked to leave."""
-    agents = {
-        AgentId(f"m{n}"): PoolAgent(AgentId(f"m{n}"), tuple(SlotId(slot) for slot in range(size)))
-        for n, size in enumerate(machines)
-    }
-    requests: dict[AllocationId, SlotRequest] = {}
-    entries: dict[JobId, PoolJob] = {}
-    left = [job.work_s for job in jobs]
-    began: dict[AllocationId, tuple[int, float]] = {}
-    events: list[tuple[float, int, int]] = [(job.at, number, _ARRIVES) for number, job in enumerate(jobs)]
-    heapq.heapify(events)
-    epochs, total, asked, now = [0] * len(jobs), 0.0, 0, 0.0
-
-    def free(name: AllocationId) -> None:
-        for member in requests[name].members:
-            there = agents[member.agent_id]
-            agents[member.agent_id] = replace(there, in_use=there.in_use - set(member.slots))
-
-    while events:
-        now, number, epoch = heapq.heappop(events)
-        name = AllocationId(str(number))
-        if epoch == _ARRIVES:
-            entries[JobId(name)] = PoolJob(JobId(name), queue_position=now)
-            limit_s = jobs[number].time_limit_s
-            requests[name] = SlotRequest(name, JobId(name), jobs[number].slots, now, time_limit=limit_s)
-        elif epoch == epochs[number]:
-            free(name)
-            del requests[name], entries[JobId(name)], began[name]
-            total += now - jobs[number].at
-        elif epoch != _PLANS_AGAIN:
-            continue
-        if events and events[0][0] == now:
-            continue
-        pool = tuple(agents.values())
-        decided = plan(PoolSnapshot(PoolName("p"), pool, entries, tuple(requests.values()), rules, at=now))
-        for leaving in decided.preempt:
-            index = int(leaving)
-            asked += 1
-            epochs[index] += 1
-            left[index] += RESTART_S - (now - began.pop(leaving)[1])
-            free(leaving)
-            requests[leaving] = replace(requests[leaving], phase=Phase.PENDING, members=())
-            heapq.heappush(events, (now, index, _PLANS_AGAIN))
-        for placed, members in decided.placements.items():
-            index = int(placed)
-            limit_s = requests[placed].time_limit
-            ends_at = None if limit_s is None else now + limit_s
-            requests[placed] = replace(requests[placed], phase=Phase.PLACED, members=members, ends_at=ends_at)
-            for member in members:
-                there = agents[member.agent_id]
-                agents[member.agent_id] = replace(there, in_use=there.in_use | set(member.slots))
-            began[placed] = index, now
-            heapq.heappush(events, (now + left[index], index, epochs[index]))
-    return total / len(jobs), asked
+    agents = tuple(TraceAgent(AgentId(f"m{number}"), _POOL, size) for number, size in enumerate(machines))
+    attempts = tuple(
+        TraceAttempt(
+            str(number), JobId(str(number)), "", "", _POOL, job.slots, job.at, job.at, job.at + job.work_s,
+            time_limit_s=job.time_limit_s,
+        )
+        for number, job in enumerate(jobs)
+    )  # fmt: skip
+    outcome = replay(Trace({_POOL: rules}, agents, attempts), Scenario("", {_POOL: rules}, agents, restart_s=RESTART_S))
+    result = summary(outcome)
+    return result.completion_mean_s, result.preemptions
 
 
 def of_slots(jobs: list[Job], slots: int, *, knows: bool) -> float:

@@ -55,6 +55,7 @@ READING = {
     "trial metrics": ("trial", "metrics", "{trial}"),
     "checkpoint list": ("checkpoint", "list", "{experiment}"),
     "checkpoint describe": ("checkpoint", "describe", "{checkpoint}"),
+    "simulate": ("simulate",),
     "preview-search": ("preview-search", str(NOOP / "adaptive.yaml")),
 }
 
@@ -67,6 +68,15 @@ def test_every_reading_command_has_its_answer_in_both_forms(place: Machine, ende
     assert done.stdout.strip()
     assert not done.stderr
     assert place.json(*arguments)
+
+
+def test_what_ran_replays_under_the_rules_that_it_ran_under(place: Machine, ended: Ended) -> None:
+    """Each attempt once, in both rows; with more slots nothing waits longer than with fewer."""
+    happened, now, one, many = place.json("simulate", "--with", "agents=1x1", "--with", "agents=1x64")
+    assert (happened["name"], now["name"]) == ("as recorded", "rules of now")
+    assert happened["attempts"] == now["attempts"] >= 3
+    assert (now["unserved"], many["unserved"], many["waited_mean_s"]) == (0, 0, 0.0)
+    assert one["waited_mean_s"] >= now["waited_mean_s"]
 
 
 def test_logs_are_lines_of_json_too(place: Machine, tmp_path: Path) -> None:

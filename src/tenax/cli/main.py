@@ -66,6 +66,9 @@ ENTRIES = {
     "quota": LazyCommand(
         "tenax.cli.usage.quotas:group", "Show and apply quotas: who may have how much, and whose turn it is."
     ),
+    "simulate": LazyCommand(
+        "tenax.cli.usage.simulate:simulate", "Replay past work under other rules, quotas or machines, and compare."
+    ),
     "usage": LazyCommand("tenax.cli.usage.commands:group", "Show how slots were used.", ("resources", "res")),
     "user": LazyCommand("tenax.cli.user:group", "Log in and out; list, create and edit users.", ("u",)),
     "group": LazyCommand("tenax.cli.group:group", "Manage groups of users.", ("user-group",)),

@@ -46,6 +46,38 @@ class Job(Answer):
     room_in: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "roomIn")))
 
 
+def queue_trace(session: Session, after: str, before: str, pool: Optional[str] = None) -> JsonObject:
+    """What a simulation replays, as the document of a trace file: what held slots between two times (RFC 3339, or days)
+    and has ended, of a pool or of all, with the rules, machines and groups of now. Raises NotFound, InvalidInput."""
+    query = {"timestampAfter": after, "timestampBefore": before, "resourcePool": pool}
+    answer = session.get("/api/v1/job-queues/trace", query)
+    return {
+        "pools": _snake(answer, "pools"),
+        "agents": _snake(answer, "agents"),
+        "groups": {
+            reading.text(group, "name"): list(reading.texts(group, "usernames"))
+            for group in reading.records(answer, "groups")
+        },
+        "attempts": _snake(answer, "attempts"),
+    }
+
+
+#: Of the master's fields: as a trace file has them.
+_OF_A_TRACE = {"resourcePool": "pool", "taskId": "task", "username": "user", "workspaceName": "workspace"}
+
+
+def _snake(answer: JsonObject, name: str) -> List[Json]:
+    names: Dict[str, str] = {}
+
+    def spelled(key: str) -> str:
+        if key not in names:
+            names[key] = _OF_A_TRACE.get(key) or "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+        return names[key]
+
+    records = reading.records(answer, name)
+    return [{spelled(key): value for key, value in record.items() if value is not None} for record in records]
+
+
 def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:
     """The queue of a pool, or of all pools one after the other, in the order of turns. Raises NotFound."""
     pools = [pool] if pool is not None else _pool_names(session)

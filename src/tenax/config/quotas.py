@@ -5,18 +5,18 @@ Who is meant is said by names; whether there are such is for whoever applies it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from tenax.config.durations import parse_duration
-from tenax.config.problems import ConfigError, Path, ProblemReport
+from tenax.config.problems import ConfigError, Path, ProblemReport, nearest
 from tenax.config.schema.resources import PRIORITY, WEIGHT
 from tenax.config.shapes import IntShape, MapOf, Number, Respelled
 from tenax.config.structs import Struct
 from tenax.config.text import read
 from tenax.jsonvalue import Json, as_object
-from tenax.scheduler.quotas import HALF_LIFE_S
+from tenax.scheduler.quotas import HALF_LIFE_S, Association, Quota, Quotas
 
 _DAY_S = 86400.0
 
@@ -90,3 +90,55 @@ def parse_quotas(text: str) -> tuple[QuotaFile, Mapping[Path, int]]:
     checked = as_object(_FILE.check({} if source.value is None else source.value, (), report))
     report.raise_if_any(what="quota file")
     return _FILE.build(_FILE.fill(checked)), source.lines
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """Numbers by lower-case name."""
+
+    users: Mapping[str, int]
+    workspaces: Mapping[str, int]
+    groups: Mapping[str, int]
+
+
+def people_of(file: QuotaFile) -> list[str]:
+    """Whom a file names, also in workspaces."""
+    return [*file.users, *(user for workspace in file.workspaces.values() for user in workspace.users)]
+
+
+def by_number(
+    file: QuotaFile, lines: Mapping[Path, int], ids: NamedIds, known: Mapping[str, Iterable[str]] = {}
+) -> Quotas:
+    """The quotas of those that names are of. Raises `ConfigError` for names of nobody; ``known``: names that there are,
+    of users, workspaces or groups, for whoever misspelled one."""
+    report = ProblemReport(lines=lines)
+    given: set[tuple[str | int, ...]] = set()
+
+    def id_of(kind: str, name: str, at: Path) -> int:
+        its_id = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
+        if its_id is None:
+            near = nearest(name, list(known.get(kind, ())))
+            report.add(at, f"there is no {kind[:-1]} {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            return 0
+        if (kind, *at[:-1], its_id) in given:
+            report.add(at, f"{name!r} is given a second time: upper and lower case are the same {kind[:-1]}")
+        given.add((kind, *at[:-1], its_id))
+        return its_id
+
+    workspaces: dict[int, Quota] = {}
+    associations: dict[Association, Quota] = {}
+    for name, workspace in file.workspaces.items():
+        workspace_id = id_of("workspaces", name, ("workspaces", name))
+        workspaces[workspace_id] = _quota(workspace)
+        for user, quota in workspace.users.items():
+            associations[id_of("users", user, ("workspaces", name, "users", user)), workspace_id] = _quota(quota)
+    users = {id_of("users", name, ("users", name)): _quota(quota) for name, quota in file.users.items()}
+    groups = {id_of("groups", name, ("groups", name)): _quota(quota) for name, quota in file.groups.items()}
+    report.raise_if_any(what="quota file")
+    everyone = _quota(file.everyone) if file.everyone is not None else Quota()
+    return Quotas(file.half_life, workspaces, users, groups, associations, everyone)
+
+
+def _quota(config: LimitConfig) -> Quota:
+    weight = config.weight if isinstance(config, QuotaConfig) else None
+    return Quota(weight, config.max_slots, config.priority, config.slot_hours)

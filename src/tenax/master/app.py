@@ -42,7 +42,7 @@ from tenax.master.api.metrics import profiler
 from tenax.master.api.metrics import routes as metrics
 from tenax.master.api.models import routes as models
 from tenax.master.api.models import versions as model_versions
-from tenax.master.api.queue import jobs, pools, usage
+from tenax.master.api.queue import jobs, pools, trace, usage
 from tenax.master.api.quotas import routes as quotas
 from tenax.master.api.runs import actions as run_actions
 from tenax.master.api.runs import columns as run_columns
@@ -109,6 +109,7 @@ ROUTES: tuple[Routes, ...] = (
     submissions.routes,
     tasks.routes,
     templates.routes,
+    trace.routes,
     trial_charts.routes,
     trials.routes,
     unmanaged.routes,

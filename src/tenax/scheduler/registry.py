@@ -5,11 +5,12 @@ A policy is one file, a class that says what it can (`tenax.scheduler.policy`), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tenax.scheduler.fair_share import FairShare
 from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
+from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
 from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest, applied
 
 #: By the name that the settings of a pool give them, the usual one first.
@@ -30,6 +31,21 @@ def plan(snapshot: PoolSnapshot) -> PoolPlan:
         waiting = {name: whole.waiting.get(name, reason) for name, reason in last.waiting.items()}
         whole = PoolPlan({**whole.placements, **last.placements}, {**whole.preempt, **last.preempt}, waiting)
     return whole
+
+
+def plan_all(
+    snapshots: Iterable[PoolSnapshot], planned: Callable[[PoolSnapshot], PoolPlan] = plan
+) -> Iterator[tuple[PoolSnapshot, PoolPlan]]:
+    """Pool after pool, each as it was planned: none takes what limits leave to another. ``planned`` plans one."""
+    listed = list(snapshots)
+    book = LimitBook(listed)
+    listed = by_first_asking(listed)
+    for snapshot in listed if share_limits(listed) else ():
+        book.expect(snapshot, planned(snapshot))
+    for snapshot in map(book.with_elsewhere, listed):
+        decided = planned(snapshot)
+        book.note(snapshot, decided)
+        yield snapshot, decided
 
 
 def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:

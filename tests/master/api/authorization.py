@@ -287,6 +287,7 @@ POLICIES: dict[str, Allow] = {
     "GetJobsV2": Allow.USER,
     "GetJobs": Allow.USER,
     "GetJobQueueStats": Allow.USER,
+    "GetQueueTrace": Allow.USER,
     "ExplainJob": Allow.USER,
     "UpdateJobQueue": Allow.USER,
     # Usage.

@@ -478,15 +478,14 @@ CLUSTER: dict[str, Row] = {
     "GetJobsV2": Row(_ALL, query="resourcePool=default"),
     "GetJobs": Row(_ALL, query="resourcePool=default"),
     "GetJobQueueStats": Row(_ALL),
+    "GetQueueTrace": Row(_ALL, query=_DAY),
     "ExplainJob": Row(_ALL, at={"job_id": "job"}),
     "UpdateJobQueue": Row(_OWNERS, {"updates": [{"jobId": "$job", "priority": 50}]}),
     "ResourceAllocationRaw": Row(_ALL, query=_DAY),
     "ResourceAllocationAggregated": Row(_ALL, query="startDate=2026-01-01&endDate=2026-01-02&by=group"),
     "ResourceAllocationRawCsv": Row(_ALL, query=_DAY),
     "ResourceAllocationsCsv": Row(_ALL, query=_DAY),
-    "ResourceAllocationAggregatedCsv": Row(
-        _ALL, query="start_date=2026-01-01&end_date=2026-01-02&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
-    ),
+    "ResourceAllocationAggregatedCsv": Row(_ALL, query="start_date=2026-01-01&end_date=2026-01-02"),
     "ListWorkspaceNamespaceBindings": Row(_ALL, at={"id": "workspace"}, status=501),
     "SetWorkspaceNamespaceBindings": Row(_ADMINS, {}, status=501),
     "DeleteWorkspaceNamespaceBindings": Row(_ADMINS, {}, status=501),

@@ -240,6 +240,46 @@ async def test_one_sum_is_asked_for_alone_and_with_what_was_waited(api: Api) -> 
     assert (march["seconds"], march["waited"]) == (0.0, {})
 
 
+async def test_a_trace_is_what_has_ended_with_what_it_asked_for(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members of a gang are one attempt; what runs is left out; of deleted work what the accounts kept. Rules, machines
+    and groups are those of now."""
+    monkeypatch.setattr(usage, "_PAGE", 2)
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", 4)
+        for number, agent_id in enumerate(("a1", "a2")):
+            await used(conn, number, at(1), at(2), agent_id=agent_id, slots=2)
+        await conn.execute("update usage set allocation_id = 't.0', rank = 1 where container_id = 'c1'")
+        await used(conn, 2, at(1), None, username="bob")
+        await used(conn, 3, at(3), at(4), pool="spare", username="bob", experiment_id=None)
+        await conn.execute("update usage set task_id = 'gone' where experiment_id is null")
+        live = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+        await end_member(conn, live, 0)
+        await conn.execute("update jobs set priority = 7, max_slots = 3")
+        await conn.execute("with g as (insert into user_groups (name) values ('ml') returning id)"
+                           " insert into user_group_members (group_id, user_id) select g.id, u.id from g, users u"
+                           " where u.username = 'admin'")  # fmt: skip
+    window = {"timestampAfter": at(0).isoformat(), "timestampBefore": at(9).isoformat()}
+    trace = (await api.user.get("/api/v1/job-queues/trace", **window)).json()
+    gang, other = trace["attempts"]
+    assert (gang["job"], gang["slots"], gang["username"], gang["startedAt"], gang["endedAt"]) == (
+        "experiment 7", 4, "ada", "2026-02-27T00:00:00Z", "2026-02-28T00:00:00Z",
+    )  # fmt: skip
+    assert (other["job"], other["resourcePool"], other["priority"]) == ("gone", "spare", None)
+    assert trace["pools"][0] == {
+        "name": "default", "policy": "priority", "preemption": False, "fitting": "best", "reservation": False,
+        "unevenGangs": True,
+    }  # fmt: skip
+    assert {"id": "a1", "resourcePool": "default", "slots": 4, "kind": "cpu"} in trace["agents"]
+    assert trace["groups"] == [{"name": "ml", "usernames": ["admin"]}]
+    only = (await api.user.get("/api/v1/job-queues/trace", **window, resourcePool="default")).json()
+    assert [each["job"] for each in only["attempts"]] == ["experiment 7"]
+    now = {"timestampAfter": "2026-11-01", "timestampBefore": "2100-01-01"}
+    (recent,) = (await api.user.get("/api/v1/job-queues/trace", **now)).json()["attempts"]
+    assert (recent["priority"], recent["maxSlots"], recent["weight"], recent["slots"]) == (7, 3, 1.0, 1)
+    reply = await api.user.get("/api/v1/job-queues/trace", **window, resourcePool="gone")
+    assert (reply.status_code, "'gone' not found" in reply.text) == (404, True)
+
+
 async def test_many_attempts_come_in_pages(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once, in the order of their start, also those of one moment."""
     monkeypatch.setattr(usage, "_PAGE", 3)

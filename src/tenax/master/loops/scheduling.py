@@ -20,9 +20,8 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
 from tenax.scheduler.reasons import NOT_PLANNED
-from tenax.scheduler.registry import plan
+from tenax.scheduler.registry import plan, plan_all
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
 
 log = structlog.get_logger("tenax.scheduling")
@@ -55,13 +54,7 @@ class Scheduling:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
-        book = LimitBook(snapshots)
-        snapshots = by_first_asking(snapshots)
-        for snapshot in snapshots if share_limits(snapshots) else ():
-            book.expect(snapshot, self._planned(snapshot))
-        for snapshot in map(book.with_elsewhere, snapshots):
-            decided = self._planned(snapshot)
-            book.note(snapshot, decided)
+        for snapshot, decided in plan_all(snapshots, self._planned):
             await self._place(context, snapshot.pool, decided.placements)
             await self._preempt(context, snapshot.pool, decided.preempt)
             waiting.update(decided.waiting)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.config.problems import Path, ProblemReport, nearest
-from tenax.config.quotas import LimitConfig, QuotaConfig, QuotaFile
+from tenax.config.problems import Path
+from tenax.config.quotas import QuotaFile, by_number, people_of
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.quotas import rows
 from tenax.scheduler.quotas import (
@@ -51,37 +51,13 @@ class QuotaStanding:
 
 async def resolved(conn: Connection, file: QuotaFile, lines: Mapping[Path, int]) -> Quotas:
     """By number. Raises ConfigError for names of nobody."""
-    in_workspaces = [user for workspace in file.workspaces.values() for user in workspace.users]
-    ids = await rows.ids_of(conn, [*file.users, *in_workspaces], file.workspaces, file.groups)
-    report = ProblemReport(lines=lines)
+    users = people_of(file)
+    ids = await rows.ids_of(conn, users, file.workspaces, file.groups)
     known: dict[str, list[str]] = {}
-    given: set[tuple[str | int, ...]] = set()
-
-    async def id_of(kind: str, name: str, at: Path) -> int:
-        its_id = {"users": ids.users, "workspaces": ids.workspaces, "groups": ids.groups}[kind].get(name.lower())
-        if its_id is None:
-            if kind not in known:
-                known[kind] = await rows.all_names(conn, kind)
-            near = nearest(name, known[kind])
-            report.add(at, f"there is no {kind[:-1]} {name!r}" + (f"; did you mean {near!r}?" if near else ""))
-            return 0
-        if (kind, *at[:-1], its_id) in given:
-            report.add(at, f"{name!r} is given a second time: upper and lower case are the same {kind[:-1]}")
-        given.add((kind, *at[:-1], its_id))
-        return its_id
-
-    workspaces: dict[int, Quota] = {}
-    associations: dict[Association, Quota] = {}
-    for name, workspace in file.workspaces.items():
-        workspace_id = await id_of("workspaces", name, ("workspaces", name))
-        workspaces[workspace_id] = _quota(workspace)
-        for user, quota in workspace.users.items():
-            associations[await id_of("users", user, ("workspaces", name, "users", user)), workspace_id] = _quota(quota)
-    users = {await id_of("users", name, ("users", name)): _quota(quota) for name, quota in file.users.items()}
-    groups = {await id_of("groups", name, ("groups", name)): _quota(quota) for name, quota in file.groups.items()}
-    report.raise_if_any(what="quota file")
-    everyone = _quota(file.everyone) if file.everyone is not None else Quota()
-    return Quotas(file.half_life, workspaces, users, groups, associations, everyone)
+    for kind, names in (("users", users), ("workspaces", file.workspaces), ("groups", file.groups)):
+        if any(name.lower() not in getattr(ids, kind) for name in names):
+            known[kind] = await rows.all_names(conn, kind)
+    return by_number(file, lines, ids, known)
 
 
 async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[QuotaStanding]:
@@ -102,12 +78,12 @@ async def lines_of(conn: Connection, threads: Threads, quotas: Quotas) -> list[Q
 
 async def not_there(conn: Connection, file: QuotaFile, quotas: Quotas) -> list[str]:
     """Whom a file that was applied names and its quotas do not reach: they were renamed or deleted since then."""
-    in_workspaces = [user for workspace in file.workspaces.values() for user in workspace.users]
-    ids = await rows.ids_of(conn, [*file.users, *in_workspaces], file.workspaces, file.groups)
+    people = people_of(file)
+    ids = await rows.ids_of(conn, people, file.workspaces, file.groups)
     users = {*quotas.users, *(user for user, _ in quotas.associations)}
     kinds = (
         ("workspace", file.workspaces, ids.workspaces, quotas.workspaces),
-        ("user", [*file.users, *in_workspaces], ids.users, users),
+        ("user", people, ids.users, users),
         ("group", file.groups, ids.groups, quotas.groups),
     )
     return [
@@ -220,8 +196,3 @@ def _changes_of(was: QuotaStanding | None, now: QuotaStanding) -> Iterable[str]:
 def _most(noun: str, limit: float | None) -> str:
     counted = noun.replace("slots", "slot").replace("hours", "hour") if limit == 1 else noun
     return f"any number of {noun}" if limit is None else f"at most {number(limit)} {counted}"
-
-
-def _quota(config: LimitConfig) -> Quota:
-    weight = config.weight if isinstance(config, QuotaConfig) else None
-    return Quota(weight, config.max_slots, config.priority, config.slot_hours)

@@ -60,6 +60,10 @@ class Panel:
     curves: Sequence[Curve]
     #: Values stand on a logarithmic scale.
     log: bool = False
+    #: What steps are.
+    by: str = "step"
+    #: Whether the legend says how each curve ends.
+    with_last: bool = True
 
     def points(self) -> List[XY]:
         """All that have a place."""

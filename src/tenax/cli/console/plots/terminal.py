@@ -177,7 +177,7 @@ def _legend(panel: Panel, width: int, color: bool) -> List[str]:
     lines: List[str] = []
     used = 0
     for number, curve in enumerate(panel.curves):
-        text = f"{_letter(number)} {visible_line(curve.name)}{_last(curve)}"
+        text = f"{_letter(number)} {visible_line(curve.name)}{_last(panel, curve)}"
         pieces = _broken(text, width)
         shown = [click.style(piece, fg=COLORS[number % len(COLORS)]) if color else piece for piece in pieces]
         if lines and used + layout.width(text) + 3 <= width:
@@ -198,14 +198,14 @@ def _broken(text: str, width: int) -> List[str]:
 
 def _title(panel: Panel) -> str:
     only = panel.curves[0] if len(panel.curves) == 1 else None
-    name = f"  {only.name}{_last(only)}" if only is not None else ""
-    return visible_line(f"{panel.title} by step{', log scale' if panel.log else ''}{name}")
+    name = f"  {only.name}{_last(panel, only)}" if only is not None else ""
+    return visible_line(f"{panel.title} by {panel.by}{', log scale' if panel.log else ''}{name}")
 
 
-def _last(curve: Curve) -> str:
+def _last(panel: Panel, curve: Curve) -> str:
     from tenax.cli.console.output import number
 
-    last = curve.last()
+    last = curve.last() if panel.with_last else None
     return f": last {number(last)}" if last is not None else ""
 
 

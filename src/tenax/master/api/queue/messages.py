@@ -384,3 +384,64 @@ class AggregatedResponse(Message):
     """One entry for each period, also for one without any use."""
 
     resource_entries: list[AggregatedEntry]
+
+
+class QueueTracePool(Message):
+    """The rules of a pool."""
+
+    name: str
+    policy: str
+    preemption: bool
+    fitting: str
+    reservation: bool
+    uneven_gangs: bool
+
+
+class QueueTraceAgent(Message):
+    """A machine that may have work now, and its slots that may."""
+
+    id: str
+    resource_pool: str
+    slots: int
+    #: ``cpu``, ``cuda``, ``rocm``.
+    kind: str
+
+
+class QueueTraceGroup(Message):
+    """A group, and who is in it."""
+
+    name: str
+    usernames: list[str]
+
+
+class QueueTraceAttempt(Message):
+    """An attempt that has ended: what it asked for, and when it had it."""
+
+    task_id: str
+    #: The same for all attempts of it: ``experiment 7``, or the id of a task.
+    job: str
+    username: str
+    workspace_name: str
+    resource_pool: str
+    slots: int
+    requested_at: Timestamp
+    started_at: Timestamp
+    ended_at: Timestamp
+    #: Absent, these three, where the job was deleted.
+    priority: int | None = None
+    weight: float | None = None
+    max_slots: int | None = None
+    single_node: bool = False
+    preemptible: bool = True
+    time_limit_s: float | None = None
+    #: It was asked to leave: for others, by people, or as its time was over.
+    preempted: bool = False
+
+
+class QueueTrace(Message):
+    """What a simulation replays: attempts in the order of their start; rules, machines and groups as they are now."""
+
+    pools: list[QueueTracePool]
+    agents: list[QueueTraceAgent]
+    groups: list[QueueTraceGroup]
+    attempts: list[QueueTraceAttempt]

@@ -236,6 +236,29 @@ group by u.started_at, u.allocation_id, u.kind, u.task_id, u.experiment_id, u.us
          u.labels
 order by u.started_at, u.allocation_id;
 
+-- name: trace
+-- Attempts that held slots, or an auxiliary place, between $1 and $2 and have ended, of the pool $6 or (null) of all;
+-- after ($3, $4), $5 of them. What is left of their jobs says what they asked for besides.
+with page as (
+    select distinct started_at, allocation_id from usage
+    where started_at < $2::timestamptz and ended_at > $1::timestamptz and (started_at, allocation_id) > ($3::timestamptz, $4::text)
+      and ($6::text is null or pool = $6)
+    order by started_at, allocation_id
+    limit $5)
+select u.allocation_id, u.task_id, coalesce('experiment ' || u.experiment_id, u.task_id) as job, u.username,
+       u.workspace_name, u.pool, sum(u.slots)::int as slots, min(u.requested_at) as requested_at, u.started_at,
+       max(u.ended_at) as ended_at, j.priority, j.weight, j.max_slots, coalesce(a.single_node, false) as single_node,
+       coalesce(a.preemptible, true) as preemptible, a.time_limit_s, coalesce(a.preemption <> 'NONE', false) as preempted
+from page
+join usage u on u.started_at = page.started_at and u.allocation_id = page.allocation_id
+left join tasks t on t.task_id = u.task_id
+left join jobs j on j.job_id = t.job_id
+left join allocations a on a.allocation_id = u.allocation_id
+group by u.started_at, u.allocation_id, u.task_id, u.experiment_id, u.username, u.workspace_name, u.pool, j.job_id,
+         a.allocation_id
+having bool_and(u.ended_at is not null)
+order by u.started_at, u.allocation_id;
+
 -- name: by_period
 -- The part of each span of a use from $1 to $2 in periods that begin at $3 and end at $4.
 cross join lateral (select greatest(span.since, $1::timestamptz) as begins,

@@ -56,6 +56,32 @@ class SlotUse:
 
 
 @dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """An attempt that has ended: what it asked for, and when it had it."""
+
+    allocation_id: str
+    task_id: str
+    #: The same for all attempts of it: ``experiment 7``, or the id of a task.
+    job: str
+    username: str
+    workspace_name: str
+    pool: str
+    slots: int
+    requested_at: datetime
+    started_at: datetime
+    ended_at: datetime
+    #: None, these three: its job was deleted since then, or has none.
+    priority: int | None
+    weight: float | None
+    max_slots: int | None
+    single_node: bool
+    preemptible: bool
+    time_limit_s: float | None
+    #: It was asked to leave, for others or as its time was over.
+    preempted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SlotSeconds:
     """Slot seconds of one period."""
 
@@ -98,6 +124,19 @@ async def raw(db: Database, window: Period) -> AsyncIterator[list[SlotUse]]:
             yield [SlotUse(**row) for row in rows]
         if len(rows) < _PAGE:
             return
+        after = (rows[-1]["started_at"], rows[-1]["allocation_id"])
+
+
+async def trace(db: Database, window: Period, pool: str | None) -> AsyncIterator[list[PastAttempt]]:
+    """What held slots in a window, of a pool or of all, and has ended, in the order of their start, some at a time.
+    Raises TryAgain."""
+    after = (datetime(1970, 1, 1, tzinfo=timezone.utc), "")
+    while True:
+        async with db.connection() as conn:
+            rows = await conn.fetch(Q.trace, window.begins, window.ends, *after, _PAGE, pool)
+        if not rows:
+            return
+        yield [PastAttempt(**row) for row in rows]
         after = (rows[-1]["started_at"], rows[-1]["allocation_id"])
 
 

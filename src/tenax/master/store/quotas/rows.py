@@ -12,6 +12,7 @@ from datetime import datetime
 
 from asyncpg import Connection
 
+from tenax.config.quotas import NamedIds
 from tenax.errors import InvalidInput
 from tenax.ids import AllocationId, JobId
 from tenax.jsonvalue import Json, JsonObject, as_list, as_object
@@ -32,15 +33,6 @@ class AppliedQuotas:
     source: str
     applied_by: str
     applied_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NamedIds:
-    """Numbers by lower-case name."""
-
-    users: Mapping[str, int]
-    workspaces: Mapping[str, int]
-    groups: Mapping[str, int]
 
 
 async def current(conn: Connection) -> AppliedQuotas | None:

@@ -55,6 +55,11 @@ async def members(conn: Connection, group_id: int) -> list[UserRow]:
     return [user_from(row) for row in await conn.fetch(Q.members, group_id)]
 
 
+async def usernames(conn: Connection) -> dict[str, list[str]]:
+    """Who is in each group, by name; one that nobody is in is not there."""
+    return {row["name"]: row["usernames"] for row in await conn.fetch(Q.group_usernames)}
+
+
 async def rename(conn: Connection, group_id: int, name: str) -> None:
     """Give it another name. In a transaction. Raises NotFound, AlreadyExists."""
     if await conn.fetchrow(Q.group_lock, group_id) is None:

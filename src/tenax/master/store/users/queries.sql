@@ -89,6 +89,12 @@ on conflict do nothing;
 -- name: remove
 delete from user_group_members where group_id = any($1::bigint[]) and user_id = any($2::bigint[]);
 
+-- name: group_usernames
+select g.name, array_agg(u.username order by u.username) as usernames
+from user_groups g join user_group_members m on m.group_id = g.id join users u on u.id = m.user_id
+group by g.id, g.name
+order by g.name;
+
 -- name: members
 select u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
        u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_at, u.last_login_at

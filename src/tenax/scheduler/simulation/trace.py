@@ -1,0 +1,99 @@
+"""What a cluster did, as values: its machines, its rules, and what each attempt asked for and held.
+
+Rules:
+- Times are seconds since 1970. An attempt that was never placed, or has not ended, is in no trace: nobody knows how
+  long it takes.
+- A task runs its attempts one after the other. Work of one job that was asked for as something else of it ended (the
+  next trial of a search, the rest of a trial that was preempted) comes of that end: the sooner, where that is sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tenax.ids import AgentId, JobId, PoolName
+from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.snapshot import DEFAULT_PRIORITY, PoolRules
+
+#: What is asked for within so many seconds of another's end came of it.
+FOLLOWS_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAgent:
+    """A machine with the slots that it has for work."""
+
+    id: AgentId
+    pool: PoolName
+    slots: int
+    kind: DeviceKind = DeviceKind.CPU
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAttempt:
+    """What an attempt asked for, and when it had it."""
+
+    task_id: str
+    job_id: JobId
+    user: str
+    workspace: str
+    pool: PoolName
+    slots: int
+    requested_at: float
+    started_at: float
+    ended_at: float
+    priority: int = DEFAULT_PRIORITY
+    weight: float = 1.0
+    max_slots: int | None = None
+    single_node: bool = False
+    preemptible: bool = True
+    time_limit_s: float | None = None
+    #: It was asked to leave for others.
+    preempted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a cluster did in a time."""
+
+    rules: Mapping[PoolName, PoolRules]
+    agents: tuple[TraceAgent, ...]
+    #: In the order in which they were asked for.
+    attempts: tuple[TraceAttempt, ...]
+    #: The groups of each user who is in one.
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What an attempt did, apart from when it could."""
+
+    attempt: TraceAttempt
+    work_s: float
+    #: The number of the piece whose end it comes of; None: it came by itself, when it was asked for.
+    follows: int | None
+    #: Seconds between that end and the request.
+    gap_s: float
+
+
+def pieces_of(attempts: tuple[TraceAttempt, ...]) -> list[Piece]:
+    """The work of attempts, in the order in which they were asked for; what a piece follows stands before it."""
+    last_of_task: dict[str, int] = {}
+    of_job: dict[JobId, list[int]] = {}
+    pieces: list[Piece] = []
+    for number, attempt in enumerate(attempts):
+        work_s = max(0.0, attempt.ended_at - attempt.started_at)
+        before = last_of_task.get(attempt.task_id)
+        if before is None:
+            ended = (each for each in of_job.get(attempt.job_id, ()) if _led_to(attempts[each], attempt))
+            before = max(ended, key=lambda each: attempts[each].ended_at, default=None)
+        gap_s = 0.0 if before is None else max(0.0, attempt.requested_at - attempts[before].ended_at)
+        pieces.append(Piece(attempt, work_s, before, gap_s))
+        last_of_task[attempt.task_id] = number
+        of_job.setdefault(attempt.job_id, []).append(number)
+    return pieces
+
+
+def _led_to(earlier: TraceAttempt, later: TraceAttempt) -> bool:
+    return 0 <= later.requested_at - earlier.ended_at <= FOLLOWS_WITHIN_S
