@@ -50,8 +50,6 @@ class Message(BaseModel):
         extra="ignore",
         ser_json_inf_nan="strings",
         hide_input_in_errors=True,
-        # Built where it is first needed, which is for a part of another as that one is.
-        defer_build=True,
     )
 
     @model_validator(mode="before")

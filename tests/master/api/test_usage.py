@@ -224,6 +224,7 @@ async def test_one_sum_is_asked_for_alone_and_with_what_was_waited(api: Api) -> 
     for by, field, first, second in (
         ("type", "byType", "experiment", "command"),
         ("workspace", "byWorkspace", "", "lab"),
+        ("size", "bySize", "2", "1"),
         ("project", "byProject", str(project), ""),
     ):
         reply = await api.user.get(path, **dates, by=by)

@@ -51,6 +51,7 @@ const TITLES: Record<UsageBy, string> = {
   pool: "Pool",
   agent: "Agent",
   type: "Type",
+  size: "Size",
   label: "Label",
 };
 /** What has no name. */
@@ -293,6 +294,7 @@ function useWords(by: UsageBy): (name: string) => string {
     return (name) => {
       if (name === "") return NAMELESS[by] ?? "–";
       if (by === "project") return known.get(name) ?? `Project ${name}`;
+      if (by === "size") return `${name} ${name === "1" ? "slot" : "slots"}`;
       return by === "type" ? (name === "experiment" ? "Experiment" : (TASK_TYPES[taskType(name)] ?? name)) : name;
     };
   }, [by, projects]);

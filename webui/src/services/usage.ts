@@ -16,6 +16,7 @@ const FIELDS = {
   pool: "byResourcePool",
   agent: "byAgent",
   type: "byType",
+  size: "bySize",
   label: "byExperimentLabel",
 } as const satisfies Record<UsageBy, keyof Entry>;
 

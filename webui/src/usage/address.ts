@@ -4,7 +4,7 @@ import type { UsageBy } from "../services/usage";
 
 export const USAGE_BY = [
   ...(["user", "group", "workspace", "project"] as const),
-  ...(["pool", "agent", "type", "label"] as const),
+  ...(["pool", "agent", "type", "size", "label"] as const),
 ] satisfies UsageBy[];
 
 export const PERIODS = ["day", "week", "month"] as const;

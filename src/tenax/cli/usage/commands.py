@@ -25,6 +25,7 @@ _BY = {
     "pool": "byResourcePool",
     "agent": "byAgent",
     "type": "byType",
+    "size": "bySize",
     "experiment": "byExperiment",
     "label": "byExperimentLabel",
 }

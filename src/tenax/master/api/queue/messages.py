@@ -327,6 +327,8 @@ class UsageBy(str, Enum):
     TYPE = "type"
     EXPERIMENT = "experiment"
     LABEL = "label"
+    #: How many slots an attempt held.
+    SIZE = "size"
 
 
 class RawEntry(Message):
@@ -375,6 +377,7 @@ class AggregatedEntry(Message):
     by_project: dict[str, float] = {}
     by_group: dict[str, float] = {}
     by_type: dict[str, float] = {}
+    by_size: dict[str, float] = {}
     #: Slot seconds from the request until the placement, of what was placed: in all, and by the same names.
     waited_seconds: float = 0.0
     waited: dict[str, float] = {}

@@ -311,6 +311,8 @@ cross join lateral unnest(array[null::text] || case $5::text
     when 'pool' then array[u.pool]
     when 'agent' then array[u.agent_id]
     when 'type' then array[u.kind]
+    when 'size' then array[(select sum(m.slots)::text from usage m
+                            where m.started_at = u.started_at and m.allocation_id = u.allocation_id)]
     when 'workspace' then array[u.workspace_name]
     when 'experiment' then array_remove(array[u.experiment_id::text], null)
     when 'label' then coalesce((select d.labels from experiment_documents d where d.experiment_id = u.experiment_id), u.labels)
