@@ -31,6 +31,7 @@ POLICIES = {
     "priority, reservation": PoolRules("priority", reservation=True),
     "priority, reservation, time limits": PoolRules("priority", reservation=True),
     "fair_share": PoolRules("fair_share"),
+    "least_attained": PoolRules("least_attained"),
 }
 
 

@@ -79,7 +79,7 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "search methods": (frozenset(METHODS), ("search/methods/", "config/schema/searcher.py")),
     "scheduler policies": (
         frozenset(POLICIES),
-        ("scheduler/registry.py", "scheduler/priority.py", "scheduler/fair_share.py"),
+        ("scheduler/registry.py", "scheduler/priority.py", "scheduler/fair_share.py", "scheduler/least_attained.py"),
     ),
     "runtimes": (frozenset(RUNTIMES), ("host/runtimes.py", "runtime/docker/runtime.py", "runtime/process.py")),
     "kinds of storage": (

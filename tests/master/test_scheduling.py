@@ -178,6 +178,39 @@ async def test_a_pool_that_shares_gives_a_newcomer_its_part(database: Database) 
     assert all("they are being released" in reason for reason in list((await reasons(database)).values())[:3])
 
 
+@pytest.mark.parametrize("left_before", [False, True])
+async def test_who_has_held_least_takes_from_who_has_held_most(database: Database, left_before: bool) -> None:
+    """What a job held is counted over all its attempts; one that follows an attempt that had to leave is left alone."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=2)
+        long, young, new = [await add_trial(conn, await add_experiment(conn)) for _ in range(3)]
+        first = await run_attempt(conn, long)
+        await conn.execute(
+            "update allocations set state = 'TERMINATED', assigned_at = now() - interval '9 hours', ended_at = now(),"
+            " preemption = $2, preemption_deadline = case $2 when 'NONE' then null else now() end"
+            " where allocation_id = $1",
+            first.allocation_id,
+            "REQUESTED" if left_before else "NONE",
+        )
+        await conn.execute("delete from slots_in_use")
+        await conn.execute("update containers set gone_at = now()")
+        held = await run_attempt(conn, long)
+        await run_attempt(conn, young)
+        waits = await request_attempt(conn, new)
+    least = (PoolSettings(name="default", scheduler=SchedulerSettings(type="least_attained")),)
+    await Scheduling(least, b"s" * 32, 3600.0).make_pass(await context_of(database), EVERYTHING)
+    async with database.connection() as conn:
+        leaving = dict(
+            await conn.fetch(
+                "select allocation_id, preemption_reason from allocations"
+                " where preemption <> 'NONE' and state <> 'TERMINATED'"
+            )
+        )
+    assert set(leaving) == (set() if left_before else {held.allocation_id})
+    assert all("this one: priority 42, 9 slot hours so far" in reason for reason in leaving.values())
+    assert ("asked to save and leave" in (await reasons(database))[waits]) != left_before
+
+
 async def test_a_pool_that_cannot_be_planned_holds_up_no_other(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def pools(draw: st.DrawFn) -> Pool:
             max_slots=cap,
             weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0])),
             turn=draw(st.sampled_from([0, 0, 1])) if limits else 0,
+            attained=draw(st.sampled_from([0.0, 0.0, 20_000.0, 1e9])),
             limits=tuple(name for name in limits if draw(st.booleans())),
         )
     for number in range(draw(st.integers(1, 8))):

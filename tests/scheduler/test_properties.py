@@ -13,6 +13,7 @@ from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.reasons import WaitClass, class_of
+from tenax.scheduler.registry import POLICIES, USUAL
 from tenax.scheduler.snapshot import AgentState, Phase, PoolAgent, PoolJob, PoolRules, SlotRequest
 from tests.kits.builders.pool import Pool, agent, request
 from tests.scheduler.pools import pools
@@ -58,7 +59,7 @@ def test_only_preemptible_running_requests_are_asked_to_leave(pool: Pool) -> Non
         request = pool.requests[name]
         assert request.preemptible
         assert request.phase is Phase.PLACED
-        assert pool.rules.preemption or pool.rules.policy == "fair_share" or "max_slots" in reason
+        assert pool.rules.preemption or POLICIES[pool.rules.policy or USUAL].always_preempts or "max_slots" in reason
 
 
 @given(pools())

@@ -121,8 +121,8 @@ def aggregated(
 ) -> List[JsonObject]:
     """Slot seconds of each day or month from ``start`` to ``end`` (``2026-11-21``, ``2026-11``), both included.
 
-    ``by``: ``user``, ``group``, ``workspace``, ``project``, ``pool``, ``agent``, ``type``, ``size`` (slots of an attempt),
-    ``experiment`` or ``label`` alone, and with what was waited for it.
+    ``by``: ``user``, ``group``, ``workspace``, ``project``, ``pool``, ``agent``, ``type``, ``size`` (of an attempt, in
+    slots), ``experiment`` or ``label`` alone, and with what was waited for it.
     """
     query = {"startDate": start, "endDate": end, "period": _MONTHLY if monthly else _DAILY}
     query |= {} if by is None else {"by": by}

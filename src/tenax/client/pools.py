@@ -29,8 +29,8 @@ class Pool(Answer):
     scheduled_jobs: int = part(reading.integer, "stats", "scheduledCount")
     default_compute: bool = part(reading.flag, "defaultComputePool")
     default_aux: bool = part(reading.flag, "defaultAuxPool")
-    #: ``priority``, ``fair_share``.
-    scheduler: str = made(lambda value: reading.text(value, "schedulerType").replace("SCHEDULER_TYPE_", "", 1).lower())
+    #: ``priority``, ``fair_share``, ``least_attained``.
+    scheduler: str = made(lambda value: reading.text(value, "policy") or _policy(value))
     preemption: bool = part(reading.flag, "details", "priorityScheduler", "preemption")
     default_priority: int = part(reading.integer, "details", "priorityScheduler", "defaultPriority")
     #: It is kept for some workspaces.
@@ -61,6 +61,11 @@ def unbind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
 def rebind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
     """Keep a pool for these workspaces and no others; none: it is for all again."""
     session.call("PUT", at(_BINDINGS, pool), body={"workspaceNames": list(workspaces)})
+
+
+def _policy(value: JsonObject) -> str:
+    """Of an older master."""
+    return reading.text(value, "schedulerType").replace("SCHEDULER_TYPE_", "", 1).lower()
 
 
 def _slot_kind(pool: JsonObject) -> str:

@@ -39,6 +39,8 @@ class FairShare:
 
     name: ClassVar[str] = "fair_share"
     in_turns: ClassVar[bool] = False
+    always_preempts: ClassVar[bool] = True
+    counts_attained: ClassVar[bool] = False
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""

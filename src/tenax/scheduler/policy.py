@@ -25,6 +25,10 @@ class SchedulingPolicy(Protocol):
     #: Whether jobs come one after the other, by priority: its pools have a usual one, and may take slots from less
     #: urgent jobs. Else they share the slots by weight, and nobody is ahead of anybody.
     in_turns: ClassVar[bool]
+    #: Whether it asks running requests to leave whatever ``PoolRules.preemption`` says.
+    always_preempts: ClassVar[bool]
+    #: Whether it looks at what jobs have held so far (``PoolJob.attained``).
+    counts_attained: ClassVar[bool]
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What to place, whom to ask to leave, and why the rest waits."""

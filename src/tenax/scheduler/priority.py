@@ -21,6 +21,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import groupby
 from typing import ClassVar
@@ -38,26 +39,38 @@ class Priority:
 
     name: ClassVar[str] = "priority"
     in_turns: ClassVar[bool] = True
+    always_preempts: ClassVar[bool] = False
+    counts_attained: ClassVar[bool] = False
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
-        turn = _Pass(snapshot)
-        turn.keep_to_caps()
-        pending = [request for request in self.order(snapshot) if request.phase is Phase.PENDING]
-        turn.serve([request for request in pending if request.slots > 0])
-        turn.serve([request for request in pending if request.slots == 0])
-        return turn.plan(pending)
+        return plan_by_priority(snapshot)
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, the turn that quotas give, queue position and time of asking."""
-        return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
+        return _in_order(snapshot)
+
+
+def plan_by_priority(snapshot: PoolSnapshot, *, among_equals: bool = True) -> PoolPlan:
+    """One pass over a pool; ``among_equals``: what is as urgent, and behind in the queue, may be asked to leave."""
+    turn = _Pass(snapshot, among_equals)
+    turn.keep_to_caps()
+    pending = [request for request in _in_order(snapshot) if request.phase is Phase.PENDING]
+    turn.serve([request for request in pending if request.slots > 0])
+    turn.serve([request for request in pending if request.slots == 0])
+    return turn.plan(pending)
+
+
+def _in_order(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
+    return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
 
 
 class _Pass:
     """What one pass has decided so far."""
 
-    def __init__(self, snapshot: PoolSnapshot) -> None:
+    def __init__(self, snapshot: PoolSnapshot, among_equals: bool) -> None:
         self.snapshot = snapshot
+        self._among_equals = among_equals
         self.places = Places(snapshot)
         self.placements: dict[AllocationId, tuple[PlacedMember, ...]] = {}
         self.preempt: dict[AllocationId, str] = {}
@@ -203,7 +216,7 @@ class _Pass:
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    place = place_of(self.snapshot, request)
+                    place = place_of(self.snapshot, request) if self._among_equals else -math.inf
                     candidates.append(victims.Candidate(request, job.priority, place, job.turn))
             self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]

@@ -250,20 +250,22 @@ class ReasonWriter:
         job = self._snapshot.jobs[blocker.job_id]
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
         return (
-            f"waits behind {blocker.allocation_id} (priority {job.priority}, needs {need}), which does not fit yet: "
+            f"waits behind {blocker.allocation_id} ({_rank(job)}, needs {need}), which does not fit yet: "
             f"less urgent requests do not start before it, since {why}"
         )
 
     def _ahead(self, request: SlotRequest, kind: bool) -> str:
         """Who waits for room ahead of it, for people."""
-        line = self._lines[kind]
-        line.reach(self._snapshot.jobs[request.job_id])
+        line, job = self._lines[kind], self._snapshot.jobs[request.job_id]
+        line.reach(job)
         ahead = []
         if line.more_urgent:
-            ahead.append(f"{_count(line.more_urgent, 'request')} of higher priority")
+            what = "of higher priority, or that held less so far" if job.standing else "of higher priority"
+            ahead.append(f"{_count(line.more_urgent, 'request')} {what}")
         if line.same:
             turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
-            ahead.append(f"{_count(line.same, 'request')} of the same priority{turns}")
+            what = "of the same priority that held about as much" if job.standing else "of the same priority"
+            ahead.append(f"{_count(line.same, 'request')} {what}{turns}")
         return f"; {' and '.join(ahead)} {'is' if line.more_urgent + line.same == 1 else 'are'} ahead" if ahead else ""
 
     def _slots_there_are(self) -> str:
@@ -288,10 +290,19 @@ class ReasonWriter:
 
 def why_preempted(snapshot: PoolSnapshot, victim: SlotRequest, request: SlotRequest) -> str:
     """The reason for a request that is asked to leave for another."""
-    mine, theirs = snapshot.jobs[victim.job_id].priority, snapshot.jobs[request.job_id].priority
+    mine, theirs = snapshot.jobs[victim.job_id], snapshot.jobs[request.job_id]
     need = _count(request.slots, "slot") if request.slots else "a place"
-    rank = f"of priority {theirs}, ahead of this one's {mine}" if theirs < mine else "earlier in the queue"
+    rank = "earlier in the queue"
+    if theirs.standing:
+        rank = f"ahead of it ({theirs.standing}; this one: {mine.standing})"
+    elif theirs.priority < mine.priority:
+        rank = f"of priority {theirs.priority}, ahead of this one's {mine.priority}"
     return f"makes room for {request.allocation_id}, which is {rank} and needs {need}"
+
+
+def _rank(job: PoolJob) -> str:
+    """Why it comes when it comes."""
+    return job.standing or f"priority {job.priority}"
 
 
 def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int) -> str:

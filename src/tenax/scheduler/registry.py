@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tenax.scheduler.fair_share import FairShare
+from tenax.scheduler.least_attained import LeastAttained
 from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
 from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
 from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest, applied
 
 #: By the name that the settings of a pool give them, the usual one first.
-POLICIES: Mapping[str, SchedulingPolicy] = {policy.name: policy for policy in (Priority(), FairShare())}
+POLICIES: Mapping[str, SchedulingPolicy] = {
+    policy.name: policy for policy in (Priority(), FairShare(), LeastAttained())
+}
 USUAL = next(iter(POLICIES))
 
 
@@ -56,6 +59,11 @@ def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
 def in_turns(policy: str) -> bool:
     """Whether jobs come one after the other under the policy of that name; else they share. Empty: the usual one."""
     return POLICIES[policy or USUAL].in_turns
+
+
+def counts_attained(policy: str) -> bool:
+    """Whether the policy of that name asks for what jobs have held so far. Empty: the usual one."""
+    return POLICIES[policy or USUAL].counts_attained
 
 
 def _policy(snapshot: PoolSnapshot) -> SchedulingPolicy:

@@ -70,6 +70,10 @@ class PoolJob:
     most_urgent: int = 1
     #: It will ask for more when something of it has ended: a search that has not made all of its trials.
     asks_more: bool = False
+    #: Slot seconds that it has held so far; for policies that ask for it.
+    attained: float = 0.0
+    #: How it stands under such a policy, for people; empty: by its priority.
+    standing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,10 @@ class SlotRequest:
     ends_at: float | None = None
     #: It has had its time: it stands behind all of its priority that had asked by then.
     again: bool = False
+    #: The attempt of its task before this one was asked to leave.
+    left_before: bool = False
+    #: Seconds that it waited before it was placed; 0 while it is PENDING.
+    waited: float = 0.0
 
 
 class Fitting(str, Enum):
@@ -202,7 +210,8 @@ def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:
         elif request.allocation_id in plan.placements:
             ends_at = None if request.time_limit is None else snapshot.at + request.time_limit
             members = plan.placements[request.allocation_id]
-            request = replace(request, phase=Phase.PLACED, members=members, ends_at=ends_at)
+            waited = snapshot.at - request.requested_at
+            request = replace(request, phase=Phase.PLACED, members=members, ends_at=ends_at, waited=waited)
             for member in request.members:
                 taken.setdefault(member.agent_id, set()).update(member.slots)
                 auxiliary[member.agent_id] += not member.slots

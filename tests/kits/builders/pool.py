@@ -110,7 +110,8 @@ class Pool:
             self.agents[there.id] = replace(there, in_use=there.in_use | set(member.slots), aux_in_use=aux)
         held = self.requests[name]
         ends_at = held.ends_at if held.time_limit is None else self.at + held.time_limit
-        self.requests[name] = replace(held, phase=Phase.PLACED, members=members, ends_at=ends_at)
+        waited = max(0.0, self.at - held.requested_at)
+        self.requests[name] = replace(held, phase=Phase.PLACED, members=members, ends_at=ends_at, waited=waited)
 
     def end(self, name: str) -> SlotRequest:
         """A request is over: what it held is free."""

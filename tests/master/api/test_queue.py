@@ -286,6 +286,7 @@ async def test_pools_show_what_they_have(api: Api, three: list[JsonObject]) -> N
     assert default["stats"] == {"queuedCount": 2, "scheduledCount": 1}
     assert gpus["details"]["priorityScheduler"] == {"preemption": True, "defaultPriority": 50}
     assert (gpus["schedulerType"], gpus["schedulerFittingPolicy"]) == ("SCHEDULER_TYPE_PRIORITY", "FITTING_POLICY_BEST")
+    assert gpus["policy"] == "priority"
     assert (empty["slotType"], empty["slotsPerAgent"], empty["auxContainerCapacityPerAgent"]) == (
         "TYPE_UNSPECIFIED",
         -1,

@@ -76,8 +76,9 @@ function Bar({ share }: { share: Share }) {
 }
 
 const SCHEDULERS: Record<string, string> = {
-  SCHEDULER_TYPE_PRIORITY: "by priority",
-  SCHEDULER_TYPE_FAIR_SHARE: "fair share",
+  priority: "by priority",
+  fair_share: "fair share",
+  least_attained: "by priority, then who has held least",
 };
 
 export function PoolFacts({ pool }: { pool: Pool }) {
@@ -88,7 +89,7 @@ export function PoolFacts({ pool }: { pool: Pool }) {
       {pool.description && <p className="break-words">{pool.description}</p>}
       <Facts
         facts={[
-          ["Turns", SCHEDULERS[pool.schedulerType] ?? "by a policy of its own"],
+          ["Turns", SCHEDULERS[pool.policy] ?? pool.policy],
           ...(priority
             ? ([
                 ["Default priority", count(priority.defaultPriority)],

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId, JobId, PoolName, SlotId
 from tenax.scheduler.quotas import Association, LimitKey, Quotas, rules_for, with_quotas
-from tenax.scheduler.registry import plan_all
+from tenax.scheduler.registry import counts_attained, plan_all
 from tenax.scheduler.simulation.trace import Piece, Trace, TraceAgent, TraceAttempt, pieces_of
 from tenax.scheduler.simulation.use import UseOverTime
 from tenax.scheduler.snapshot import (
@@ -155,6 +155,8 @@ class _Replay:
         self._starts = [0] * len(self._pieces)
         self._lives: dict[AllocationId, _Life] = {}
         self._first_ask: dict[JobId, float] = {}
+        #: Slot seconds of what is over, by job.
+        self._attained: dict[JobId, float] = {}
         self._served: list[Served] = []
         self._now = 0.0
         self._use = UseOverTime(scenario.quotas.quotas.half_life_s) if scenario.quotas else None
@@ -217,8 +219,9 @@ class _Replay:
 
     def _end(self, number: int) -> None:
         attempt, name = self._pieces[number].attempt, AllocationId(str(number))
-        pool, life = self._pools[attempt.pool], self._lives.pop(name)
+        pool, life = self._pools[attempt.pool], self._lives[name]
         self._free(pool, name)
+        del self._lives[name]
         del pool.requests[name]
         pool.open[attempt.job_id] -= 1
         if not pool.open[attempt.job_id]:
@@ -239,9 +242,18 @@ class _Replay:
 
     def _snapshot(self, name: PoolName) -> PoolSnapshot:
         pool = self._pools[name]
+        jobs = self._with_attained(pool) if counts_attained(pool.rules.policy) else pool.jobs
         return PoolSnapshot(
-            name, tuple(pool.agents.values()), pool.jobs, tuple(pool.requests.values()), pool.rules, at=self._now
+            name, tuple(pool.agents.values()), jobs, tuple(pool.requests.values()), pool.rules, at=self._now
         )
+
+    def _with_attained(self, pool: _Pool) -> dict[JobId, PoolJob]:
+        """Its jobs with what they have held until now."""
+        held = {job_id: self._attained.get(job_id, 0.0) for job_id in pool.jobs}
+        for name, request in pool.requests.items():
+            if request.phase is Phase.PLACED:
+                held[request.job_id] += request.slots * (self._now - self._lives[name].since)
+        return {job_id: replace(job, attained=held[job_id]) for job_id, job in pool.jobs.items()}
 
     def _bound(self, snapshots: list[PoolSnapshot]) -> list[PoolSnapshot]:
         named = self._scenario.quotas
@@ -279,7 +291,7 @@ class _Replay:
             heapq.heappush(self._events, (self._now, int(name), _PLANS_AGAIN))
             request = pool.requests[name]
             pool.requests[name] = replace(
-                request, phase=Phase.PENDING, members=(), ends_at=None, requested_at=self._now
+                request, phase=Phase.PENDING, members=(), ends_at=None, requested_at=self._now, left_before=True
             )
         for name, members in decided.placements.items():
             if name not in decided.preempt:
@@ -288,7 +300,8 @@ class _Replay:
     def _start(self, pool: _Pool, name: AllocationId, members: tuple[PlacedMember, ...]) -> None:
         number, life, request = int(name), self._lives[name], pool.requests[name]
         ends_at = None if request.time_limit is None else self._now + request.time_limit
-        pool.requests[name] = replace(request, phase=Phase.PLACED, members=members, ends_at=ends_at)
+        waited = self._now - request.requested_at
+        pool.requests[name] = replace(request, phase=Phase.PLACED, members=members, ends_at=ends_at, waited=waited)
         for member in members:
             agent = pool.agents[member.agent_id]
             pool.agents[member.agent_id] = replace(
@@ -304,6 +317,8 @@ class _Replay:
 
     def _free(self, pool: _Pool, name: AllocationId) -> None:
         request = pool.requests[name]
+        held = request.slots * (self._now - self._lives[name].since)
+        self._attained[request.job_id] = self._attained.get(request.job_id, 0.0) + held
         for member in request.members:
             agent = pool.agents[member.agent_id]
             pool.agents[member.agent_id] = replace(

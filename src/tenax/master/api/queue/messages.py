@@ -262,6 +262,8 @@ class ResourcePool(Message):
     image_id: str = ""
     location: str = "on-prem"
     scheduler_type: SchedulerType
+    #: As the settings spell it; Determined knows no other name than those above.
+    policy: str
     scheduler_fitting_policy: FittingPolicy
     details: PoolDetail
     stats: QueueStats

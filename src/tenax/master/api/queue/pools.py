@@ -150,10 +150,12 @@ def _message(
         default_compute_pool=pool.name == settings.default_compute_pool,
         default_aux_pool=pool.name == settings.default_aux_pool,
         scheduler_type=messages.SchedulerType.of(policy.name),
+        policy=policy.name,
         scheduler_fitting_policy=messages.FittingPolicy[pool.scheduler.fitting_policy.name],
         details=messages.PoolDetail(
             priority_scheduler=messages.PrioritySchedulerDetail(
-                preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
+                preemption=pool.scheduler.preemption or policy.always_preempts,
+                default_priority=pool.scheduler.default_priority
             )
             if policy.in_turns
             else None

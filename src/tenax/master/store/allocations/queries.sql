@@ -187,9 +187,11 @@ delete from user_sessions where allocation_id = any($1::text[]);
 -- name: open_requests
 select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
        extract(epoch from a.requested_at)::float8 as requested_at,
+       extract(epoch from a.assigned_at - a.requested_at)::float8 as waited_s,
        extract(epoch from case when a.over_time then a.preemption_deadline
                else least(a.assigned_at + make_interval(secs => {{time_limit}}), a.preemption_deadline) end)::float8 as ends_at,
        coalesce(b.over_time, false) as was_over_time, b.assigned_at is not null as has_run,
+       coalesce(b.preemption <> 'NONE' and not b.over_time, false) as left_before,
        coalesce(y.expected_trials > y.trials, false) as asks_more,
        j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, {{time_limit}} as time_limit_s,
        tr.run_id as trial_run_id
@@ -200,6 +202,15 @@ left join trials tr on tr.id = t.trial_id
 left join experiment_tallies y on y.experiment_id = tr.experiment_id
 left join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
 where a.state <> 'TERMINATED';
+
+-- name: attained
+-- Slot seconds that the open jobs of these pools have held so far.
+select t.job_id, sum(a.slots * extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at))::float8 as slot_seconds
+from jobs j
+join tasks t on t.job_id = j.job_id
+join allocations a on a.task_id = t.task_id
+where j.pool = any($1::text[]) and j.ended_at is null and a.assigned_at is not null
+group by t.job_id;
 
 -- name: placements
 -- Containers that still hold slots or an auxiliary place, whatever became of their allocation.

@@ -25,6 +25,7 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows as quotas
 from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.quotas import LimitBook, with_quotas
+from tenax.scheduler.registry import counts_attained
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,
@@ -61,6 +62,9 @@ async def snapshots(
         members[row["allocation_id"]].append(PlacedMember(AgentId(row["agent_id"]), slots))
     jobs: dict[str, dict[JobId, PoolJob]] = defaultdict(dict)
     requests: dict[str, list[SlotRequest]] = defaultdict(list)
+    counting = [pool for pool, its in rules.items() if counts_attained(its.policy)]
+    held_so_far = await conn.fetch(Q.attained, counting) if counting else []
+    attained = {row["job_id"]: row["slot_seconds"] for row in held_so_far}
     for row in await conn.fetch(Q.open_requests):
         pool = row["pool"]
         jobs[pool][JobId(row["job_id"])] = PoolJob(
@@ -70,6 +74,7 @@ async def snapshots(
             row["max_slots"],
             row["weight"],
             asks_more=row["asks_more"],
+            attained=attained.get(row["job_id"], 0.0),
         )
         request = _request(row, tuple(members.get(row["allocation_id"], ())))
         # Each run of a limited time takes a turn of its own, where places are kept; elsewhere one whose time was over.
@@ -188,4 +193,6 @@ def _request(row: Record, members: tuple[PlacedMember, ...]) -> SlotRequest:
         Phase.PENDING if pending else Phase.RELEASING if releasing else Phase.PLACED,
         members,
         ends_at=row["ends_at"],
+        left_before=row["left_before"],
+        waited=row["waited_s"] or 0.0,
     )
