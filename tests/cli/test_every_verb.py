@@ -26,6 +26,7 @@ ALSO_LISTS = {
     ("trial", "metrics"),
     ("local", "metrics"),
     ("usage", "raw"),
+    ("simulate",),
     ("usage", "aggregated"),
 }
 

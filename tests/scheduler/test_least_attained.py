@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from tenax.ids import AllocationId
-from tenax.scheduler.least_attained import BANDS, FIRST, PATIENCE, WIDER, band_of
+from tenax.scheduler.least_attained import BANDS, FIRST, MAX_WAIT, WIDER, band_of
 from tenax.scheduler.registry import counts_attained, in_turns, queue
 from tenax.scheduler.snapshot import PoolRules
 from tests.kits.builders.pool import Pool, agent
@@ -87,20 +87,20 @@ def test_nobody_is_asked_twice_in_a_row() -> None:
     assert not there.plan().preempt
 
 
-@pytest.mark.parametrize("waited", [PATIENCE - 1, PATIENCE])
+@pytest.mark.parametrize("waited", [MAX_WAIT - 1, MAX_WAIT])
 def test_who_has_waited_for_a_day_comes_first(waited: float) -> None:
     """And keeps what it got: a plan that was carried out is not taken back by the next."""
     there = pool(2)
     there.at = 1e6
     there.job("long", attained=1e9).job("short", attained=FIRST)
     there.run("running", 2, "a0", "short", requested_at=there.at - 10)
-    there.ask("patient", 2, "long", requested_at=there.at - waited)
+    there.ask("overdue", 2, "long", requested_at=there.at - waited)
     decided = there.plan()
-    assert names(decided.preempt) == ({"running"} if waited >= PATIENCE else set())
+    assert names(decided.preempt) == ({"running"} if waited >= MAX_WAIT else set())
     if decided.preempt:
         there.end("running")
         there.ask("back", 2, "short", requested_at=there.at, left_before=True)
         decided = there.plan()
-        assert names(decided.placements) == {"patient"}
+        assert names(decided.placements) == {"overdue"}
         there.apply(decided)
         assert not there.plan().preempt

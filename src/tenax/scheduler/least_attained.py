@@ -6,7 +6,7 @@ Rules:
 - What waits takes slots from jobs of less urgency or of a later band, as the priority policy does with preemption:
   the smallest set that helps is asked to leave. In a band nobody is.
 - Nobody is asked twice in a row: what had to leave holds what it gets then until it ends.
-- In a band the order is that of the priority policy. A job that has waited for `PATIENCE` stands in the first one, as
+- In a band the order is that of the priority policy. A job that has waited for `MAX_WAIT` stands in the first one, as
   long as it holds what it got then: no stream of short jobs puts off a long one for ever.
 Nobody has to say how long anything takes: short jobs are done before it shows that others are long.
 Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 3.2
@@ -28,7 +28,7 @@ FIRST = 4 * 3600.0
 WIDER = 4.0
 BANDS = 4
 #: Seconds.
-PATIENCE = 86400.0
+MAX_WAIT = 86400.0
 
 
 class LeastAttained:
@@ -58,8 +58,8 @@ def band_of(attained: float) -> int:
 
 def _in_bands(snapshot: PoolSnapshot) -> PoolSnapshot:
     """The pool with the band of each job as a part of its priority."""
-    patient = {request.job_id for request in snapshot.requests if _waited(snapshot, request) >= PATIENCE}
-    jobs = {name: _banded(job, 0 if name in patient else band_of(job.attained)) for name, job in snapshot.jobs.items()}
+    overdue = {request.job_id for request in snapshot.requests if _waited(snapshot, request) >= MAX_WAIT}
+    jobs = {name: _banded(job, 0 if name in overdue else band_of(job.attained)) for name, job in snapshot.jobs.items()}
     requests = tuple(
         replace(request, preemptible=False) if request.left_before and request.preemptible else request
         for request in snapshot.requests

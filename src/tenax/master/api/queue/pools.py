@@ -155,7 +155,7 @@ def _message(
         details=messages.PoolDetail(
             priority_scheduler=messages.PrioritySchedulerDetail(
                 preemption=pool.scheduler.preemption or policy.always_preempts,
-                default_priority=pool.scheduler.default_priority
+                default_priority=pool.scheduler.default_priority,
             )
             if policy.in_turns
             else None
