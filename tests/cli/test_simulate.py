@@ -124,6 +124,7 @@ def test_curves(tenax: Tenax, rows: str) -> None:
         (["--with", "preemption=maybe"], "preemption is 'maybe': it can be on or off"),
         (["--with", "fitting=tight"], "it can be best or worst"),
         (["--with", "agents=lots"], "write 16x8 (sixteen of eight slots)"),
+        (["--with", "agents=999999x999999"], "at most 20000 agents, and 1000000 slots in all"),
         (["--with", "agents=-2x4"], "there are 1 of 4 slots"),
         (["--with", "policy=priority,policy=fair_share"], "gives policy twice"),
         (["--with", "quotas=/nowhere/q.yaml"], "the file cannot be read"),

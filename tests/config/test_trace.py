@@ -60,6 +60,8 @@ def test_a_table() -> None:
         ("slots,requested_at,started_at,ended_at\n1,5,7,6\n", "goes backwards"),
         ("slots,requested_at,started_at,ended_at\n1,5,4,6\n", "goes backwards"),
         ("slots,requested_at,seconds\n-1,5,5\n", "too small"),
+        ("slots,requested_at,seconds\n1,5,1e300\n", "too large"),
+        ("[" * 100_000, "nested too deeply"),
         ("slots,requested_at,seconds\n1,5,nan\n", "finite"),
         ("slots,requested_at,seconds,pirority\n1,5,5,7\n", "priority"),
         ("slots,requested_at,seconds,priority\n1,5,5,100\n", "too large"),

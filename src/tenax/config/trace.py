@@ -27,6 +27,8 @@ from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Fitting, PoolRules
 
 #: More would be replayed for hours.
 MAX_ATTEMPTS = 1_000_000
+#: Of all machines together.
+MAX_SLOTS = 1_000_000
 _WHAT = "trace"
 
 
@@ -49,7 +51,9 @@ def _is_policy(value: Json, at: Path, report: ProblemReport) -> None:
 
 #: To the end of the year 9999.
 _TIME = Respelled(Number(minimum=0, maximum=253402300799), _moment)
-_SLOTS = IntShape(minimum=0, maximum=1_000_000)
+_SLOTS = IntShape(minimum=0, maximum=MAX_SLOTS)
+#: A hundred years.
+_SECONDS = {"maximum": 3.2e9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,7 @@ class AttemptRecord:
     requested_at: Annotated[float, _TIME]
     started_at: Annotated[float | None, _TIME] = None
     ended_at: Annotated[float | None, _TIME] = None
-    seconds: Annotated[float | None, Number(minimum=0)] = None
+    seconds: Annotated[float | None, Number(minimum=0, **_SECONDS)] = None
     #: None: one of its own.
     task: Annotated[str | None, TextShape(filled=True)] = None
     #: None: its task is all of it.
@@ -95,7 +99,7 @@ class AttemptRecord:
     max_slots: Annotated[int | None, _SLOTS] = None
     single_node: Annotated[bool, Flag()] = False
     preemptible: Annotated[bool, Flag()] = True
-    time_limit_s: Annotated[float | None, Number(above=0)] = None
+    time_limit_s: Annotated[float | None, Number(above=0, **_SECONDS)] = None
     preempted: Annotated[bool, Flag()] = False
 
 
@@ -136,6 +140,8 @@ def parse_trace(text: str) -> TraceFile:
             return trace_file(json.loads(text))
         except ValueError as error:
             raise _refusal(f"is no JSON: {error}") from None
+        except RecursionError:
+            raise _refusal("is no trace: it is nested too deeply") from None
     document, lines = _of_rows(text)
     return trace_file(document, lines)
 
@@ -151,6 +157,8 @@ def trace_file(document: Json, lines: Mapping[Path, int] = {}) -> TraceFile:
     file = _FILE.build(filled)
     if len(file.attempts) > MAX_ATTEMPTS:
         raise _refusal(f"has {len(file.attempts)} attempts: at most {MAX_ATTEMPTS} are replayed")
+    if sum(agent.slots for agent in file.agents) > MAX_SLOTS:
+        raise _refusal(f"has more than {MAX_SLOTS} slots")
     ids = [agent.id for agent in file.agents]
     if len(set(ids)) < len(ids):
         twice = next(each for each in ids if ids.count(each) > 1)

@@ -11,6 +11,7 @@ import click
 
 from tenax.config.problems import nearest
 from tenax.config.quotas import NamedIds, by_number, parse_quotas, people_of
+from tenax.config.trace import MAX_SLOTS
 from tenax.errors import InvalidInput
 from tenax.ids import AgentId, PoolName
 from tenax.scheduler.devices import DeviceKind
@@ -19,6 +20,7 @@ from tenax.scheduler.simulation.replay import NamedQuotas, Scenario
 from tenax.scheduler.simulation.trace import Trace, TraceAgent
 from tenax.scheduler.snapshot import Fitting, PoolRules
 
+MAX_MACHINES = 20_000
 _MACHINES = re.compile(r"([+-]?)(\d{1,6})x(\d{1,6})")
 _SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 _NAMES = ("policy", "preemption", "reservation", "fitting", "uneven_gangs", "agents", "quotas")
@@ -82,6 +84,8 @@ def with_machines(agents: Tuple[TraceAgent, ...], text: str, trace: Trace) -> Tu
     if len(pools) != 1:
         raise click.UsageError(f"agents are of one pool: choose it with --pool ({', '.join(pools)}).")
     sign, count, slots = parsed[1], int(parsed[2]), int(parsed[3])
+    if count * slots > MAX_SLOTS or count > MAX_MACHINES:
+        raise click.UsageError(f"agents is {text!r}: at most {MAX_MACHINES} agents, and {MAX_SLOTS} slots in all.")
     if sign == "-":
         leaving = [agent.id for agent in agents if agent.slots == slots][-count:] if count else []
         if len(leaving) < count:
