@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tenax.ids import AllocationId
+from tenax.ids import AllocationId, JobId
 from tenax.scheduler.snapshot import Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool
 
@@ -37,6 +37,8 @@ class Cluster:
         self.saving = saving
         self.work: dict[AllocationId, Work] = {}
         self.busy = 0.0
+        #: By job, of what is over.
+        self.attained: dict[JobId, float] = {}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
 
@@ -68,12 +70,33 @@ class Cluster:
         raise AssertionError(f"no end after {limit} events at time {self.now}")
 
     def _schedule(self) -> None:
+        self.pool.at = self.now
+        self._count_attained()
         decided = self.pool.plan()
         self.pool.apply(decided)
         for name in decided.preempt:
             self._interrupt(name)
         for name in decided.placements:
             self._begin(name)
+
+    def _count_attained(self) -> None:
+        """What each job has held until now."""
+        held = dict(self.attained)
+        for name, request in self.pool.requests.items():
+            if request.phase is Phase.PLACED:
+                held[request.job_id] = held.get(request.job_id, 0.0) + self._held(name)
+        for job_id, job in self.pool.jobs.items():
+            self.pool.jobs[job_id] = replace(job, attained=held.get(job_id, 0.0))
+
+    def _held(self, name: AllocationId) -> float:
+        """Slot units of time that a request has held since it began."""
+        return (self.now - self.work[name].since) * self.pool.requests[name].slots
+
+    def _let_go(self, name: AllocationId) -> None:
+        """It is over, or leaves: what it held counts."""
+        job_id, held = self.pool.requests[name].job_id, self._held(name)
+        self.busy += held
+        self.attained[job_id] = self.attained.get(job_id, 0.0) + held
 
     def _begin(self, name: AllocationId) -> None:
         work = self.work[name]
@@ -84,7 +107,7 @@ class Cluster:
 
     def _finish(self, name: AllocationId) -> None:
         work = self.work[name]
-        self.busy += (self.now - work.since) * self.pool.requests[name].slots
+        self._let_go(name)
         work.left, work.ended_at = 0.0, self.now
         self.pool.end(name)
 
@@ -93,12 +116,12 @@ class Cluster:
         work.left -= self.now - work.since
         work.preemptions += 1
         work.epoch += 1
-        self.busy += (self.now - work.since) * self.pool.requests[name].slots
+        self._let_go(name)
         self.at(self.now + self.saving, self._once(work, lambda: self._requeue(name)))
 
     def _requeue(self, name: AllocationId) -> None:
         ended = self.pool.end(name)
-        self.pool.requests[name] = replace(ended, phase=Phase.PENDING, members=())
+        self.pool.requests[name] = replace(ended, phase=Phase.PENDING, members=(), left_before=True)
 
     def _once(self, work: Work, do: Callable[[], None]) -> Callable[[], None]:
         """Only while the work is where it was when this was asked for."""

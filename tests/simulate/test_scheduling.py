@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import Fitting, PoolRules
 from tests.kits.builders.pool import agent
 from tests.simulate.cluster import Cluster
@@ -39,17 +40,34 @@ def a_day(seed: int, rules: PoolRules, requests: int = 40) -> Cluster:
     return cluster
 
 
-@given(st.integers(0, 10**6), st.booleans(), st.sampled_from(list(Fitting)), st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_every_request_ends(seed: int, preemption: bool, fitting: Fitting, uneven: bool) -> None:
+@given(
+    st.integers(0, 10**6), st.sampled_from(list(POLICIES)), st.booleans(), st.sampled_from(list(Fitting)), st.booleans()
+)
+@settings(max_examples=60, deadline=None)
+def test_every_request_ends(seed: int, policy: str, preemption: bool, fitting: Fitting, uneven: bool) -> None:
     """Whatever comes, every request runs to its end, and the pool is empty after."""
-    cluster = a_day(seed, PoolRules(preemption=preemption, fitting=fitting, uneven_gangs=uneven))
+    rules = PoolRules(policy, preemption=preemption, fitting=fitting, uneven_gangs=uneven)
+    cluster = a_day(seed, rules)
     cluster.run()
     assert all(work.ended_at is not None and work.left == 0 for work in cluster.work.values())
     assert not cluster.pool.requests
     assert not any(agent.in_use or agent.aux_in_use for agent in cluster.pool.agents.values())
-    if not preemption:
+    if not preemption and not POLICIES[policy].always_preempts:
         assert all(work.starts == 1 for work in cluster.work.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_leaves_twice_in_a_row_for_who_has_held_less(seed: int) -> None:
+    """Under least-attained service, units of time being hours: long jobs beside a stream of short ones."""
+    rng = random.Random(seed)
+    cluster = Cluster([agent("a", 4), agent("b", 4)], PoolRules("least_attained"), saving=60.0)
+    for number in range(60):
+        long = rng.random() < 0.3
+        work = rng.uniform(30_000, 200_000) if long else rng.uniform(60, 3600)
+        cluster.submit(rng.random() * 400_000, f"r{number}", rng.choice([1, 2, 4, 8]), work, f"j{number}")
+    cluster.run()
+    assert all(work.left == 0 and work.preemptions <= 1 for work in cluster.work.values())
+    assert any(work.preemptions for work in cluster.work.values())
 
 
 @pytest.mark.parametrize("seed", range(5))
