@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ from tenax.scheduler.snapshot import DEFAULT_PRIORITY, PoolRules
 
 #: What is asked for within so many seconds of another's end came of it.
 FOLLOWS_WITHIN_S = 60.0
+#: Greater than that of any attempt.
+_NO_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +83,25 @@ class Piece:
 def pieces_of(attempts: tuple[TraceAttempt, ...]) -> list[Piece]:
     """The work of attempts, in the order in which they were asked for; what a piece follows stands before it."""
     last_of_task: dict[str, int] = {}
-    of_job: dict[JobId, list[int]] = {}
+    #: Of each job: when its attempts ended, in that order, with their numbers.
+    ends: dict[JobId, list[tuple[float, int]]] = {}
     pieces: list[Piece] = []
     for number, attempt in enumerate(attempts):
         work_s = max(0.0, attempt.ended_at - attempt.started_at)
         before = last_of_task.get(attempt.task_id)
+        of_job = ends.setdefault(attempt.job_id, [])
         if before is None:
-            ended = (each for each in of_job.get(attempt.job_id, ()) if _led_to(attempts[each], attempt))
-            before = max(ended, key=lambda each: attempts[each].ended_at, default=None)
+            before = _latest(of_job, attempt.requested_at)
         gap_s = 0.0 if before is None else max(0.0, attempt.requested_at - attempts[before].ended_at)
         pieces.append(Piece(attempt, work_s, before, gap_s))
         last_of_task[attempt.task_id] = number
-        of_job.setdefault(attempt.job_id, []).append(number)
+        insort(of_job, (attempt.ended_at, number))
     return pieces
 
 
-def _led_to(earlier: TraceAttempt, later: TraceAttempt) -> bool:
-    return 0 <= later.requested_at - earlier.ended_at <= FOLLOWS_WITHIN_S
+def _latest(ends: list[tuple[float, int]], at: float) -> int | None:
+    """The number of what ended last until then, where that was just before."""
+    place = bisect_right(ends, (at, _NO_NUMBER))
+    if not place or at - ends[place - 1][0] > FOLLOWS_WITHIN_S:
+        return None
+    return ends[place - 1][1]
