@@ -168,11 +168,18 @@ async def test_a_lock_that_somebody_holds_is_tried_for_again(
 
 
 async def test_two_at_once_do_it_once(old: str, conn: asyncpg.Connection) -> None:
-    """The second says that it waits, and finds nothing left; it does not hold up the first one's index."""
+    """They say that they wait; the second finds nothing left, and does not hold up the first one's index."""
     said: list[list[str]] = [[], []]
-    done = await asyncio.gather(*(upgrade(old, words.append, migrations=ALL) for words in said))
+    await conn.execute("select pg_advisory_lock($1)", post_migrations._ADVISORY_LOCK)
+    going = [asyncio.create_task(upgrade(old, words.append, migrations=ALL)) for words in said]
+
+    async def both_wait() -> bool:
+        return all(any("another one is upgrading this database" in line for line in words) for words in said)
+
+    await until(both_wait)
+    await conn.execute("select pg_advisory_unlock($1)", post_migrations._ADVISORY_LOCK)
+    done = await asyncio.gather(*going)
     assert sorted(map(len, done)) == [0, 1]
-    assert any("another one is upgrading this database" in words[0] for words in said if words)
     assert await conn.fetchval(DONE) == ROWS
 
 
