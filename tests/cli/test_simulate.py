@@ -17,7 +17,7 @@ ATTEMPT = {
     "taskId": "t1", "job": "experiment 7", "username": "ann", "workspaceName": "lab", "resourcePool": "default",
     "slots": 4, "requestedAt": "2026-11-21T08:00:00Z", "startedAt": "2026-11-21T08:00:00Z",
     "endedAt": "2026-11-21T09:00:00Z", "priority": 42, "weight": 1.0, "maxSlots": None, "singleNode": False,
-    "preemptible": True, "timeLimitS": None, "preempted": False,
+    "preemptible": True, "timeLimitS": None,
 }  # fmt: skip
 TRACE = {
     "pools": [{"name": "default", "policy": "priority", "preemption": False, "fitting": "best", "reservation": False,
@@ -113,6 +113,8 @@ def test_curves(tenax: Tenax, rows: str) -> None:
     done = tenax("simulate", "--trace", rows, "--agents", "1x4", "--curves")
     assert "slots that wait by minute  rules of now" in done.out
     assert "last" not in done.out
+    nothing = tenax("simulate", "--trace", rows, "--agents", "1x3", "--with", "preemption=on", "--curves")
+    assert nothing.code == 0, nothing.err
 
 
 @pytest.mark.parametrize(
@@ -130,6 +132,9 @@ def test_curves(tenax: Tenax, rows: str) -> None:
         (["--with", "quotas=/nowhere/q.yaml"], "the file cannot be read"),
         (["--after", "2026-11-01"], "leave them out with --trace"),
         (["--restart-cost", "-1"], "restart-cost"),
+        (["--restart-cost", "nan"], "--restart-cost is a number of seconds"),
+        (["--restart-cost", "inf"], "restart-cost"),
+        (["--save", "x.json", "--with", "preemption=on"], "leave out --with"),
     ],
 )
 def test_nonsense(tenax: Tenax, rows: str, arguments: list[str], said: str) -> None:
@@ -145,5 +150,5 @@ def test_nothing_to_replay(queue: PretendMaster, tenax: Tenax, rows: str) -> Non
     queue.on("GET", "/api/v1/job-queues/trace", {**TRACE, "attempts": []})
     done = tenax("simulate")
     assert (done.code, done.out) == (exits.FAILED, "")
-    assert "nothing has ended in this time: choose another with --after" in done.err
+    assert "there is nothing to replay: what has not ended is in no trace; choose another with --after" in done.err
     assert "in the pool 'other'" in tenax("simulate", "--trace", rows, "--pool", "other").err

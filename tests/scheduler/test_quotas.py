@@ -314,3 +314,18 @@ def test_a_quota_of_no_slot_hours_is_for_ever() -> None:
     [reason] = plan(with_quotas(pool.snapshot, its)).waiting.values()
     assert class_of(reason) is WaitClass.CHANGE
     assert reason.endswith("gives no slot hours")
+
+
+def test_what_its_own_job_holds_back_keeps_nothing_of_a_limit() -> None:
+    """What waited for a limit when its turn came, and by the end of its priority's waits for its job: others may go on,
+    in this pass and not only in the next."""
+    pool = Pool([agent("a", 8)], PoolRules(preemption=True))
+    pool.limit("two", 4)
+    pool.job("other", 10, limits=("two",)).job("urgent", 10, max_slots=4, limits=("two",)).job(
+        "low", 90, limits=("two",)
+    )
+    pool.run("running", 1, "a", "other")
+    pool.ask("big", 4, "urgent").ask("small", 2, "urgent").ask("last", 1, "low")
+    decided = pool.plan()
+    assert set(decided.placements) == {"small", "last"}
+    assert decided.waiting[AllocationId("big")].startswith("waits for its own job: max_slots is 4")

@@ -73,13 +73,13 @@ def test_everything_runs_once_or_says_why_not(trace: Trace) -> None:
     assert outcome == replayed(trace)
     left = Counter(each.attempt.task_id for each in outcome.served)
     left.update(each.task_id for each, _ in outcome.unserved)
-    came = {each.attempt.task_id for each in pieces_of(trace.attempts) if each.follows is None}
-    assert came <= set(left) <= {each.task_id for each in trace.attempts}
+    assert set(left) == {each.task_id for each in trace.attempts}
     assert set(left.values()) <= {1}
     assert all(reason for _, reason in outcome.unserved)
     for each in outcome.served:
         work = each.attempt.ended_at - each.attempt.started_at
-        assert math.isclose(each.held_s, work + 30.0 * each.preemptions)
+        again = sum(min(30.0, until - since) for since, until in each.spans[:-1])
+        assert math.isclose(each.held_s, work + again)
         assert each.spans[0][0] >= each.requested_at
         assert all(until <= since for (_, until), (since, _) in zip(each.spans, each.spans[1:], strict=False))
     assert most_held(outcome) <= outcome.slots
@@ -227,4 +227,34 @@ def test_figures() -> None:
     assert waits_by(outcome, "slots") == {"2": 15.0, "4": 5.0}
     assert waiting_slots(outcome, [0.0, 7.0, 15.0, 24.0, 30.0, 41.0]) == [2, 6, 2, 0, 2, 0]
     assert (summary(ReplayOutcome("y", 0, ())).waited_mean_s, quantile([], 0.5)) == (0.0, 0.0)
-    assert summary(recorded(trace_of(attempt("a", 0.0, 6, 10.0)))).used == 1.0
+    happened = summary(recorded(trace_of(attempt("a", 0.0, 6, 10.0))))
+    assert (happened.used, happened.preemptions) == (None, None)
+
+
+def test_time_alone_lets_a_short_job_pass() -> None:
+    """Under least-attained service, though nothing comes or ends: as the long one has held four slot hours."""
+    long, short = attempt("long", 0.0, 6, 36000.0), attempt("short", 60.0, 6, 600.0)
+    outcome = replayed(trace_of(long, short, policy="least_attained"))
+    by_name = {each.attempt.task_id: each for each in outcome.served}
+    assert by_name["short"].spans[0][0] == pytest.approx(4 * 3600 / 6, abs=1)
+    assert by_name["long"].preemptions == 1
+
+
+def test_a_new_month_lets_go_on_who_had_used_up_theirs() -> None:
+    """As it begins, though nothing comes or ends then; what never can is no reason to look for ever."""
+    december = 1796083200.0
+    named = NamedQuotas(Quotas(users={1: Quota(slot_hours=1.0)}), {"ann": 1}, {"w": 1}, {})
+    first, second = attempt("a", december - 90000.0, 2, 7200.0), attempt("b", december - 70000.0, 2, 60.0)
+    never = attempt("c", december - 60000.0, 99, 60.0)
+    outcome = replayed(trace_of(first, second, never), quotas=named)
+    assert times(outcome)["b"][0] == december
+    assert [each.task_id for each, _ in outcome.unserved] == ["c"]
+
+
+def test_what_follows_what_never_ran_never_ran_either() -> None:
+    """It is counted, with that reason."""
+    first = attempt("first", 0.0, 99, 10.0, job="j")
+    outcome = replayed(trace_of(first, attempt("next", 12.0, 1, 10.0, job="j")))
+    (_, first_reason), (then, reason) = outcome.unserved
+    assert "99 slots can never run here" in first_reason
+    assert (then.task_id, reason) == ("next", "what it follows never ran")

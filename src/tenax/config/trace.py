@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, Any
 
 from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
 from tenax.config.schema.resources import PRIORITY, WEIGHT
@@ -100,7 +100,6 @@ class AttemptRecord:
     single_node: Annotated[bool, Flag()] = False
     preemptible: Annotated[bool, Flag()] = True
     time_limit_s: Annotated[float | None, Number(above=0, **_SECONDS)] = None
-    preempted: Annotated[bool, Flag()] = False
 
 
 def _has_a_length(value: Json, at: Path, report: ProblemReport) -> None:
@@ -207,13 +206,19 @@ def _attempt(number: int, record: AttemptRecord) -> TraceAttempt:
         record.single_node,
         record.preemptible,
         record.time_limit_s,
-        record.preempted,
     )
 
 
 def _of_rows(text: str) -> tuple[Json, Mapping[Path, int]]:
     """The document of a CSV, and the line of each row."""
     rows = csv.reader(io.StringIO(text.lstrip("\ufeff")))
+    try:
+        return _of_csv(rows)
+    except csv.Error as error:
+        raise _refusal(f"is no CSV: line {rows.line_num}: {error}") from None
+
+
+def _of_csv(rows: Any) -> tuple[Json, Mapping[Path, int]]:
     names = [name.strip() for name in next(rows, [])]
     if "slots" not in names or "requested_at" not in names:
         raise _refusal(

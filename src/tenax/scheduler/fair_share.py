@@ -46,6 +46,10 @@ class FairShare:
         """One pass over the pool."""
         return _Pass(snapshot, self.order(snapshot)).plan()
 
+    def changes_at(self, snapshot: PoolSnapshot) -> float | None:
+        """Never."""
+        return None
+
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By the turn that quotas give, queue position and time of asking."""
         return tuple(sorted(snapshot.requests, key=lambda request: arrival_key(snapshot, request)))

@@ -16,9 +16,11 @@ Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learnin
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import ClassVar
 
+from tenax.ids import JobId
 from tenax.scheduler.policy import queue_key
 from tenax.scheduler.priority import plan_by_priority
 from tenax.scheduler.snapshot import Phase, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
@@ -42,6 +44,25 @@ class LeastAttained:
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
         return plan_by_priority(_in_bands(snapshot), among_equals=False)
+
+    def changes_at(self, snapshot: PoolSnapshot) -> float | None:
+        """While something waits: when a job that runs reaches the next band, or one that waits has waited too long."""
+        if not any(request.phase is Phase.PENDING for request in snapshot.requests):
+            return None
+        held: Counter[JobId] = Counter()
+        moments = []
+        for request in snapshot.requests:
+            if request.phase is Phase.PENDING:
+                moments.append(request.requested_at + MAX_WAIT)
+            else:
+                held[request.job_id] += request.slots
+        for job_id, slots in held.items():
+            attained = snapshot.jobs[job_id].attained
+            edge = FIRST * WIDER ** band_of(attained)
+            if slots and band_of(attained) < BANDS - 1:
+                # A little later: it has reached it then, whatever is rounded.
+                moments.append(snapshot.at + (edge - attained) / slots + 0.001)
+        return min((moment for moment in moments if moment > snapshot.at), default=None)
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, band, and then as under the priority policy."""

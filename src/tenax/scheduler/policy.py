@@ -33,6 +33,9 @@ class SchedulingPolicy(Protocol):
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What to place, whom to ask to leave, and why the rest waits."""
 
+    def changes_at(self, snapshot: PoolSnapshot) -> float | None:
+        """When the plan would be another by the time alone, as ``PoolSnapshot.at``; None: never."""
+
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """All requests in the order in which they come to their turn; for the queue that people see."""
 

@@ -46,6 +46,10 @@ class Priority:
         """One pass over the pool."""
         return plan_by_priority(snapshot)
 
+    def changes_at(self, snapshot: PoolSnapshot) -> float | None:
+        """Never."""
+        return None
+
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, the turn that quotas give, queue position and time of asking."""
         return _in_order(snapshot)
@@ -115,7 +119,12 @@ class _Pass:
             self._limited.clear()
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
             for request in self._limited:
-                self.holdings.claim(request)
+                cause = self.holdings.obstacle(request)
+                # What its job got since then may be all that its own cap allows.
+                if isinstance(cause, reasons.BeyondLimit):
+                    self.holdings.claim(request)
+                elif cause is not None:
+                    self.causes[request.allocation_id] = cause
             # A job has one priority: what its cap leaves is known by now.
             for request in unplaced:
                 if not self._is_capped(request):
@@ -126,8 +135,11 @@ class _Pass:
 
     def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
-        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
         left = [request for request in pending if request.allocation_id not in self.placements]
+        if not left:
+            # Most passes: a writer looks at every agent.
+            return planned(self.placements, self.preempt, {}, self.causes, (), self.reserved)
+        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
         waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
         return planned(
             self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved

@@ -61,6 +61,11 @@ def in_turns(policy: str) -> bool:
     return POLICIES[policy or USUAL].in_turns
 
 
+def changes_at(snapshot: PoolSnapshot) -> float | None:
+    """When the plan of a pool would be another by the time alone; None: never."""
+    return _policy(snapshot).changes_at(snapshot)
+
+
 def counts_attained(policy: str) -> bool:
     """Whether the policy of that name asks for what jobs have held so far. Empty: the usual one."""
     return POLICIES[policy or USUAL].counts_attained

@@ -21,7 +21,7 @@ from tenax.scheduler.simulation.trace import Trace, TraceAgent
 from tenax.scheduler.snapshot import Fitting, PoolRules
 
 MAX_MACHINES = 20_000
-_MACHINES = re.compile(r"([+-]?)(\d{1,6})x(\d{1,6})")
+_MACHINES = re.compile(r"([+-]?)([0-9]{1,9})x([0-9]{1,9})")
 _SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 _NAMES = ("policy", "preemption", "reservation", "fitting", "uneven_gangs", "agents", "quotas")
 
@@ -116,14 +116,28 @@ def quotas_of(text: str, trace: Trace) -> NamedQuotas:
     workspaces = _numbers([attempt.workspace for attempt in trace.attempts], list(file.workspaces))
     groups = _numbers([group for names in trace.groups.values() for group in names], list(file.groups))
     ids = NamedIds(_lower(users), _lower(workspaces), _lower(groups))
-    return NamedQuotas(by_number(file, lines, ids), users, workspaces, groups)
+    spelled = {name.lower(): number for name, number in users.items()}
+    members = {user: spelled[user.lower()] for user in trace.groups if user.lower() in spelled}
+    return NamedQuotas(by_number(file, lines, ids), {**users, **members}, workspaces, groups)
 
 
 def unknown(named: NamedQuotas, trace: Trace) -> List[str]:
-    """Whom quotas name and the trace has no work of."""
+    """Whom quotas name and the trace has no work of: users, workspaces, groups."""
     people = {attempt.user.lower() for attempt in trace.attempts}
+    workspaces = {attempt.workspace.lower() for attempt in trace.attempts}
+    groups = {group.lower() for user, names in trace.groups.items() if user.lower() in people for group in names}
     limited = {*named.quotas.users, *(user for user, _ in named.quotas.associations)}
-    return sorted(name for name, number in named.users.items() if number in limited and name.lower() not in people)
+    kinds = (
+        (named.users, limited, people),
+        (named.workspaces, set(named.quotas.workspaces), workspaces),
+        (named.groups, set(named.quotas.groups), groups),
+    )
+    return sorted(
+        name
+        for numbers, bound, there in kinds
+        for name, number in numbers.items()
+        if number in bound and name.lower() not in there
+    )
 
 
 def base(trace: Trace, name: str, quotas: Optional[NamedQuotas], restart_s: float) -> Scenario:

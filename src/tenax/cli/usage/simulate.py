@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ _COLUMNS = (
     TableColumn("SLOTS USED", right=True),
     TableColumn("ASKED TO LEAVE", right=True, spare=True),
     TableColumn("FAIRNESS", right=True),
-    TableColumn("NEVER RAN", right=True, spare=True),
+    TableColumn("NEVER RAN", right=True),
 )
 
 
@@ -67,8 +68,14 @@ _COLUMNS = (
 @click.option(
     "--agents", "machines", metavar="NxSLOTS", help="The machines of all scenarios: 16x8 (default: those of now)."
 )
-@click.option("--restart-cost", type=click.FloatRange(0), default=30.0, show_default=True, metavar="SECONDS",
-              help="Work that is done anew by what was asked to leave.")  # fmt: skip
+@click.option(
+    "--restart-cost",
+    type=click.FloatRange(0, 365 * 86400),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How much of its work is done anew by what was asked to leave.",
+)
 @click.option(
     "--by",
     type=click.Choice(["user", "workspace", "pool", "slots", "none"]),
@@ -96,7 +103,9 @@ def simulate(
     """Replay the work of a cluster under other rules, other quotas or other machines, and compare.
 
     The scheduler itself plans, in virtual time. Work takes as long as it did; machines, groups and rules are those of
-    now. The first line is what happened, the second the same work under the rules of now.
+    now. The first line is what happened, the second the same work under the rules of now. What still runs or waits is
+    not in it: nobody knows how long it takes. Waits are those of attempts; fairness is 1 where waiting made the work of
+    each user longer by the same part. Of what never ran nothing else is counted.
 
     \b
     Examples:
@@ -107,6 +116,12 @@ def simulate(
     refuse_old_python()
     if trace_file is not None and (after or before):
         raise click.UsageError("--after and --before choose from the master's history: leave them out with --trace.")
+    if not math.isfinite(restart_cost):
+        raise click.UsageError("--restart-cost is a number of seconds.")
+    if save is not None and changes:
+        raise click.UsageError("--save writes what would be replayed, and stops: leave out --with.")
+    if save is not None and (save.exists() or str(save) == "-"):
+        raise click.UsageError(f"--save writes a new file, and {save} is none: choose another name.")
     file = _read(trace_file) if trace_file is not None else _fetched(access, after, before, pool)
     if save is not None:
         save.write_text(json.dumps(_document_of(file)), encoding="utf-8")
@@ -153,16 +168,23 @@ def _trace(file: TraceFile, pool: Optional[str]) -> Trace:
         trace = replace(
             trace,
             rules={name: rules for name, rules in trace.rules.items() if name == pool},
-            agents=tuple(agent for agent in trace.agents if agent.pool == pool),
             attempts=tuple(attempt for attempt in trace.attempts if attempt.pool == pool),
         )
     if not trace.attempts:
         where = f" in the pool {pool!r}" if pool else ""
-        raise InvalidInput(
-            f"nothing has ended in this time{where}: choose another with --after, or a file with --trace"
-        )
+        other = f"choose another with --after, or a file with --trace{_pools_of(file)}"
+        raise InvalidInput(f"there is nothing to replay{where}: what has not ended is in no trace; {other}")
     there = {attempt.pool for attempt in trace.attempts}
-    return replace(trace, rules={name: rules for name, rules in trace.rules.items() if name in there})
+    return replace(
+        trace,
+        rules={name: rules for name, rules in trace.rules.items() if name in there},
+        agents=tuple(agent for agent in trace.agents if agent.pool in there),
+    )
+
+
+def _pools_of(file: TraceFile) -> str:
+    names = sorted({attempt.pool for attempt in file.attempts})
+    return f" (pools here: {', '.join(names)})" if names else ""
 
 
 def _scenarios(
@@ -192,7 +214,11 @@ def _replayed(file: TraceFile, trace: Trace, scenarios: Sequence[Scenario]) -> L
     for number, scenario in enumerate(scenarios, start=1):
         label = f"Replaying {number} of {len(scenarios)}"
         with click.progressbar(
-            length=len(trace.attempts), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+            # The stream of messages shows what moves a terminal's cursor as text.
+            length=len(trace.attempts),
+            label=label,
+            file=sys.__stderr__,
+            hidden=not sys.stderr.isatty(),
         ) as bar:
             outcomes.append(replay(trace, scenario, lambda ended, bar=bar: bar.update(ended - bar.pos)))  # type: ignore[misc]
     return outcomes
@@ -205,7 +231,9 @@ def _show(outcomes: Sequence[ReplayOutcome], by: Optional[str], curves: bool, as
     group = by or "user"
     waits = {outcome.name: waits_by(outcome, group) for outcome in outcomes} if group != "none" else {}
     if as_json:
-        output.document([_raw(each, waits.get(each.name), group) for each in summaries])
+        output.document(
+            [_raw(each, waits.get(each.name), group, outcome) for each, outcome in zip(summaries, outcomes)]
+        )
         return
     names = sorted({name for its in waits.values() for name in its}, key=_in_order)
     rows = [[name or "–", *(_cell(waits[each.name].get(name)) for each in summaries)] for name in names]
@@ -230,8 +258,8 @@ def _row(its: ReplaySummary) -> List[str]:
         output.duration(its.waited_median_s),
         output.duration(its.waited_p95_s),
         output.duration(its.completion_mean_s),
-        f"{100 * its.used:.0f} %",
-        str(its.preemptions),
+        "" if its.used is None else f"{100 * its.used:.0f} %",
+        "" if its.preemptions is None else str(its.preemptions),
         f"{its.fairness:.2f}",
         str(its.unserved) if its.unserved else "",
     ]
@@ -246,13 +274,14 @@ def _in_order(name: str) -> Tuple[int, str]:
     return (int(name) if name.isdecimal() else 0, name)
 
 
-def _raw(its: ReplaySummary, waits: Optional[Dict[str, float]], group: str) -> JsonObject:
+def _raw(its: ReplaySummary, waits: Optional[Dict[str, float]], group: str, outcome: ReplayOutcome) -> JsonObject:
     raw: JsonObject = {
         name: to_json(value) if isinstance(value, float) else value for name, value in asdict(its).items()
     }
     if waits is not None:
         by: Dict[str, Json] = dict(waits)
         raw[f"waited_mean_s_by_{group}"] = by
+    raw["never_ran"] = [{"task": attempt.task_id, "reason": reason} for attempt, reason in outcome.unserved]
     return raw
 
 
@@ -261,6 +290,8 @@ def _draw(outcomes: Sequence[ReplayOutcome]) -> None:
     from tenax.cli.experiment.curves import show
     from tenax.scheduler.simulation.summary import waiting_slots
 
+    if not any(outcome.served for outcome in outcomes):
+        return
     begins = min(each.requested_at for outcome in outcomes for each in outcome.served)
     ends = max(each.ended_at for outcome in outcomes for each in outcome.served)
     moments = [begins + (ends - begins) * number / _POINTS for number in range(_POINTS + 1)]

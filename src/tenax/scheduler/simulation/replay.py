@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId, JobId, PoolName, SlotId
 from tenax.scheduler.quotas import Association, LimitKey, Quotas, rules_for, with_quotas
-from tenax.scheduler.registry import counts_attained, plan_all
+from tenax.scheduler.registry import changes_at, counts_attained, plan_all
 from tenax.scheduler.simulation.trace import Piece, Trace, TraceAgent, TraceAttempt, pieces_of
-from tenax.scheduler.simulation.use import UseOverTime
+from tenax.scheduler.simulation.use import UseOverTime, next_month
 from tenax.scheduler.snapshot import (
     Phase,
     PlacedMember,
@@ -93,17 +93,16 @@ class ReplayOutcome:
     name: str
     slots: int
     served: tuple[Served, ...]
-    #: What never ran to its end, with the reason that the scheduler gave last; what would have come of it is not there.
+    #: What never ran to its end, and what would have come of it, with the reason that the scheduler gave last.
     unserved: tuple[tuple[TraceAttempt, str], ...] = ()
+    #: It is no replay: who was asked to leave is not known.
+    happened: bool = False
 
 
 def recorded(trace: Trace) -> ReplayOutcome:
     """What became of a trace in truth."""
-    served = tuple(
-        Served(each, each.requested_at, ((each.started_at, each.ended_at),), int(each.preempted))
-        for each in trace.attempts
-    )
-    return ReplayOutcome("as recorded", sum(agent.slots for agent in trace.agents), served)
+    served = tuple(Served(each, each.requested_at, ((each.started_at, each.ended_at),), 0) for each in trace.attempts)
+    return ReplayOutcome("as recorded", sum(agent.slots for agent in trace.agents), served, happened=True)
 
 
 def replay(trace: Trace, scenario: Scenario, progress: Callable[[int], None] = lambda ended: None) -> ReplayOutcome:
@@ -137,6 +136,8 @@ class _Pool:
         #: Requests of each job.
         self.open: Counter[JobId] = Counter()
         self.waits: dict[AllocationId, str] = {}
+        #: When it is looked at next, though nothing comes or ends.
+        self.next_pass_at = 0.0
 
 
 class _Replay:
@@ -179,9 +180,11 @@ class _Replay:
         return ReplayOutcome(self._scenario.name, slots, tuple(self._served), tuple(self._unserved()))
 
     def _unserved(self) -> Iterable[tuple[TraceAttempt, str]]:
-        for pool in self._pools.values():
-            for name in pool.requests:
-                yield self._pieces[int(name)].attempt, pool.waits.get(name, "")
+        left = [(int(name), pool.waits.get(name, "")) for pool in self._pools.values() for name in pool.requests]
+        while left:
+            number, reason = left.pop(0)
+            yield self._pieces[number].attempt, reason
+            left += [(each, "what it follows never ran") for each in self._followers.get(number, ())]
 
     def _happens(self, number: int, start: int) -> set[PoolName]:
         """The pools where something changed."""
@@ -238,7 +241,19 @@ class _Replay:
         # Limits and turns are those of all pools.
         names = sorted(self._pools if quotas else touched)
         for snapshot, decided in plan_all(self._bound([self._snapshot(name) for name in names])):
-            self._carry_out(self._pools[snapshot.pool], decided)
+            pool = self._pools[snapshot.pool]
+            self._carry_out(pool, decided)
+            if decided.waiting:
+                self._look_again(pool, snapshot, changes_at(self._snapshot(snapshot.pool)))
+
+    def _look_again(self, pool: _Pool, snapshot: PoolSnapshot, at: float | None) -> None:
+        """What waits is looked at when time alone may have changed something: by its policy, or as a month begins."""
+        used_up = any(limit.spent and not limit.closed for limit in snapshot.limits.values())
+        moments = [moment for moment in (at, next_month(self._now) if used_up else None) if moment is not None]
+        waiting = next((name for name, each in pool.requests.items() if each.phase is Phase.PENDING), None)
+        if moments and waiting is not None and pool.next_pass_at != min(moments):
+            pool.next_pass_at = min(moments)
+            heapq.heappush(self._events, (pool.next_pass_at, int(waiting), _PLANS_AGAIN))
 
     def _snapshot(self, name: PoolName) -> PoolSnapshot:
         pool = self._pools[name]
@@ -285,7 +300,8 @@ class _Replay:
             life = self._lives[name]
             self._free(pool, name)
             life.spans.append((life.since, self._now))
-            life.left_s += self._scenario.restart_s - (self._now - life.since)
+            ran_s = self._now - life.since
+            life.left_s += min(self._scenario.restart_s, ran_s) - ran_s
             # Its end does not come any more; what it left is somebody's, at once.
             self._starts[int(name)] += 1
             heapq.heappush(self._events, (self._now, int(name), _PLANS_AGAIN))

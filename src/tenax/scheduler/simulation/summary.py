@@ -28,8 +28,9 @@ class ReplaySummary:
     #: From the first request to the last end of all.
     span_s: float
     #: The part of all slot seconds of that span that was held.
-    used: float
-    preemptions: int
+    used: float | None
+    #: None, these two: of what happened it is not known.
+    preemptions: int | None
     #: Jain's index of how much longer than its work each user's took: 1 where all fared alike, 1/n where one of n bore
     #: it all. Source: Jain, Chiu and Hawe, DEC-TR-301 (1984).
     fairness: float
@@ -60,8 +61,8 @@ def summary(outcome: ReplayOutcome) -> ReplaySummary:
         quantile(waits, 0.95),
         fmean(_completions(served).values()) if served else 0.0,
         span_s,
-        held / (outcome.slots * span_s) if outcome.slots and span_s else 0.0,
-        sum(each.preemptions for each in served),
+        held / (outcome.slots * span_s) if outcome.slots and span_s and not outcome.happened else None,
+        None if outcome.happened else sum(each.preemptions for each in served),
         _fairness(served),
         len(outcome.unserved),
     )

@@ -52,8 +52,6 @@ class TraceAttempt:
     single_node: bool = False
     preemptible: bool = True
     time_limit_s: float | None = None
-    #: It was asked to leave for others.
-    preempted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

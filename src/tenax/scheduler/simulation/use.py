@@ -8,6 +8,9 @@ from datetime import datetime, timezone
 
 from tenax.scheduler.quotas import Association, Use
 
+#: The end of the last year that has months here.
+_LAST = datetime(9999, 12, 1, tzinfo=timezone.utc).timestamp()
+
 
 class UseOverTime:
     """Slot seconds of associations. Mutable; one replay owns one, and its time only goes on."""
@@ -50,6 +53,11 @@ class UseOverTime:
         return {each: Use(self._recent[each], self._this_month.get(each, 0.0)) for each in self._recent}
 
 
+def next_month(at: float) -> float:
+    """When the next month begins."""
+    return _month_begins(_month_begins(at) + 32 * 86400.0)
+
+
 def _month_begins(at: float) -> float:
-    moment = datetime.fromtimestamp(at, timezone.utc)
+    moment = datetime.fromtimestamp(min(at, _LAST), timezone.utc)
     return moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp()

@@ -439,8 +439,6 @@ class QueueTraceAttempt(Message):
     single_node: bool = False
     preemptible: bool = True
     time_limit_s: float | None = None
-    #: It was asked to leave: for others, by people, or as its time was over.
-    preempted: bool = False
 
 
 class QueueTrace(Message):

@@ -102,5 +102,4 @@ def _attempt(row: PastAttempt) -> messages.QueueTraceAttempt:
         single_node=row.single_node,
         preemptible=row.preemptible,
         time_limit_s=row.time_limit_s,
-        preempted=row.preempted,
     )

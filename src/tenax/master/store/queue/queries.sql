@@ -248,7 +248,7 @@ with page as (
 select u.allocation_id, u.task_id, coalesce('experiment ' || u.experiment_id, u.task_id) as job, u.username,
        u.workspace_name, u.pool, sum(u.slots)::int as slots, min(u.requested_at) as requested_at, u.started_at,
        max(u.ended_at) as ended_at, j.priority, j.weight, j.max_slots, coalesce(a.single_node, false) as single_node,
-       coalesce(a.preemptible, true) as preemptible, a.time_limit_s, coalesce(a.preemption <> 'NONE', false) as preempted
+       coalesce(a.preemptible, true) as preemptible, a.time_limit_s
 from page
 join usage u on u.started_at = page.started_at and u.allocation_id = page.allocation_id
 left join tasks t on t.task_id = u.task_id

@@ -77,8 +77,6 @@ class PastAttempt:
     single_node: bool
     preemptible: bool
     time_limit_s: float | None
-    #: It was asked to leave, for others or as its time was over.
-    preempted: bool
 
 
 @dataclass(frozen=True, slots=True)
