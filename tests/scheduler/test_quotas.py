@@ -26,7 +26,7 @@ from tenax.scheduler.quotas import (
 )
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import plan
-from tenax.scheduler.snapshot import PoolPlan
+from tenax.scheduler.snapshot import PoolPlan, PoolRules
 from tests.kits.builders.pool import Pool, agent, rules
 
 ANA, BEN, EVE = 1, 2, 3
