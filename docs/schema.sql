@@ -38,8 +38,10 @@ CREATE TABLE agent_presence (
     session bigint NOT NULL DEFAULT 0,
     allowed jsonb,
     tasks_heard_at timestamp with time zone,
+    labels jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT agent_presence_pkey PRIMARY KEY (agent_id),
-    CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE
+    CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
+    CONSTRAINT agent_presence_labels_check CHECK (jsonb_typeof(labels) = 'object'::text)
 );
 
 CREATE TABLE agent_slots (
@@ -51,8 +53,10 @@ CREATE TABLE agent_slots (
     enabled boolean NOT NULL DEFAULT true,
     draining boolean NOT NULL DEFAULT false,
     present boolean NOT NULL DEFAULT true,
+    memory bigint,
     CONSTRAINT agent_slots_pkey PRIMARY KEY (agent_id, slot_id),
     CONSTRAINT agent_slots_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
+    CONSTRAINT agent_slots_memory_check CHECK (memory >= 0),
     CONSTRAINT agent_slots_slot_id_check CHECK (slot_id >= 0),
     CONSTRAINT drained_when_off CHECK (NOT (draining AND enabled))
 );
@@ -140,9 +144,11 @@ CREATE TABLE allocations (
     listens boolean NOT NULL DEFAULT false,
     time_limit_s double precision,
     over_time boolean NOT NULL DEFAULT false,
+    constraints jsonb,
     CONSTRAINT allocations_pkey PRIMARY KEY (allocation_id),
     CONSTRAINT allocations_task_id_run_id_key UNIQUE (task_id, run_id),
     CONSTRAINT allocations_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(task_id) ON DELETE CASCADE,
+    CONSTRAINT allocations_constraints_check CHECK (jsonb_typeof(constraints) = 'object'::text),
     CONSTRAINT allocations_preemption_check CHECK (preemption = ANY (ARRAY['NONE'::text, 'REQUESTED'::text, 'ACKNOWLEDGED'::text])),
     CONSTRAINT allocations_run_id_check CHECK (run_id > 0),
     CONSTRAINT allocations_slots_check CHECK (slots >= 0),

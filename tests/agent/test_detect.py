@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -81,7 +81,13 @@ def test_amd_gpus_are_read_from_the_kernel(tmp_path: Path) -> None:
         node.mkdir()
         (node / "properties").write_text(f"cpu_cores_count 0\nsimd_count {simds}\nunique_id {unique}\n")
         (node / "name").write_text("gfx90a\n")
-    assert Amd(tmp_path).find() == [Gpu("0", "GPU-0000000000abc123", "gfx90a"), Gpu("1", "1", "gfx90a")]
+        # The processor's memory, which it shares, and its own; of the last one nothing is known.
+        for bank, (heap, size) in enumerate([(0, 1 << 40), (1, 1 << 34), (2, 1 << 35)]) if number < 2 else ():
+            folder = node / "mem_banks" / str(bank)
+            folder.mkdir(parents=True)
+            (folder / "properties").write_text(f"heap_type {heap}\nsize_in_bytes {size}\nflags 0\n")
+    own = (1 << 34) + (1 << 35)
+    assert Amd(tmp_path).find() == [Gpu("0", "GPU-0000000000abc123", "gfx90a", own), Gpu("1", "1", "gfx90a")]
     assert Amd(tmp_path / "absent").find() == []
 
 
@@ -122,13 +128,18 @@ class Nvml(ModuleType):
     def nvmlDeviceGetName(self, handle: str) -> str:
         return f"name of {handle}"
 
+    def nvmlDeviceGetMemoryInfo(self, handle: str) -> SimpleNamespace:
+        if handle == "mig3":
+            raise self.NVMLError
+        return SimpleNamespace(total=1 << 33)
+
 
 def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that is cut into instances is offered as these; a whole one as itself."""
     monkeypatch.setitem(sys.modules, "pynvml", Nvml("pynvml"))
     assert Nvidia().find() == [
-        Gpu("0", "UUID-gpu0", "name of gpu0"),
-        Gpu("1:0", "UUID-mig0", "name of mig0"),
+        Gpu("0", "UUID-gpu0", "name of gpu0", 1 << 33),
+        Gpu("1:0", "UUID-mig0", "name of mig0", 1 << 33),
         Gpu("1:3", "UUID-mig3", "name of mig3"),
     ]
 

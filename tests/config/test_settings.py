@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tenax.config.master import (
     task_variables,
 )
 from tenax.config.problems import ConfigError
+from tenax.jsonvalue import Json
 from tenax.scheduler.registry import USUAL
 from tenax.scheduler.snapshot import Fitting
 
@@ -132,11 +134,45 @@ def test_agent() -> None:
         "TENAX_AGENT_NOSUCH": "ignored",
     }
     found = load_agent_settings(environ=environ, flags={"slots": 2, "runtime": "process", "agent_id": "a1"})
-    assert (found.master_url, found.visible_gpus, found.labels) == ("https://master:8443", ("0", "2"), ("a", "b"))
+    assert (found.master_url, found.visible_gpus, found.labels) == (
+        "https://master:8443",
+        ("0", "2"),
+        ("a=true", "b=true"),
+    )
     assert (found.slots, found.runtime, found.agent_id) == (2, "process", "a1")
     assert (found.slot_type, found.pool) == ("auto", "default")
     assert found.join_token is not None
     assert "hush" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "labels"),
+    [
+        ("zone=us-west-2a, disk=nvme", ("zone=us-west-2a", "disk=nvme")),
+        ({"zone": "a", "nvme": True, "rack": 7}, ("zone=a", "nvme=true", "rack=7")),
+        (["zone=a", "spot"], ("zone=a", "spot=true")),
+    ],
+)
+def test_labels_of_an_agent(given: Json, labels: tuple[str, ...]) -> None:
+    """As pairs, as a map, as a line; a name alone is true."""
+    assert load_agent_settings(environ={}, flags={"labels": given}).labels == labels
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("zone=a,zone=b", "'zone' stands there twice"),
+        ("a b=c", "'a b=c' is no label: write KEY=VALUE"),
+        ("=c", "'=c' is no label"),
+        ("zone=\x1b[31m", "is no label"),
+        ("device_name=A100", "'device_name' is no name for a label"),
+        (",".join(f"k{number}=1" for number in range(65)), "at most 64 labels"),
+    ],
+)
+def test_what_is_no_label_is_refused(given: str, problem: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        load_agent_settings(environ={}, flags={"labels": given})
 
 
 def test_token_that_looks_like_a_number() -> None:

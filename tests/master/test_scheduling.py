@@ -178,19 +178,26 @@ async def test_a_pool_that_shares_gives_a_newcomer_its_part(database: Database) 
     assert all("they are being released" in reason for reason in list((await reasons(database)).values())[:3])
 
 
-@pytest.mark.parametrize("left_before", [False, True])
-async def test_who_has_held_least_takes_from_who_has_held_most(database: Database, left_before: bool) -> None:
-    """What a job held is counted over all its attempts; one that follows an attempt that had to leave is left alone."""
+@pytest.mark.parametrize(
+    ("reason", "left_before"), [("", False), ("the user paused it", False), ("makes room for 7.1, which is ...", True)]
+)
+async def test_who_has_held_least_takes_from_who_has_held_most(
+    database: Database, reason: str, left_before: bool
+) -> None:
+    """What a job held is counted over all its attempts; one that follows an attempt that had to leave for another is
+    left alone for a time, and none that left for what its owner did."""
     async with database.transaction() as conn:
         await add_agent(conn, "a1", slots=2)
         long, young, new = [await add_trial(conn, await add_experiment(conn)) for _ in range(3)]
         first = await run_attempt(conn, long)
         await conn.execute(
             "update allocations set state = 'TERMINATED', assigned_at = now() - interval '9 hours', ended_at = now(),"
-            " preemption = $2, preemption_deadline = case $2 when 'NONE' then null else now() end"
+            " preemption = $2, preemption_reason = $3,"
+            " preemption_deadline = case $2 when 'NONE' then null else now() end"
             " where allocation_id = $1",
             first.allocation_id,
-            "REQUESTED" if left_before else "NONE",
+            "REQUESTED" if reason else "NONE",
+            reason,
         )
         await conn.execute("delete from slots_in_use")
         await conn.execute("update containers set gone_at = now()")

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from tenax.ids import SlotId
+from tenax.scheduler.devices import Device
 from tenax.scheduler.registry import POLICIES
-from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PoolRules
+from tenax.scheduler.snapshot import DEVICE_NAME, AgentState, Constraints, Fitting, Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool, agent
 
 pool_rules = st.builds(
@@ -20,6 +22,30 @@ pool_rules = st.builds(
 )
 
 
+_DEVICES = (Device("NVIDIA A100-SXM4-40GB", 40 << 30), Device("Tesla T4", 15 << 30), Device())
+
+
+@st.composite
+def described(draw: st.DrawFn, plain: PoolAgent) -> PoolAgent:
+    """An agent that says in which zone it is, as a rule, and what its devices are: of one kind, or mixed."""
+    zone = draw(st.sampled_from(["a", "b", ""]))
+    kinds = draw(st.sampled_from([_DEVICES[:1], _DEVICES[1:2], _DEVICES[:2], _DEVICES]))
+    devices = {SlotId(slot): kinds[slot % len(kinds)] for slot in plain.slots}
+    return replace(plain, labels={"zone": zone} if zone else {}, devices=devices)
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> Constraints | None:
+    """Constraints that some of these agents meet, as a rule."""
+    made = Constraints(
+        draw(st.sampled_from([(), (), (("zone", ("a",)),), (("zone", ("a", "b")),)])),
+        draw(st.sampled_from([(), (), ("A100",), ("t4",), ("A100", "T4")])),
+        draw(st.sampled_from([None, None, None, 16 << 30, 40 << 30])),
+        draw(st.sampled_from([(), (), ("zone",), (DEVICE_NAME,), ("zone", DEVICE_NAME)])),
+    )
+    return None if made == Constraints() else made
+
+
 @st.composite
 def pools(draw: st.DrawFn) -> Pool:
     """A pool with some agents, jobs and requests, some of them running or being released."""
@@ -27,6 +53,9 @@ def pools(draw: st.DrawFn) -> Pool:
         agent(f"a{n}", draw(st.integers(0, 4)), aux_places=draw(st.integers(0, 2)))
         for n in range(draw(st.integers(1, 4)))
     ]
+    narrow = draw(st.booleans())
+    if narrow:
+        agents = [draw(described(plain)) for plain in agents]
     pool = Pool(agents, draw(pool_rules))
     limits = draw(st.sampled_from([(), (), ("one",), ("one", "two")]))
     for name in limits:
@@ -59,6 +88,7 @@ def pools(draw: st.DrawFn) -> Pool:
             time_limit=draw(st.sampled_from([None, None, 10.0, 20.0, 60.0])),
             single_node=draw(st.booleans()),
             blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
+            constraints=draw(constraints()) if narrow else None,
         )
         if draw(st.booleans()):
             uncapped = {name: replace(job, max_slots=None, limits=()) for name, job in pool.jobs.items()}

@@ -44,7 +44,7 @@ def fit_of(case: Any, slot_request: SlotRequest, agents: list[Any]) -> list[dict
     uneven = case.get("allow_heterogeneous_fits", False)
     pool_rules = PoolRules(fitting=Fitting(case["fitting_policy"]), uneven_gangs=uneven)
     fit = fitting.find(slot_request, FreeSlots(agents), pool_rules)
-    return [{"agent": name, "slots": slots} for name, slots in fit or ()]
+    return [{"agent": name, "slots": slots} for name, slots in (fit.parts if fit else ())]
 
 
 @of("fitting", "find_fits")

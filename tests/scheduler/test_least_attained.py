@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
-from tenax.ids import AllocationId
-from tenax.scheduler.least_attained import BANDS, FIRST, MAX_WAIT, WIDER, band_of
-from tenax.scheduler.registry import counts_attained, in_turns, queue
+from tenax.ids import AllocationId, JobId
+from tenax.scheduler.least_attained import BANDS, FIRST, KEPT, MAX_WAIT, WIDER, band_of
+from tenax.scheduler.registry import changes_at, counts_attained, in_turns, queue
 from tenax.scheduler.snapshot import PoolRules
 from tests.kits.builders.pool import Pool, agent
 
 RULES = PoolRules("least_attained")
+_RUNNING = AllocationId("running")
 
 
 def pool(*slots: int) -> Pool:
@@ -79,12 +81,53 @@ def test_the_order_of_the_queue() -> None:
     assert "1 request of the same priority that held about as much" in there.plan().waiting[AllocationId("of none")]
 
 
-def test_nobody_is_asked_twice_in_a_row() -> None:
-    """What had to leave holds what it gets then."""
+@pytest.mark.parametrize(("held_s", "leaves"), [(0.0, False), (KEPT - 1, False), (KEPT, True)])
+def test_what_left_for_another_is_kept_for_an_hour(held_s: float, leaves: bool) -> None:
+    """Not until it ends: long jobs that have all left once do not fill the pool."""
     there = pool(2)
+    there.at = 1e6
     there.job("long", attained=1e9).job("new")
-    there.run("again", 2, "a0", "long", left_before=True).ask("waiting", 2, "new")
+    there.run("again", 2, "a0", "long", left_before=True, requested_at=there.at - held_s)
+    there.requests[AllocationId("again")] = replace(there.requests[AllocationId("again")], waited=0.0)
+    there.ask("waiting", 2, "new", requested_at=there.at)
+    assert names(there.plan().preempt) == ({"again"} if leaves else set())
+    moment = changes_at(there.snapshot)
+    assert moment is not None
+    assert leaves or there.at < moment <= there.at + KEPT - held_s + 1
+
+
+def test_what_is_kept_still_leaves_for_urgent_work_and_for_its_own_cap() -> None:
+    """It is kept from its like alone."""
+    there = pool(2)
+    there.job("long", 50, attained=1e9).job("urgent", 10, attained=1e9)
+    there.run("again", 2, "a0", "long", left_before=True).ask("waiting", 2, "urgent")
+    assert names(there.plan().preempt) == {"again"}
+    there = pool(2)
+    there.job("long", attained=1e9, max_slots=1)
+    for number in range(2):
+        there.jobs[JobId("long")] = replace(there.jobs[JobId("long")], max_slots=None)
+        there.run(f"r{number}", 1, "a0", "long", left_before=True)
+    there.jobs[JobId("long")] = replace(there.jobs[JobId("long")], max_slots=1)
+    assert names(there.plan().preempt) == {"r1"}
+
+
+def test_what_had_to_leave_may_start_beside_a_gang_that_does_not_fit() -> None:
+    """It gives its place back like any other."""
+    there = pool(4, 4)
+    there.job("gang", attained=0.0).job("left", attained=1e9).job("full", 1)
+    there.run("fixed", 3, "a0", "full", preemptible=False).run("fixed too", 3, "a1", "full", preemptible=False)
+    there.ask("big", 8, "gang").ask("back", 1, "left", left_before=True)
+    assert names(there.plan().placements) == {"back"}
+
+
+def test_what_cannot_be_asked_takes_from_less_urgent_work_alone() -> None:
+    """A command would keep for ever what it took from a trial."""
+    there = pool(2)
+    there.job("long", attained=1e9).job("command")
+    there.run("training", 2, "a0", "long").ask("shell", 2, "command", preemptible=False)
     assert not there.plan().preempt
+    there.jobs[JobId("long")] = replace(there.jobs[JobId("long")], priority=60)
+    assert names(there.plan().preempt) == {"training"}
 
 
 @pytest.mark.parametrize("waited", [MAX_WAIT - 1, MAX_WAIT])
@@ -98,9 +141,36 @@ def test_who_has_waited_for_a_day_comes_first(waited: float) -> None:
     decided = there.plan()
     assert names(decided.preempt) == ({"running"} if waited >= MAX_WAIT else set())
     if decided.preempt:
+        assert "(priority 42, waited for a day; this one: priority 42, 4 slot hours" in decided.preempt[_RUNNING]
         there.end("running")
         there.ask("back", 2, "short", requested_at=there.at, left_before=True)
         decided = there.plan()
         assert names(decided.placements) == {"overdue"}
         there.apply(decided)
         assert not there.plan().preempt
+        # Until it has held as much as the first band is wide.
+        there.at += FIRST / 2 + 1
+        assert names(there.plan().preempt) == {"overdue"}
+
+
+def test_a_gang_that_waited_for_a_day_takes_from_the_first_band() -> None:
+    """A stream of short jobs, none of which leaves it, does not put it off."""
+    there = pool(2, 2)
+    there.at = 1e6
+    for number in range(4):
+        there.run(f"short{number}", 1, f"a{number // 2}", requested_at=there.at)
+    there.ask("gang", 4, "gang", requested_at=there.at - MAX_WAIT)
+    assert len(there.plan().preempt) == 4
+
+
+def test_one_request_that_waited_does_not_carry_its_search_along() -> None:
+    """Only the first of a job that holds nothing; what its own cap holds back has not waited for others."""
+    there = pool(1)
+    there.at = 1e6
+    there.job("search", attained=1e9, max_slots=1).job("new")
+    for number in range(3):
+        there.ask(f"trial{number}", 1, "search", requested_at=there.at - MAX_WAIT - 10 + number)
+    there.ask("short", 1, "new", requested_at=there.at)
+    assert [str(each.allocation_id) for each in queue(there.snapshot)] == ["trial0", "short", "trial1", "trial2"]
+    there.run("of it", 1, "a0", "search", requested_at=there.at)
+    assert str(queue(there.snapshot)[0].allocation_id) == "short"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
@@ -12,11 +13,22 @@ from hypothesis import strategies as st
 from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.devices import Device
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import POLICIES, USUAL
-from tenax.scheduler.snapshot import AgentState, Phase, PoolAgent, PoolJob, PoolRules, SlotRequest
+from tenax.scheduler.snapshot import (
+    DEVICE_NAME,
+    AgentState,
+    Constraints,
+    Phase,
+    PlacedMember,
+    PoolAgent,
+    PoolJob,
+    PoolRules,
+    SlotRequest,
+)
 from tests.kits.builders.pool import Pool, agent, request
-from tests.scheduler.pools import pools
+from tests.scheduler.pools import constraints, described, pools
 
 
 @given(pools())
@@ -37,6 +49,35 @@ def test_no_slot_is_given_twice_and_no_gang_in_part(pool: Pool) -> None:
             free[member.agent_id] -= set(member.slots)
             aux[member.agent_id] -= 0 if request.slots else 1
             assert aux[member.agent_id] >= 0 or request.slots
+        assert meets(pool, request, members)
+
+
+def meets(pool: Pool, asking: SlotRequest, members: Iterable[PlacedMember]) -> bool:
+    """Whether each slot is what the request asks for, and all are alike in what it wants alike."""
+    if asking.constraints is None:
+        return True
+    alike: dict[str, set[str | None]] = {name: set() for name in asking.constraints.same}
+    agents: set[AgentId] = set()
+    for member in members:
+        there = pool.agents[member.agent_id]
+        agents.add(there.id)
+        if any(there.labels.get(key) not in values for key, values in asking.constraints.labels):
+            return False
+        for name in alike.keys() - {DEVICE_NAME}:
+            alike[name].add(there.labels.get(name))
+        for slot in member.slots:
+            device = there.devices.get(slot, Device())
+            named = any(name.lower() in device.name.lower() for name in asking.constraints.device_name)
+            if asking.constraints.device_name and not named:
+                return False
+            if (device.memory or 0) < 0.9 * (asking.constraints.device_memory or 0):
+                return False
+            if DEVICE_NAME in alike:
+                alike[DEVICE_NAME].add(device.name)
+    return all(
+        len(values) <= 1 and (None not in values or len(agents) == 1 or name == DEVICE_NAME)
+        for name, values in alike.items()
+    )
 
 
 @given(pools())
@@ -124,7 +165,9 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
             holds_up = class_of(reason) is WaitClass.WAIT and "max_slots" not in reason and "quota" not in reason
             if more_urgent and (waits.slots > 0) == (started.slots > 0) and holds_up:
                 gone_at = None if started.time_limit is None else pool.at + started.time_limit
-                if gone_at is None or gone_at > decided.starts_by.get(other, 0.0):
+                usable = FreeSlots(pool.agents.values()).narrowed(waits.constraints).agents
+                beside = usable.keys().isdisjoint(member.agent_id for member in decided.placements[name])
+                if not beside and (gone_at is None or gone_at > decided.starts_by.get(other, 0.0)):
                     assert pool.rules.preemption
                     assert started.preemptible
 
@@ -248,12 +291,31 @@ def test_what_can_never_fit_is_what_does_not_fit_an_empty_pool(
     assert (refusal is None) == fits
 
 
+@given(pools(), constraints(), st.integers(0, 8), st.booleans())
+@settings(deadline=None)
+def test_constraints_that_nothing_meets_are_refused(
+    pool: Pool, asked_for: Constraints | None, slots: int, single: bool
+) -> None:
+    """A request is refused exactly when it would not fit with nothing else running, and the words end in advice."""
+    pool.agents = {
+        name: replace(one, in_use=frozenset(), aux_in_use=0, state=AgentState.ENABLED)
+        for name, one in pool.agents.items()
+    }
+    refusal = fitting.can_never_fit(slots, pool.snapshot, single_node=single, constraints=asked_for)
+    asking = request("r", slots, single_node=single, constraints=asked_for)
+    assert (refusal is None) == (fitting.find(asking, FreeSlots(pool.agents.values()), pool.rules) is not None)
+    assert refusal is None or refusal.endswith(".")
+
+
 @st.composite
 def contests(draw: st.DrawFn) -> tuple[FreeSlots, list[victims.Candidate], SlotRequest, PoolRules]:
     """A full pool, those who may be asked to leave in order, and a request that does not fit."""
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     free = [(AgentId(f"a{number}"), slot) for number, count in enumerate(counts) for slot in range(count)]
     agents = [PoolAgent(AgentId(f"a{n}"), tuple(map(SlotId, range(count)))) for n, count in enumerate(counts)]
+    narrow = draw(st.booleans())
+    if narrow:
+        agents = [draw(described(plain)) for plain in agents]
     cluster = FreeSlots(agents)
     pool = Pool(agents, PoolRules(uneven_gangs=draw(st.booleans())))
     candidates: list[victims.Candidate] = []
@@ -262,7 +324,7 @@ def contests(draw: st.DrawFn) -> tuple[FreeSlots, list[victims.Candidate], SlotR
         fit = fitting.find(placed, cluster, pool.rules)
         if fit is None:
             continue
-        members = tuple(cluster.pick(name, count) for name, count in fit)
+        members = tuple(cluster.narrowed(fit.within).pick(name, count) for name, count in fit.parts)
         for member in members:
             cluster.take(member)
         held = replace(placed, members=members, phase=Phase.PLACED)
@@ -271,6 +333,8 @@ def contests(draw: st.DrawFn) -> tuple[FreeSlots, list[victims.Candidate], SlotR
     candidates.sort(key=lambda candidate: -candidate.priority)
     blocked = draw(st.sets(st.sampled_from([agent.id for agent in agents]), max_size=1))
     asking = request("asking", draw(st.integers(1, len(free))), single_node=draw(st.booleans()), blocked=blocked)
+    if narrow:
+        asking = replace(asking, constraints=draw(constraints()))
     return cluster, candidates, asking, pool.rules
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.snapshot import Phase, PoolAgent, PoolRules
@@ -23,6 +23,8 @@ class Work:
     since: float = 0.0
     starts: int = 0
     preemptions: int = 0
+    #: For how long it held its slots each time before it was asked to leave, and why it was.
+    held_before: list[tuple[float, str]] = field(default_factory=list)
     ended_at: float | None = None
     #: Raised with each placement and release, so that events of an earlier placement are recognised as stale.
     epoch: int = 0
@@ -74,8 +76,8 @@ class Cluster:
         self._count_attained()
         decided = self.pool.plan()
         self.pool.apply(decided)
-        for name in decided.preempt:
-            self._interrupt(name)
+        for name, reason in decided.preempt.items():
+            self._interrupt(name, reason)
         for name in decided.placements:
             self._begin(name)
 
@@ -111,17 +113,20 @@ class Cluster:
         work.left, work.ended_at = 0.0, self.now
         self.pool.end(name)
 
-    def _interrupt(self, name: AllocationId) -> None:
+    def _interrupt(self, name: AllocationId, reason: str) -> None:
         work = self.work[name]
         work.left -= self.now - work.since
         work.preemptions += 1
+        work.held_before.append((self.now - work.since, reason))
         work.epoch += 1
         self._let_go(name)
         self.at(self.now + self.saving, self._once(work, lambda: self._requeue(name)))
 
     def _requeue(self, name: AllocationId) -> None:
         ended = self.pool.end(name)
-        self.pool.requests[name] = replace(ended, phase=Phase.PENDING, members=(), left_before=True)
+        self.pool.requests[name] = replace(
+            ended, phase=Phase.PENDING, members=(), requested_at=self.now, waited=0.0, left_before=True
+        )
 
     def _once(self, work: Work, do: Callable[[], None]) -> Callable[[], None]:
         """Only while the work is where it was when this was asked for."""

@@ -35,6 +35,7 @@ def main() -> int:
         "slots": int(given.slots) if given.slots is not None and given.slots.isdigit() else given.slots,
         "slot_type": given.slot_type,
         "visible_gpus": given.visible_gpus,
+        "labels": given.labels,
         "dir": given.dir,
         "runtime": given.runtime,
         "docker_host": given.docker_host,
@@ -79,6 +80,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--slots", help="'auto', or how many slots to offer")
     parser.add_argument("--slot-type", choices=SLOT_TYPES, help="which devices are slots")
     parser.add_argument("--visible-gpus", help="indices or uuids of the GPUs to offer, with commas between")
+    parser.add_argument("--labels", help="what this machine is, as zone=a,disk=nvme: tasks can ask for it")
     parser.add_argument("--dir", help="directory for what this agent keeps on disk")
     parser.add_argument(
         "--existing-parent", action="store_true", help="start only where what that directory is in is there already"

@@ -11,7 +11,7 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
@@ -122,7 +122,7 @@ async def _serve(
     )
     fleet = Fleet(tools)
     allowed = _allowed(settings.allowed, by_engine=runtime.by_engine)
-    face = Face(socket.gethostname(), runtime.name, slots, allowed, _place(settings.dir))
+    face = Face(socket.gethostname(), runtime.name, slots, allowed, _place(settings.dir), _labels(settings.labels))
     session = AgentSession(link, fleet, reports, face, cluster_id, settings.hooks.on_connection_lost)
 
     def connected(address: str) -> None:
@@ -137,6 +137,10 @@ async def _serve(
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
         await fleet.close()
+
+
+def _labels(pairs: Iterable[str]) -> Mapping[str, str]:
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
 def _allowed(settings: AllowedSettings, *, by_engine: bool) -> Allowed:

@@ -73,4 +73,6 @@ def _visible(devices: list[Gpu], visible: Iterable[str]) -> list[Gpu]:
 
 def _slots(kind: str, devices: list[Gpu], most: str | int) -> tuple[SlotInfo, ...]:
     offered = devices if isinstance(most, str) else devices[:most]
-    return tuple(SlotInfo(number, kind, device.name, device.uuid) for number, device in enumerate(offered))
+    return tuple(
+        SlotInfo(number, kind, device.name, device.uuid, device.memory) for number, device in enumerate(offered)
+    )

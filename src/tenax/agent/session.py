@@ -12,8 +12,8 @@ Rules it keeps:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import aiohttp
 import msgspec
@@ -61,6 +61,7 @@ class Face:
     slots: tuple[SlotInfo, ...]
     allowed: Allowed
     place: str
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class AgentSession:
@@ -172,6 +173,7 @@ class AgentSession:
             allowed=self._face.allowed,
             place=self._face.place,
             proof=self._proof,
+            labels=dict(self._face.labels),
         )
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:

@@ -26,6 +26,10 @@ _COLUMNS: output.Columns[Agent] = (
         TableColumn("DEVICES", wraps=True),
         lambda agent: ", ".join(sorted({slot.name or slot.kind for slot in agent.slots})),
     ),
+    (
+        TableColumn("LABELS", spare=True, wraps=True),
+        lambda agent: ", ".join(f"{key}={value}" for key, value in sorted(agent.labels.items())),
+    ),
     (TableColumn("ADDRESS", spare=True), lambda agent: ", ".join(agent.addresses)),
     (TableColumn("LAST SEEN", spare=True), lambda agent: output.moment(agent.last_seen or agent.registered)),
 )

@@ -70,6 +70,7 @@ def list_(
 _REMEDIES: Dict[str, str] = {
     "slots": "{value} slots each, if it is made anew (resources.slots_per_trial; resources.slots of a task)",
     "max_slots": "max_slots of {value}: tenax experiment set max-slots {job} {value}",
+    "constraint": "no constraint on it of: {value} (resources.constraints, if it is made anew)",
     "time_limit": "a time limit of {value} for each run, in which it has to save: {how}",
     "priority": "priority {value}: tenax queue update {job} --priority {value}",
     "weight": "weight {value}: tenax queue update {job} --weight {value}",

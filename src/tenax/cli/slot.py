@@ -21,6 +21,10 @@ _COLUMNS: output.Columns[Slot] = (
     (TableColumn("TYPE", spare=True), lambda slot: slot.kind),
     (TableColumn("STATE", state=True), lambda slot: _state(slot)),
     (TableColumn("CONTAINER"), lambda slot: slot.container_id),
+    (
+        TableColumn("MEMORY", right=True, spare=True),
+        lambda slot: "" if slot.memory is None else output.size(slot.memory),
+    ),
     (TableColumn("DEVICE", wraps=True), lambda slot: slot.name),
 )
 
@@ -86,6 +90,7 @@ def _document(slot: Slot) -> JsonObject:
         "slotId": slot.id,
         "type": slot.kind,
         "name": slot.name,
+        "memory": slot.memory,
         "enabled": slot.enabled,
         "draining": slot.draining,
         "containerId": slot.container_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 from tenax.client.connection import reading
 from tenax.client.connection.reading import Answer, made, part
@@ -25,6 +25,8 @@ class Slot:
     draining: bool
     #: What runs on it; empty when it is free.
     container_id: str
+    #: Bytes; None where its agent does not say.
+    memory: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Agent(Answer):
     runtime: str = part(reading.text, "runtime")
     #: Containers of another cluster that it holds, which nobody here ends.
     foreign_count: int = made(lambda value: len(reading.records(value, "foreignContainers")))
+    #: What its operator says of it: `resources.constraints` ask for it.
+    labels: Mapping[str, str] = made(lambda value: _labels(value))
     slots: Tuple[Slot, ...] = made(lambda value: _slots(value))
     #: Containers that are not over, whether or not they have slots.
     container_count: int = made(lambda value: len(reading.record(value, "containers")))
@@ -53,6 +57,10 @@ class Agent(Answer):
     def free_slots(self) -> int:
         usable = self.connected and self.enabled and not self.draining
         return sum(1 for slot in self.slots if usable and slot.enabled and not slot.container_id)
+
+
+def _labels(value: JsonObject) -> Mapping[str, str]:
+    return {key: str(label) for key, label in reading.record(value, "labels").items()}
 
 
 def _slots(value: JsonObject) -> Tuple[Slot, ...]:
@@ -71,6 +79,7 @@ def _slot(agent: str, key: str, value: JsonObject) -> Slot:
         enabled=reading.flag(value, "enabled"),
         draining=reading.flag(value, "draining"),
         container_id=reading.text(reading.record(value, "container"), "id"),
+        memory=reading.integer(device, "memory") or None,
     )
 
 

@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from tenax.config.schema.constraints import LABEL_KEY, LABEL_VALUE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.host.runtimes import AUTO, CHOICES
 from tenax.jsonvalue import Json
 from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.snapshot import DEVICE_NAME, MAX_LABELS
 
 #: No slots: this agent takes only work that asks for none.
 NO_SLOTS = "none"
@@ -99,6 +101,7 @@ class AgentSettings(Settings):
     join_token: SecretStr | None = None
     tls: AgentTlsSettings = AgentTlsSettings()
     hooks: HookSettings = HookSettings()
+    #: What it is, as ``zone=a``: `resources.constraints` of a configuration ask for it.
     labels: tuple[str, ...] = ()
     #: Where the other machines of a distributed task reach this one; None: the address that faces the master.
     address: str | None = None
@@ -130,7 +133,34 @@ class AgentSettings(Settings):
             raise ValueError(f"there is no slot type {value!r}: use {' or '.join(SLOT_TYPES)}")
         return value
 
-    @field_validator("visible_gpus", "labels", mode="before")
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _pairs(cls, value: object) -> object:
+        """A map as pairs, ``a=1,b`` as environment and flags write it; a name alone is true."""
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, Mapping):
+            value = [f"{key}={str(item).lower() if isinstance(item, bool) else item}" for key, item in value.items()]
+        if isinstance(value, (list, tuple)):
+            return tuple(item if not isinstance(item, str) or "=" in item else f"{item}=true" for item in value)
+        return value
+
+    @field_validator("labels")
+    @classmethod
+    def _are_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
+        keys = [label.partition("=")[0] for label in labels]
+        for label, key in zip(labels, keys):
+            if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(label.partition("=")[2]):
+                raise ValueError(f"{label!r} is no label: write KEY=VALUE, as in zone=a")
+            if keys.count(key) > 1 or key == DEVICE_NAME:
+                raise ValueError(
+                    f"{key!r} is no name for a label" if key == DEVICE_NAME else f"the label {key!r} stands there twice"
+                )
+        if len(labels) > MAX_LABELS:
+            raise ValueError(f"an agent has at most {MAX_LABELS} labels")
+        return labels
+
+    @field_validator("visible_gpus", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         """``0,1`` as ``[0, 1]``: that is how the vendors' variables are written."""

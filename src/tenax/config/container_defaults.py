@@ -14,7 +14,8 @@ from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, of_each, per_device
 from tenax.config.schema.logs import PLAIN_LOG_POLICIES, LogPolicy
 from tenax.config.schema.pod_spec import POD_SPEC
-from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, DeviceConfig
+from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, BindMount, DeviceConfig
+from tenax.config.schema.sizes import SIZE
 from tenax.config.shapes import (
     Flag,
     IntShape,

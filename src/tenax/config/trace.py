@@ -10,17 +10,20 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
 from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
+from tenax.config.schema.constraints import CONSTRAINTS, ConstraintsConfig
 from tenax.config.schema.resources import PRIORITY, WEIGHT
+from tenax.config.schema.sizes import SIZE
 from tenax.config.shapes import Flag, IntShape, ListOf, MapOf, Number, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.ids import AgentId, JobId, PoolName
 from tenax.jsonvalue import Json, JsonObject, as_object
-from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.constraints import constraints_of
+from tenax.scheduler.devices import Device, DeviceKind
 from tenax.scheduler.registry import POLICIES, USUAL
 from tenax.scheduler.simulation.trace import Trace, TraceAgent, TraceAttempt
 from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Fitting, PoolRules
@@ -69,6 +72,15 @@ class PoolRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRecord:
+    """So many slots of one make."""
+
+    name: Annotated[str, TextShape()] = ""
+    memory: Annotated[int | None, SIZE] = None
+    slots: Annotated[int, _SLOTS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
     """A machine and its slots."""
 
@@ -76,6 +88,9 @@ class AgentRecord:
     pool: Annotated[str, TextShape(filled=True)] = "default"
     slots: Annotated[int, _SLOTS]
     kind: Annotated[DeviceKind, OneOf(DeviceKind)] = DeviceKind.CPU
+    labels: Annotated[Mapping[str, str], MapOf(TextShape())] = field(default_factory=dict)
+    #: What its slots are, as far as constraints ask for it.
+    devices: Annotated[tuple[DeviceRecord, ...], ListOf(Struct(DeviceRecord))] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +115,7 @@ class AttemptRecord:
     single_node: Annotated[bool, Flag()] = False
     preemptible: Annotated[bool, Flag()] = True
     time_limit_s: Annotated[float | None, Number(above=0, **_SECONDS)] = None
+    constraints: Annotated[ConstraintsConfig | None, CONSTRAINTS] = None
 
 
 def _has_a_length(value: Json, at: Path, report: ProblemReport) -> None:
@@ -180,9 +196,19 @@ def trace_of(file: TraceFile) -> Trace:
     attempts = [_attempt(number, record) for number, record in enumerate(file.attempts)]
     return Trace(
         rules,
-        tuple(TraceAgent(AgentId(each.id), PoolName(each.pool), each.slots, each.kind) for each in file.agents),
+        tuple(map(_agent, file.agents)),
         tuple(sorted(attempts, key=lambda attempt: attempt.requested_at)),
         {user: tuple(names) for user, names in groups.items()},
+    )
+
+
+def _agent(record: AgentRecord) -> TraceAgent:
+    devices: list[Device] = []
+    for device in record.devices:
+        # No more than it has slots, whatever is written.
+        devices += [Device(device.name, device.memory)] * min(device.slots, record.slots - len(devices))
+    return TraceAgent(
+        AgentId(record.id), PoolName(record.pool), record.slots, record.kind, record.labels, tuple(devices)
     )
 
 
@@ -206,6 +232,7 @@ def _attempt(number: int, record: AttemptRecord) -> TraceAttempt:
         record.single_node,
         record.preemptible,
         record.time_limit_s,
+        None if record.constraints is None else constraints_of(asdict(record.constraints)),
     )
 
 

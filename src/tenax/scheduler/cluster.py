@@ -4,6 +4,7 @@ Rules:
 - Only agents that take new work are in it; a place on another agent is neither taken nor given back here.
 - Agents with the same numbers form a group; a request is matched with groups, and only then with one agent of a group.
 - Ties go to the agent nearest before the request on a ring of hashes, so that planning again chooses the same.
+- What hard constraints leave is an index of its own, made when it is first asked for and kept in step from then on.
 - Mutable: one planning pass owns one. ``values`` compares it with one that is built anew.
 """
 
@@ -16,7 +17,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tenax.ids import AgentId, SlotId
-from tenax.scheduler.snapshot import AgentState, PlacedMember, PoolAgent
+from tenax.scheduler.constraints import alike, narrowed, steps
+from tenax.scheduler.snapshot import AgentState, Constraints, PlacedMember, PoolAgent
 
 _RING = 1 << 64
 
@@ -44,7 +46,7 @@ def distance(allocation: str, agent: str) -> int:
 class FreeSlots:
     """Free slots and auxiliary places of the agents that take new work."""
 
-    __slots__ = ("_aux_free", "_free", "_groups", "_total_free", "agents")
+    __slots__ = ("_alike", "_aux_free", "_free", "_groups", "_narrowed", "_total_free", "agents")
 
     def __init__(self, agents: Iterable[PoolAgent]) -> None:
         #: Agents in the index.
@@ -59,6 +61,27 @@ class FreeSlots:
         for ring in self._groups.values():
             ring.sort()
         self._total_free = sum(map(len, self._free.values()))
+        self._narrowed: dict[Constraints, FreeSlots] = {}
+        self._alike: dict[Constraints, tuple[Constraints, ...]] = {}
+
+    def narrowed(self, constraints: Constraints | None) -> FreeSlots:
+        """Those of the slots that meet what is asked of each machine; it is changed with this one, never by itself."""
+        if constraints is None:
+            return self
+        constraints = constraints.of_each()
+        if constraints not in self._narrowed:
+            those = (narrowed(agent, steps(constraints)) for agent in self.agents.values())
+            part = FreeSlots(agent for agent in those if agent is not None)
+            for agent_id, agent in part.agents.items():
+                part._set_free(agent_id, self._free[agent_id].intersection(agent.slots), self._aux_free[agent_id])
+            self._narrowed[constraints] = part
+        return self._narrowed[constraints]
+
+    def alike(self, constraints: Constraints) -> tuple[Constraints, ...]:
+        """What is asked of each machine, for each way in which those that meet it can be alike."""
+        if constraints not in self._alike:
+            self._alike[constraints] = alike(constraints, self.narrowed(constraints).agents.values())
+        return self._alike[constraints]
 
     def fork(self) -> FreeSlots:
         """A copy that changes on its own."""
@@ -127,18 +150,24 @@ class FreeSlots:
 
     def _change(self, member: PlacedMember, *, taken: bool) -> None:
         agent_id = member.agent_id
+        free, aux_free = self._free[agent_id], self._aux_free[agent_id]
+        if not member.slots:
+            aux_free += -1 if taken else 1
+        elif taken:
+            free = free.difference(member.slots)
+        else:
+            free = free | (set(member.slots) & set(self.agents[agent_id].slots))
+        self._set_free(agent_id, free, aux_free)
+        for part in self._narrowed.values():
+            if agent_id in part.agents:
+                part._change(member, taken=taken)
+
+    def _set_free(self, agent_id: AgentId, free: set[SlotId], aux_free: int) -> None:
         entry = (place_on_ring(agent_id), agent_id)
         ring = self._groups[self.room(agent_id)]
         del ring[bisect_right(ring, entry) - 1]
         if not ring:
             del self._groups[self.room(agent_id)]
-        free = self._free[agent_id]
-        self._total_free -= len(free)
-        if not member.slots:
-            self._aux_free[agent_id] += -1 if taken else 1
-        elif taken:
-            free.difference_update(member.slots)
-        else:
-            free.update(set(member.slots) & set(self.agents[agent_id].slots))
-        self._total_free += len(free)
+        self._total_free += len(free) - len(self._free[agent_id])
+        self._free[agent_id], self._aux_free[agent_id] = free, aux_free
         insort(self._groups.setdefault(self.room(agent_id), []), entry)

@@ -5,6 +5,7 @@ A slot is one device that can be given to one container at a time: a GPU, a MIG 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -17,3 +18,12 @@ class DeviceKind(str, Enum):
     CPU = "cpu"
     CUDA = "cuda"
     ROCM = "rocm"
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a slot is made of, as its agent says."""
+
+    name: str = ""
+    #: Bytes; None: it does not say.
+    memory: int | None = None

@@ -14,6 +14,7 @@ from enum import Enum
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.constraints import without_each
 from tenax.scheduler.queueing import Rooms
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import in_turns, plan, queue
@@ -36,6 +37,8 @@ class RemedyKind(str, Enum):
     POOL = "POOL"
     #: At most so long for each of its runs, as in '55m': it would use what is kept for another one until then.
     TIME_LIMIT = "TIME_LIMIT"
+    #: Without one of its constraints, as `tenax.scheduler.constraints` describes it.
+    CONSTRAINT = "CONSTRAINT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ def _remedies(
     yield from (Remedy(RemedyKind.POOL, name) for name in pools)
     changes = (
         (RemedyKind.TIME_LIMIT, _time_limits(snapshot, request, decided)),
+        (RemedyKind.CONSTRAINT, _fewer_constraints(snapshot, request)),
         (RemedyKind.SLOTS, _fewer(snapshot, request)),
         (RemedyKind.MAX_SLOTS, _caps(snapshot, request)),
         (RemedyKind.PRIORITY, _priorities(snapshot, request)),
@@ -121,9 +125,15 @@ def _leaving(changed: PoolSnapshot, name: AllocationId, before: PoolPlan) -> int
     return more if more and after.waiting[name] != before.waiting.get(name) else None
 
 
+def _fewer_constraints(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[str, PoolSnapshot]]:
+    if request.constraints is not None:
+        for dropped, left in without_each(request.constraints):
+            yield dropped, _with_request(snapshot, replace(request, constraints=left))
+
+
 def _fewer(snapshot: PoolSnapshot, request: SlotRequest) -> Iterator[tuple[str, PoolSnapshot]]:
     """The most first."""
-    free = FreeSlots(snapshot.agents)
+    free = FreeSlots(snapshot.agents).narrowed(request.constraints)
     blocks = {len(free.free_slots(agent)) for agent in free.agents}
     sizes = {*blocks, sum(len(free.free_slots(agent)) for agent in free.agents), request.slots // 2, 4, 2, 1}
     for slots in sorted((size for size in sizes if 0 < size < request.slots), reverse=True):

@@ -8,6 +8,7 @@ Rules:
 - What is left of a share when its requests are taken from it, in their order, goes to others that can use it: a request
   for each that could start none, then one for each in turn, in the order of the queue. A job that can start nothing
   even so changes nothing between the others.
+- Jobs that are bound to the same of the machines, by their constraints, share these first: more counts for none.
 - What limits of quotas leave goes to the jobs that share them in the order of the queue.
 - A job never gets less than what it holds and cannot be asked to give back.
 - What holds more than its share is asked to leave, the earliest of its requests first, until it does not. What waits
@@ -28,7 +29,15 @@ from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import arrival_key, planned
-from tenax.scheduler.snapshot import AgentState, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import (
+    AgentState,
+    Constraints,
+    Phase,
+    PlacedMember,
+    PoolPlan,
+    PoolSnapshot,
+    SlotRequest,
+)
 
 #: So many claims that keep more than their share are looked at alone; each costs a division of all.
 _ONE_BY_ONE = 50
@@ -220,8 +229,9 @@ class _Pass:
             elif limit.max_slots is not None:
                 left[name] = limit.max_slots - self.holdings.of_limit[name]
         caps: dict[JobId, int | None] = {}
+        of_machines = self._caps_by_machines()
         for job, requests in self.of_job.items():
-            cap = self.snapshot.jobs[job].max_slots
+            cap = _least(self.snapshot.jobs[job].max_slots, of_machines.get(job))
             binding = [name for name in self.snapshot.jobs[job].limits if name in left]
             if binding:
                 more = max(0, min(left[name] for name in binding))
@@ -230,6 +240,23 @@ class _Pass:
                     left[name] -= min(more, demand)
                 cap = held[job] + more if cap is None else min(cap, held[job] + more)
             caps[job] = cap
+        return caps
+
+    def _caps_by_machines(self) -> dict[JobId, int]:
+        """The most of jobs that are bound to some of the machines: of those, what each would get among its like."""
+        bound: dict[Constraints, list[JobId]] = {}
+        for job, requests in self.of_job.items():
+            kinds = {each.constraints for each in requests}
+            constraints = next(iter(kinds))
+            if constraints is not None and len(kinds) == 1:
+                bound.setdefault(constraints, []).append(job)
+        caps: dict[JobId, int] = {}
+        for constraints, jobs in bound.items():
+            usable = self.places.now.narrowed(constraints).agents
+            claims = [self._claim(job, self.of_job[job], self.snapshot.jobs[job].max_slots) for job in jobs]
+            members = (member for job in jobs for each in self.of_job[job] for member in each.members)
+            elsewhere = sum(len(member.slots) for member in members if member.agent_id not in usable)
+            caps |= divide(claims, sum(len(agent.slots) for agent in usable.values()) + elsewhere)
         return caps
 
     def _claim(self, job: JobId, requests: list[SlotRequest], cap: int | None) -> Claim:
@@ -288,6 +315,10 @@ class _Pass:
             kept = self.places.reserve(request)
             if kept is not None:
                 self.reserved = reasons.Reserved(request, kept.free, kept.starts_at)
+
+
+def _least(*caps: int | None) -> int | None:
+    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def _capacity(snapshot: PoolSnapshot) -> int:

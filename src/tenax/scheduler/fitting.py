@@ -5,28 +5,83 @@ Rules, the first that fits wins:
 2. A gang on wholly unused agents of one size that divides the request, the largest such size.
 3. With uneven gangs: wholly unused agents, largest first, each used whole.
 4. With uneven gangs: any free slots, largest blocks first, so that a gang spans few agents.
-A request for one node, or for one slot, knows only the first. All members are found, or none.
+A request for one node, or for one slot, knows only the first. All members are found, or none. Only slots count that
+meet the constraints of the request; where machines are to be alike, each way to be so is tried.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots, Room, distance
+from tenax.scheduler.constraints import alike, described, narrowed, steps
 from tenax.scheduler.free_times import Times
-from tenax.scheduler.snapshot import AgentState, Fitting, PoolAgent, PoolRules, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import (
+    AgentState,
+    Constraints,
+    Fitting,
+    PoolAgent,
+    PoolRules,
+    PoolSnapshot,
+    SlotRequest,
+)
 
-#: The agents of a fit with the slots taken on each, largest first.
-Fit = tuple[tuple[AgentId, int], ...]
+#: Agents with the slots taken on each, largest first.
+_Parts = tuple[tuple[AgentId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Where a request goes."""
+
+    parts: _Parts
+    #: Which of their slots: those of `FreeSlots.narrowed`.
+    within: Constraints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to meet the constraints of a request."""
+
+    within: Constraints | None
+    #: By one machine.
+    alone: bool = False
 
 
 def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | None:
-    """Where the request would go; None where it does not fit. Changes nothing."""
+    """Where the request would go; None where it does not fit. Changes nothing.
+
+    Of several ways to meet its constraints that with the fewest machines; then, of machines, by score, and of gangs the
+    one in the smallest room (under ``worst`` the largest).
+    """
+    constraints = request.constraints
+    if constraints is None or not constraints.same:
+        parts = _parts(request, cluster.narrowed(constraints), rules)
+        return None if parts is None else Fit(parts, constraints)
+    fits: list[tuple[tuple[int, float, int, AgentId], Fit]] = []
+    for way in ways(request, cluster):
+        part = cluster.narrowed(way.within)
+        parts = _parts(replace(request, single_node=True) if way.alone else request, part, rules)
+        if parts is not None:
+            first = parts[0][0]
+            rank = _rank_of(request, part, rules, parts)
+            fits.append(((len(parts), rank, distance(request.allocation_id, first), first), Fit(parts, way.within)))
+    return min(fits, key=lambda fit: fit[0], default=(None, None))[1]
+
+
+def _rank_of(request: SlotRequest, part: FreeSlots, rules: PoolRules, parts: _Parts) -> float:
+    if len(parts) == 1:
+        return -score(rules.fitting, request.slots, part.room(parts[0][0]))
+    free = part.free_outside(request.blocked_agents)
+    return free if rules.fitting is Fitting.BEST else -free
+
+
+def _parts(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> _Parts | None:
     alone = on_one_agent(request, cluster, rules.fitting)
     if alone is not None:
         return ((alone, request.slots),)
@@ -38,6 +93,18 @@ def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | No
     return _whole_agents(request, cluster) or _free_blocks(request, cluster)
 
 
+def ways(request: SlotRequest, cluster: FreeSlots) -> tuple[_Way, ...]:
+    """The ways to meet its constraints: on one machine, or on several that are alike."""
+    constraints = request.constraints
+    if constraints is None or not constraints.same:
+        return (_Way(constraints),)
+    gangs = tuple(_Way(within) for within in cluster.alike(constraints)) if may_be_gang(request) else ()
+    one = constraints.of_one()
+    if one == constraints and gangs:
+        return gangs
+    return (*(_Way(within, alone=True) for within in cluster.alike(one)), *gangs)
+
+
 def awaited(request: SlotRequest, now: FreeSlots, coming: FreeSlots, rules: PoolRules, times: Times) -> Fit | None:
     """Where a request that does not fit is to wait for its slots; None where it would not fit with nothing running.
 
@@ -45,36 +112,41 @@ def awaited(request: SlotRequest, now: FreeSlots, coming: FreeSlots, rules: Pool
     none, the one with the most slots that are or come free, so that what is kept there only grows. Else the even gang
     that is free first, by time limits; else the gang that it would be on the empty pool.
     """
-    able = [
-        agent
-        for agent in coming.agents.values()
-        if len(agent.slots) >= request.slots and agent.id not in request.blocked_agents
-    ]
+    everywhere = ways(request, coming)
+    able: list[tuple[tuple[float, int, int, str], Fit]] = []
+    for way in everywhere:
+        free, later = now.narrowed(way.within), coming.narrowed(way.within)
+        for agent in later.agents.values():
+            if len(agent.slots) >= request.slots and agent.id not in request.blocked_agents:
+                at = times.of(agent.id, request.slots, free, later)
+                # Where the time is known, what others take beside it changes nothing.
+                first = (math.inf, -len(later.free_slots(agent.id))) if at is None else (at, 0)
+                key = (*first, distance(request.allocation_id, agent.id), agent.id)
+                able.append((key, Fit(((agent.id, request.slots),), way.within)))
     if able:
-
-        def key(agent: PoolAgent) -> tuple[float, int, int, str]:
-            at = times.of(agent.id, request.slots, now, coming)
-            # Where the time is known, what others take beside it changes nothing.
-            first = (math.inf, -len(coming.free_slots(agent.id))) if at is None else (at, 0)
-            return (*first, distance(request.allocation_id, agent.id), agent.id)
-
-        return ((min(able, key=key).id, request.slots),)
+        return min(able, key=lambda option: option[0])[1]
     if not may_be_gang(request):
         return None
-    first = _first_even_gang(request, now, coming, times)
-    if first is not None:
-        return first
+    gangs = [
+        _first_even_gang(request, now.narrowed(way.within), coming.narrowed(way.within), times, way.within)
+        for way in everywhere
+        if not way.alone
+    ]
+    first_gang = min((gang for gang in gangs if gang is not None), key=lambda gang: gang[0], default=None)
+    if first_gang is not None:
+        return first_gang[1]
     empty = FreeSlots(replace(agent, in_use=frozenset()) for agent in coming.agents.values())
     return find(request, empty, rules)
 
 
-def _first_even_gang(request: SlotRequest, now: FreeSlots, coming: FreeSlots, times: Times) -> Fit | None:
-    """Of whole agents of one size; None where time limits say of none when it is free.
+def _first_even_gang(
+    request: SlotRequest, now: FreeSlots, coming: FreeSlots, times: Times, within: Constraints | None
+) -> tuple[tuple[float, int], Fit] | None:
+    """Of whole agents of one size, with when it is free; None where time limits say that of none.
 
     Which of those that are free in time does not depend on when each is: what runs there until then changes nothing.
     """
-    best: tuple[float, int] | None = None
-    fit: Fit | None = None
+    best: tuple[tuple[float, int], Fit] | None = None
     free_at: dict[int, list[tuple[float, AgentId]]] = {}
     for agent in coming.agents.values():
         size = len(agent.slots)
@@ -87,10 +159,10 @@ def _first_even_gang(request: SlotRequest, now: FreeSlots, coming: FreeSlots, ti
         if len(agents) < count:
             continue
         by = sorted(at for at, _ in agents)[count - 1]
-        if best is None or (by, -size) < best:
+        if best is None or (by, -size) < best[0]:
             able = sorted((distance(request.allocation_id, agent), agent) for at, agent in agents if at <= by)
-            best, fit = (by, -size), tuple((agent, size) for _, agent in able[:count])
-    return fit
+            best = (by, -size), Fit(tuple((agent, size) for _, agent in able[:count]), within)
+    return best
 
 
 def may_be_gang(request: SlotRequest) -> bool:
@@ -140,10 +212,12 @@ def can_never_fit(
     single_node: bool = False,
     blocked_agents: frozenset[AgentId] = frozenset(),
     max_slots: int | None = None,
+    constraints: Constraints | None = None,
 ) -> str | None:
     """Why a request could not run in this pool even if it were empty, with the arithmetic; None when it could.
 
-    Agents that are away or draining count: they may come back. Disabled ones do not.
+    Asked in this order: the cap of its job, agents at all, those that it must not run on, its constraints, and at last
+    how many slots there are. Agents that are away or draining count: they may come back. Disabled ones do not.
     """
     pool = snapshot.pool
     if max_slots is not None and slots > max_slots:
@@ -161,19 +235,51 @@ def can_never_fit(
                 "another there, or choose another pool."
             )
         return f"Pool {pool} has no agents{_excluded(agents, usable)}: start one there, or choose another pool."
+    excluded = _excluded(agents, usable)
+    for constraint in steps(constraints) if constraints is not None else ():
+        meeting = [each for agent in usable if (each := narrowed(agent, [constraint])) is not None]
+        if not meeting:
+            return f"Pool {pool} {constraint.unmet(usable)}{excluded}: change resources.constraints, or add agents."
+        usable = meeting
     if slots == 0:
         if any(agent.aux_places > 0 for agent in usable):
             return None
         return f"No agent of pool {pool} takes tasks without slots: choose another pool."
-    return _too_many_slots(slots, snapshot, single_node, agents, usable)
+    has = f"pool {snapshot.pool} has {_slots(sum(len(agent.slots) for agent in usable))} on {_agents(len(usable))}"
+    if constraints is None:
+        return _too_many_slots(slots, snapshot, single_node, usable, f"{has}{excluded}")
+    has += f" that {'meets' if len(usable) == 1 else 'meet'} its constraints ({described(constraints)}){excluded}"
+    if not constraints.same:
+        return _too_many_slots(slots, snapshot, single_node, usable, has)
+    return _too_many_alike(slots, snapshot, single_node, constraints, usable, has)
+
+
+def _too_many_alike(
+    slots: int, snapshot: PoolSnapshot, single_node: bool, constraints: Constraints, usable: list[PoolAgent], has: str
+) -> str | None:
+    """Of those that meet all else; None: some of them are alike and enough."""
+    together = [(within, False) for within in alike(constraints, usable)] if slots > 1 and not single_node else []
+    together += [(within, True) for within in alike(constraints.of_one(), usable)]
+    most: tuple[int, str] = (0, "")
+    for within, alone in together:
+        those = [each for agent in usable if (each := narrowed(agent, steps(within))) is not None]
+        if not those:
+            continue
+        if _too_many_slots(slots, snapshot, alone, those, has) is None:
+            return None
+        most = max(most, (sum(len(agent.slots) for agent in those), described(within)))
+    largest = f", the largest group of them with {most[0]} ({most[1]})" if most[0] else ", none of which says it"
+    return (
+        f"{_slots(slots)} on machines that are alike ({described(Constraints(same=constraints.same))}) "
+        f"can never run here: {has}{largest}. Ask for fewer slots, or change resources.constraints.same."
+    )
 
 
 def _too_many_slots(
-    slots: int, snapshot: PoolSnapshot, single_node: bool, agents: list[PoolAgent], usable: list[PoolAgent]
+    slots: int, snapshot: PoolSnapshot, single_node: bool, usable: list[PoolAgent], has: str
 ) -> str | None:
     sizes = sorted((len(agent.slots) for agent in usable), reverse=True)
     total, largest = sum(sizes), sizes[0]
-    has = f"pool {snapshot.pool} has {_slots(total)} on {_agents(len(usable))}{_excluded(agents, usable)}"
     if slots <= largest:
         return None
     if slots > total:
@@ -193,7 +299,7 @@ def _too_many_slots(
     )
 
 
-def _even_gang(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
+def _even_gang(request: SlotRequest, cluster: FreeSlots) -> _Parts | None:
     """Whole agents of one size, none of whose slots is used."""
     sizes = {room.slots for room in cluster.rooms() if room.free == room.slots > 0 and request.slots % room.slots == 0}
     for size in sorted(sizes, reverse=True):
@@ -207,7 +313,7 @@ def _even_gang(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
     return None
 
 
-def _whole_agents(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
+def _whole_agents(request: SlotRequest, cluster: FreeSlots) -> _Parts | None:
     """Unused agents, each used whole, largest first, that meet the request exactly."""
     rooms = [room for room in cluster.rooms() if room.free == room.slots > 0]
     parts: list[tuple[AgentId, int]] = []
@@ -222,7 +328,7 @@ def _whole_agents(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
     return tuple(parts) if missing == 0 else None
 
 
-def _free_blocks(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
+def _free_blocks(request: SlotRequest, cluster: FreeSlots) -> _Parts | None:
     """Free slots from the largest blocks down until the request is met; the last block is used in part."""
     parts: list[tuple[AgentId, int]] = []
     missing = request.slots

@@ -4,10 +4,13 @@ Rules:
 - At one priority jobs stand in bands by what they have held: slots times seconds, all their requests together. The
   first band is for less than `FIRST`, each further one for `WIDER` times as much, the last for all that is above.
 - What waits takes slots from jobs of less urgency or of a later band, as the priority policy does with preemption:
-  the smallest set that helps is asked to leave. In a band nobody is.
-- Nobody is asked twice in a row: what had to leave holds what it gets then until it ends.
-- In a band the order is that of the priority policy. A job that has waited for `MAX_WAIT` stands in the first one, as
-  long as it holds what it got then: no stream of short jobs puts off a long one for ever.
+  the smallest set that helps is asked to leave. In a band nobody is. What could not be asked itself takes from less
+  urgent jobs alone.
+- What had to leave for another keeps for `KEPT` what it gets then, except from more urgent jobs and from what has
+  waited too long.
+- In a band the order is that of the priority policy. Of a job that holds nothing and has waited for `MAX_WAIT` the
+  first request stands before all bands, and takes from each of them; it stands there until it has held `FIRST`. No
+  stream of short jobs puts off a long one for ever.
 Nobody has to say how long anything takes: short jobs are done before it shows that others are long.
 Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 3.2
 (two-dimensional attained service, discretized).
@@ -17,13 +20,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from tenax.ids import JobId
+from tenax.ids import AllocationId, JobId
 from tenax.scheduler.policy import queue_key
 from tenax.scheduler.priority import plan_by_priority
-from tenax.scheduler.snapshot import Phase, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot, SlotRequest
 
 #: Slot seconds: four slot hours.
 FIRST = 4 * 3600.0
@@ -31,6 +35,12 @@ WIDER = 4.0
 BANDS = 4
 #: Seconds.
 MAX_WAIT = 86400.0
+KEPT = 3600.0
+#: Of a priority, the most urgent first: what has waited too long, what is kept, the bands.
+_OVERDUE, _KEPT_RANK, _FIRST_BAND = 0, 1, 2
+_RANKS = _FIRST_BAND + BANDS
+#: A little later than a moment, what it changes has changed, whatever is rounded.
+_LATER_S = 0.001
 
 
 class LeastAttained:
@@ -43,31 +53,19 @@ class LeastAttained:
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
-        return plan_by_priority(_in_bands(snapshot), among_equals=False)
+        return plan_by_priority(_ranked(snapshot), ranks=_RANKS)
 
     def changes_at(self, snapshot: PoolSnapshot) -> float | None:
-        """While something waits: when a job that runs reaches the next band, or one that waits has waited too long."""
+        """While something waits: when what runs stands elsewhere by what it held, or what waits has waited too long."""
         if not any(request.phase is Phase.PENDING for request in snapshot.requests):
             return None
-        held: Counter[JobId] = Counter()
-        moments = []
-        for request in snapshot.requests:
-            if request.phase is Phase.PENDING:
-                moments.append(request.requested_at + MAX_WAIT)
-            else:
-                held[request.job_id] += request.slots
-        for job_id, slots in held.items():
-            attained = snapshot.jobs[job_id].attained
-            edge = FIRST * WIDER ** band_of(attained)
-            if slots and band_of(attained) < BANDS - 1:
-                # A little later: it has reached it then, whatever is rounded.
-                moments.append(snapshot.at + (edge - attained) / slots + 0.001)
-        return min((moment for moment in moments if moment > snapshot.at), default=None)
+        return min((moment for moment in _moments(snapshot) if moment > snapshot.at), default=None)
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, band, and then as under the priority policy."""
-        banded = _in_bands(snapshot)
-        return tuple(sorted(snapshot.requests, key=lambda request: queue_key(banded, request)))
+        ranked = _ranked(snapshot)
+        pairs = zip(ranked.requests, snapshot.requests, strict=True)
+        return tuple(request for _, request in sorted(pairs, key=lambda pair: queue_key(ranked, pair[0])))
 
 
 def band_of(attained: float) -> int:
@@ -77,21 +75,61 @@ def band_of(attained: float) -> int:
     return min(BANDS - 1, 1 + math.floor(math.log(attained / FIRST, WIDER)))
 
 
-def _in_bands(snapshot: PoolSnapshot) -> PoolSnapshot:
-    """The pool with the band of each job as a part of its priority."""
-    overdue = {request.job_id for request in snapshot.requests if _waited(snapshot, request) >= MAX_WAIT}
-    jobs = {name: _banded(job, 0 if name in overdue else band_of(job.attained)) for name, job in snapshot.jobs.items()}
-    requests = tuple(
-        replace(request, preemptible=False) if request.left_before and request.preemptible else request
-        for request in snapshot.requests
+def _moments(snapshot: PoolSnapshot) -> Iterator[float]:
+    held: Counter[JobId] = Counter()
+    overdue = _overdue(snapshot)
+    for request in snapshot.requests:
+        if request.phase is Phase.PENDING:
+            yield request.requested_at + MAX_WAIT
+            continue
+        held[request.job_id] += request.slots
+        if request.left_before:
+            yield _placed_at(request) + KEPT + _LATER_S
+        if request.slots and request.allocation_id in overdue:
+            yield _placed_at(request) + FIRST / request.slots + _LATER_S
+    for job_id, slots in held.items():
+        attained = snapshot.jobs[job_id].attained
+        if slots and band_of(attained) < BANDS - 1:
+            yield snapshot.at + (FIRST * WIDER ** band_of(attained) - attained) / slots + _LATER_S
+
+
+def _ranked(snapshot: PoolSnapshot) -> PoolSnapshot:
+    """The pool with the rank of each request at its priority."""
+    overdue = _overdue(snapshot)
+    requests = []
+    for request in snapshot.requests:
+        job = snapshot.jobs[request.job_id]
+        rank = _FIRST_BAND + band_of(job.attained)
+        standing = f"priority {job.priority}, {job.attained / 3600:.3g} slot hours so far"
+        if request.allocation_id in overdue:
+            rank, standing = _OVERDUE, f"priority {job.priority}, waited for a day"
+        elif request.left_before and request.phase is Phase.PLACED and snapshot.at - _placed_at(request) < KEPT:
+            rank = _KEPT_RANK
+        requests.append(replace(request, priority=job.priority * _RANKS + rank, standing=standing))
+    return replace(snapshot, requests=tuple(requests), rules=replace(snapshot.rules, preemption=True))
+
+
+def _overdue(snapshot: PoolSnapshot) -> frozenset[AllocationId]:
+    """What stands before all bands."""
+    first: dict[JobId, SlotRequest] = {}
+    holding: set[JobId] = set()
+    overdue: set[AllocationId] = set()
+    for request in snapshot.requests:
+        if request.phase is Phase.PENDING:
+            before = first.setdefault(request.job_id, request)
+            key, other = (request.requested_at, request.allocation_id), (before.requested_at, before.allocation_id)
+            first[request.job_id] = request if key < other else before
+            continue
+        holding.add(request.job_id)
+        if request.waited >= MAX_WAIT and (snapshot.at - _placed_at(request)) * max(1, request.slots) < FIRST:
+            overdue.add(request.allocation_id)
+    overdue.update(
+        request.allocation_id
+        for job, request in first.items()
+        if job not in holding and snapshot.at - request.requested_at >= MAX_WAIT
     )
-    return replace(snapshot, jobs=jobs, requests=requests, rules=replace(snapshot.rules, preemption=True))
+    return frozenset(overdue)
 
 
-def _waited(snapshot: PoolSnapshot, request: SlotRequest) -> float:
-    return snapshot.at - request.requested_at if request.phase is Phase.PENDING else request.waited
-
-
-def _banded(job: PoolJob, band: int) -> PoolJob:
-    standing = f"priority {job.priority}, {job.attained / 3600:.3g} slot hours so far"
-    return replace(job, priority=job.priority * BANDS + band, standing=standing)
+def _placed_at(request: SlotRequest) -> float:
+    return request.requested_at + request.waited

@@ -18,8 +18,8 @@ from enum import Enum
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.reasons import WaitClass, class_of
-from tenax.scheduler.registry import plan
-from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest, applied
+from tenax.scheduler.registry import changes_at, counts_attained, plan
+from tenax.scheduler.snapshot import Phase, PoolJob, PoolSnapshot, SlotRequest, applied
 
 #: Seconds in which what was asked to leave is gone, as a rule.
 _LEAVING_S = 30.0
@@ -121,6 +121,10 @@ class _Course:
         if not known:
             return False
         at = max(self.snapshot.at, min(known))
+        changes = changes_at(self.snapshot)
+        if changes is not None and self.snapshot.at < changes < at:
+            at = changes
+        jobs = self._jobs_at(at)
         gone = {name for name, end in self._ends.items() if end <= at}
         requests: list[SlotRequest] = []
         for request in self.snapshot.requests:
@@ -128,7 +132,7 @@ class _Course:
                 requests.append(request)
             elif request.allocation_id in self._come_back:
                 self._come_back.discard(request.allocation_id)
-                requests.append(_anew(request, request.allocation_id, at))
+                requests.append(replace(_anew(request, request.allocation_id, at), left_before=True))
             elif self._to_come[request.job_id] > 0:
                 self._to_come[request.job_id] -= 1
                 self._made += 1
@@ -136,8 +140,21 @@ class _Course:
         left = [request for request in self.snapshot.requests if request.allocation_id in gone]
         for name in gone:
             del self._ends[name]
-        self.snapshot = replace(_without(self.snapshot, left), requests=tuple(requests), at=at)
+        self.snapshot = replace(_without(self.snapshot, left), jobs=jobs, requests=tuple(requests), at=at)
         return True
+
+    def _jobs_at(self, at: float) -> Mapping[JobId, PoolJob]:
+        """The jobs with what they will have held by then."""
+        if not counts_attained(self.snapshot.rules.policy):
+            return self.snapshot.jobs
+        held = Counter[JobId]()
+        for request in self.snapshot.requests:
+            held[request.job_id] += 0 if request.phase is Phase.PENDING else request.slots
+        more = at - self.snapshot.at
+        return {
+            name: replace(job, attained=job.attained + held[name] * more) if held[name] else job
+            for name, job in self.snapshot.jobs.items()
+        }
 
     def _end_of(self, request: SlotRequest) -> float:
         at = self.snapshot.at
@@ -160,7 +177,15 @@ class _Course:
 
 def _anew(request: SlotRequest, name: AllocationId, at: float) -> SlotRequest:
     return replace(
-        request, allocation_id=name, phase=Phase.PENDING, members=(), requested_at=at, charged=None, ends_at=None
+        request,
+        allocation_id=name,
+        phase=Phase.PENDING,
+        members=(),
+        requested_at=at,
+        charged=None,
+        ends_at=None,
+        left_before=False,
+        waited=0.0,
     )
 
 

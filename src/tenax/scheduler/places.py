@@ -11,12 +11,16 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Union
 
 from tenax.ids import AgentId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.free_times import Times
-from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolSnapshot, SlotRequest
+
+#: `SlotRequest.kind`.
+_Kind = tuple[int, bool, Union[Constraints, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Places:
     __slots__ = (
         "_agents",
         "_at",
+        "_bound",
         "_could",
         "_empty",
         "_full",
@@ -55,24 +60,29 @@ class Places:
         #: What is free, reserved places among it, for those who are gone before these are needed; and when that is.
         self._lent: FreeSlots | None = None
         self._starts_at = 0.0
-        self._lent_full: set[tuple[int, bool]] = set()
+        self._lent_full: set[_Kind] = set()
         self._agents = snapshot.agents
         #: The pool with nothing running, made when it is first needed; and which kinds of request would fit it.
         self._empty: FreeSlots | None = None
-        self._could: dict[tuple[int, bool, frozenset[AgentId]], bool] = {}
+        self._could: dict[tuple[_Kind, frozenset[AgentId]], bool] = {}
         self.now = FreeSlots(snapshot.agents)
         self.later = self.now.fork()
         #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
-        self._full: set[tuple[int, bool]] = set()
+        self._full: set[_Kind] = set()
         #: Kinds that do not fit on all agents together.
-        self._hopeless: set[tuple[int, bool]] = set()
+        self._hopeless: set[_Kind] = set()
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
+        #: Agents that some request which waits is bound to by its constraints.
+        self._bound: frozenset[AgentId] = frozenset()
+        for constraints in {each.constraints for each in snapshot.requests if each.phase is Phase.PENDING}:
+            if constraints is not None:
+                self._bound |= self.usable(constraints)
 
     def could_start(self, request: SlotRequest) -> bool:
         """Whether it would fit with nothing running, on the agents that take work now."""
-        kind = (request.slots, request.single_node, request.blocked_agents)
+        kind = request.kind, request.blocked_agents
         if kind not in self._could:
             if self._empty is None:
                 self._empty = FreeSlots(replace(agent, in_use=frozenset(), aux_in_use=0) for agent in self._agents)
@@ -81,25 +91,35 @@ class Places:
 
     def take_now(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
         """Take places that are free now; None where the request does not fit."""
-        kind = (request.slots, request.single_node)
-        if self.is_gone_in_time(request) and self._lent is not None:
-            if kind in self._lent_full:
-                return None
-            fit = fitting.find(request, self._lent, self._rules)
-            if fit is None and not request.blocked_agents:
-                self._lent_full.add(kind)
-            # Rather reserved places than those that others can take who stay longer.
-            members = tuple(self._lent.pick(agent, count, rather_not=self.now) for agent, count in fit or ())
-        elif kind in self._full:
+        # Rather reserved places than those that others can take who stay longer.
+        borrows = self.is_gone_in_time(request)
+        places, full = (self._lent, self._lent_full) if borrows and self._lent is not None else (self.now, self._full)
+        if request.kind in full:
             return None
-        else:
-            fit = fitting.find(request, self.now, self._rules)
-            if fit is None and not request.blocked_agents:
-                self._full.add(kind)
-            members = tuple(self.now.pick(agent, count) for agent, count in fit or ())
+        fit = self._find_now(request, places)
+        if fit is None:
+            if not request.blocked_agents:
+                full.add(request.kind)
+            return None
+        part = places.narrowed(fit.within)
+        rather_not = None if places is self.now else self.now
+        members = tuple(part.pick(agent, count, rather_not) for agent, count in fit.parts)
         for member in members:
             self._take(member)
-        return members or None
+        return members
+
+    def _find_now(self, request: SlotRequest, places: FreeSlots) -> fitting.Fit | None:
+        """What may go anywhere goes rather where nobody who waits is bound to, on as few machines."""
+        fit = fitting.find(request, places, self._rules)
+        if fit is None or request.constraints is not None or self._bound.isdisjoint(agent for agent, _ in fit.parts):
+            return fit
+        elsewhere = replace(request, blocked_agents=request.blocked_agents | self._bound)
+        beside = fitting.find(elsewhere, places, self._rules)
+        return beside if beside is not None and len(beside.parts) <= len(fit.parts) else fit
+
+    def usable(self, constraints: Constraints) -> frozenset[AgentId]:
+        """Agents that take work and have a slot that meets what is asked of each."""
+        return frozenset(self.now.narrowed(constraints).agents)
 
     def is_gone_in_time(self, request: SlotRequest) -> bool:
         """Whether places are reserved, and it would be gone before they are needed if it started now."""
@@ -112,36 +132,37 @@ class Places:
         fit = fitting.find(request, self.later, self._rules)
         if fit is None:
             return False
-        for agent, count in fit:
-            self._keep(self.later.pick(agent, count, rather_not=self.now))
+        part = self.later.narrowed(fit.within)
+        for agent, count in fit.parts:
+            self._keep(part.pick(agent, count, rather_not=self.now))
         return True
 
     def reserve(self, request: SlotRequest) -> Reservation | None:
         """Keep what is and comes free where a request is to start in the end. None where it would not fit with nothing
         running."""
-        kind = (request.slots, request.single_node)
-        if kind in self._hopeless:
+        if request.kind in self._hopeless:
             return None
         times = Times(self._snapshot, request)
         fit = fitting.awaited(request, self.now, self.later, self._rules, times)
         if fit is None:
             if not request.blocked_agents:
-                self._hopeless.add(kind)
+                self._hopeless.add(request.kind)
             return None
-        starts = [times.of(agent, count, self.now, self.later) for agent, count in fit]
+        now, later = self.now.narrowed(fit.within), self.later.narrowed(fit.within)
+        starts = [times.of(agent, count, now, later) for agent, count in fit.parts]
         known = [at for at in starts if at is not None]
         starts_at = max(known) if len(known) == len(starts) else None
         if starts_at is not None:
             self._lent, self._starts_at = self.now.fork(), starts_at
         kept = 0
-        for agent, count in fit:
-            free = sorted(self.now.free_slots(agent))
-            coming = self.later.free_slots(agent) - set(free)
+        for agent, count in fit.parts:
+            free = sorted(now.free_slots(agent))
+            coming = later.free_slots(agent) - set(free)
             if starts_at is None:
                 free = free[:count]
             else:
                 # What is held until then comes to it: of those that are free only what is still missing.
-                held = {slot for slot, at in times.held(agent, self.now, self.later) if at <= starts_at}
+                held = {slot for slot, at in times.held(agent, now, later) if at <= starts_at}
                 free, coming = free[: max(0, count - len(held))], coming & held
             from_coming = sorted(coming)[: count - len(free)]
             # Without slots a member is an auxiliary place.

@@ -54,7 +54,12 @@ def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
 
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
     """The order of a request: priority, its owner's turn, its place, time of asking, its name."""
-    return (snapshot.jobs[request.job_id].priority, *arrival_key(snapshot, request))
+    return (priority_of(snapshot, request), *arrival_key(snapshot, request))
+
+
+def priority_of(snapshot: PoolSnapshot, request: SlotRequest) -> int:
+    """That of its job, or what its policy gives it instead."""
+    return snapshot.jobs[request.job_id].priority if request.priority is None else request.priority
 
 
 def planned(

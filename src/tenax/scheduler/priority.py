@@ -5,7 +5,8 @@ Rules:
 - The order is priority (1 first), then the turn that quotas give its owner, then the queue position of the job, then
   the time of asking.
 - A request that does not fit leaves those of its own priority their chance. Less urgent ones start behind it only
-  where it can take their place back: in a pool with preemption, and if they can be preempted.
+  where it can take their place back: in a pool with preemption, and if they can be preempted; or on machines that it
+  could not use, by its constraints.
 - With preemption, running requests that are less urgent, or equally urgent and of the same turn with a job behind in
   the queue, are asked to leave: the smallest set that helps, and none when what is being released suffices.
 - In a pool with ``reservation`` and without preemption, the first request with slots that does not fit has places
@@ -23,15 +24,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import ClassVar
 
-from tenax.ids import AllocationId
+from tenax.ids import AgentId, AllocationId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import place_of, planned, queue_key
-from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.policy import place_of, planned, priority_of, queue_key
+from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
 class Priority:
@@ -55,9 +57,13 @@ class Priority:
         return _in_order(snapshot)
 
 
-def plan_by_priority(snapshot: PoolSnapshot, *, among_equals: bool = True) -> PoolPlan:
-    """One pass over a pool; ``among_equals``: what is as urgent, and behind in the queue, may be asked to leave."""
-    turn = _Pass(snapshot, among_equals)
+def plan_by_priority(snapshot: PoolSnapshot, *, ranks: int = 1) -> PoolPlan:
+    """One pass over a pool; ``ranks``: into so many the policy has split each priority, one number after the other.
+
+    Where there are several, nobody of a rank is asked to leave for its like, nor anybody of a priority for what could
+    not be asked itself.
+    """
+    turn = _Pass(snapshot, ranks)
     turn.keep_to_caps()
     pending = [request for request in _in_order(snapshot) if request.phase is Phase.PENDING]
     turn.serve([request for request in pending if request.slots > 0])
@@ -72,9 +78,9 @@ def _in_order(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
 class _Pass:
     """What one pass has decided so far."""
 
-    def __init__(self, snapshot: PoolSnapshot, among_equals: bool) -> None:
+    def __init__(self, snapshot: PoolSnapshot, ranks: int) -> None:
         self.snapshot = snapshot
-        self._among_equals = among_equals
+        self._ranks = ranks
         self.places = Places(snapshot)
         self.placements: dict[AllocationId, tuple[PlacedMember, ...]] = {}
         self.preempt: dict[AllocationId, str] = {}
@@ -90,7 +96,9 @@ class _Pass:
         )
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
-        self._helpless: set[tuple[int, bool, int]] = set()
+        self._helpless: set[tuple[int, bool, Constraints | None, int]] = set()
+        #: Agents that what waits could use, of more urgent priorities; None: all.
+        self._kept_for_others: frozenset[AgentId] | None = frozenset()
         #: For whom places are reserved.
         self.reserved: reasons.Reserved | None = None
 
@@ -115,7 +123,7 @@ class _Pass:
     def serve(self, pending: list[SlotRequest]) -> None:
         """Serve requests in order, priority by priority."""
         blocker: SlotRequest | None = None
-        for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
+        for _, group in groupby(pending, key=lambda request: priority_of(self.snapshot, request)):
             self._limited.clear()
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
             for request in self._limited:
@@ -130,6 +138,7 @@ class _Pass:
                 if not self._is_capped(request):
                     # What it may have of a quota is not for less urgent ones.
                     self.holdings.claim(request)
+                    self._keep_for(request)
                     # Whoever passes the one with reserved places would put off another.
                     blocker = request if blocker is None or self._is_reserved(blocker) else blocker
 
@@ -154,9 +163,12 @@ class _Pass:
             self.causes[name] = reasons.DoesNotFit()
             return True
         if blocker is not None and not self._may_pass(request, blocker):
-            self.causes[name] = reasons.Behind(blocker)
-            return False
-        members = self.places.take_now(request)
+            members = self._take_beside(request)
+            if members is None:
+                self.causes[name] = reasons.Behind(blocker)
+                return False
+        else:
+            members = self.places.take_now(request)
         if members is not None:
             self.placements[name] = members
             self.holdings.count(request)
@@ -175,6 +187,19 @@ class _Pass:
         if self.snapshot.rules.preemption and request.preemptible:
             return True
         return self._is_reserved(blocker) and self.places.is_gone_in_time(request)
+
+    def _keep_for(self, request: SlotRequest) -> None:
+        """Less urgent requests do not take what it could use."""
+        if request.constraints is None:
+            self._kept_for_others = None
+        elif self._kept_for_others is not None:
+            self._kept_for_others |= self.places.usable(request.constraints)
+
+    def _take_beside(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
+        """Take places on agents that nothing more urgent which waits could use, by its constraints."""
+        if self._kept_for_others is None:
+            return None
+        return self.places.take_now(replace(request, blocked_agents=request.blocked_agents | self._kept_for_others))
 
     def _is_reserved(self, request: SlotRequest) -> bool:
         return self.reserved is not None and self.reserved.request is request
@@ -205,12 +230,14 @@ class _Pass:
     def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""
         job = self.snapshot.jobs[request.job_id]
-        need = (request.slots, request.single_node, job.turn)
+        priority = priority_of(self.snapshot, request)
+        if not request.preemptible:
+            priority = priority // self._ranks * self._ranks + self._ranks - 1
+        need = (*request.kind, job.turn)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
-        chosen = self._who_may_leave(request.slots > 0).choose(
-            request, job.priority, place_of(self.snapshot, request), job.turn
-        )
+        place = place_of(self.snapshot, request)
+        chosen = self._who_may_leave(request.slots > 0).choose(request, priority, place, job.turn)
         if not chosen:
             if not request.blocked_agents:
                 self._helpless.add(need)
@@ -228,8 +255,8 @@ class _Pass:
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    place = place_of(self.snapshot, request) if self._among_equals else -math.inf
-                    candidates.append(victims.Candidate(request, job.priority, place, job.turn))
+                    place = place_of(self.snapshot, request) if self._ranks == 1 else -math.inf
+                    candidates.append(victims.Candidate(request, priority_of(self.snapshot, request), place, job.turn))
             self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]
 

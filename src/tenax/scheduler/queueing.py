@@ -22,7 +22,7 @@ from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.policy import jobs_ahead
 from tenax.scheduler.reasons import BeyondLimit
 from tenax.scheduler.registry import in_turns, queue
-from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Constraints, Phase, PoolSnapshot, SlotRequest
 
 #: Between neighbours that are numbered anew: a second, in the microseconds of submissions.
 SPACE = 1_000_000.0
@@ -100,7 +100,7 @@ class Rooms:
         self._snapshots = snapshots
         self._free: dict[str, FreeSlots] = {}
         self._holdings: dict[str, Holdings] = {}
-        self._fits_in: dict[tuple[int, bool], tuple[str, ...]] = {}
+        self._fits_in: dict[tuple[int, bool, Constraints | None], tuple[str, ...]] = {}
         #: Pools and kinds of which something waits.
         self._waits = {
             (snapshot.pool, request.slots > 0)
@@ -116,7 +116,7 @@ class Rooms:
         # A limit of quotas goes with it.
         if isinstance(self._holdings[pool].obstacle(request), BeyondLimit):
             return ()
-        kind = (request.slots, request.single_node)
+        kind = request.kind
         if kind not in self._fits_in:
             self._fits_in[kind] = tuple(name for name in sorted(self._snapshots) if self._fits(name, request))
         return tuple(name for name in self._fits_in[kind] if name != pool)

@@ -18,8 +18,12 @@ from typing import Union
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.constraints import described
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, PoolJob, PoolSnapshot, SlotLimit, SlotRequest
+from tenax.scheduler.snapshot import AgentState, Constraints, PoolJob, PoolSnapshot, SlotLimit, SlotRequest
+
+#: `SlotRequest.kind`.
+_Kind = tuple[int, bool, Union[Constraints, None]]
 
 
 class WaitClass(str, Enum):
@@ -124,11 +128,11 @@ class _Line:
         self._priority = 0
         self._turn = 0
 
-    def reach(self, job: PoolJob) -> None:
+    def reach(self, job: PoolJob, priority: int) -> None:
         """Go on to a request of ``job``."""
-        if job.priority != self._priority:
+        if priority != self._priority:
             self.more_urgent += self.same
-            self._priority, self.same, self.earlier_turns = job.priority, 0, 0
+            self._priority, self.same, self.earlier_turns = priority, 0, 0
         elif job.turn != self._turn:
             self.earlier_turns = self.same
         self._turn = job.turn
@@ -149,12 +153,12 @@ class ReasonWriter:
         self._reserved = reserved
         #: Of those with slots, and of those without.
         self._lines = {True: _Line(), False: _Line()}
-        self._obstacles: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
+        self._obstacles: dict[tuple[_Kind, frozenset[AgentId], int | None], str | None] = {}
         agents = snapshot.agents
         #: As if every agent took work, and without those that take none.
         self._opened = replace(snapshot, agents=tuple(replace(agent, state=AgentState.ENABLED) for agent in agents))
         self._present = replace(snapshot, agents=tuple(agent for agent in agents if agent.state is AgentState.ENABLED))
-        self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
+        self._supplies: dict[tuple[bool, Constraints | None], str] = {}
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
         """The reason of one waiting request."""
@@ -202,7 +206,19 @@ class ReasonWriter:
         if request.blocked_agents:
             limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
         limits += self._kept(request)
-        return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
+        return f"waits for {what} in pool {self._snapshot.pool}: {self._supply(request)}{limits}{ahead}"
+
+    def _supply(self, request: SlotRequest) -> str:
+        """What there is of what it needs; made once for all that need the like."""
+        kind = request.slots > 0, request.constraints
+        if kind not in self._supplies:
+            now = self._now.narrowed(request.constraints)
+            that = "that meets" if len(now.agents) == 1 else "that meet"
+            meeting = f" {that} its constraints ({described(request.constraints)})" if request.constraints else ""
+            self._supplies[kind] = (
+                _slots_there_are(now, meeting) if request.slots else _places_there_are(now, meeting)
+            ) + self._closed()
+        return self._supplies[kind]
 
     def _kept(self, request: SlotRequest) -> str:
         """What is kept of the slots that are free, and for whom."""
@@ -224,19 +240,31 @@ class ReasonWriter:
     def _obstacle(self, request: SlotRequest) -> str | None:
         """Why it could not run even alone; found once for all requests of a kind."""
         cap = self._snapshot.jobs[request.job_id].max_slots
-        kind = (request.slots, request.single_node, request.blocked_agents, cap)
+        kind = (request.kind, request.blocked_agents, cap)
         if kind not in self._obstacles:
-            self._obstacles[kind] = self._find_obstacle(*kind)
+            self._obstacles[kind] = self._find_obstacle(request, cap)
         return self._obstacles[kind]
 
-    def _find_obstacle(self, slots: int, single_node: bool, blocked: frozenset[AgentId], cap: int | None) -> str | None:
+    def _find_obstacle(self, request: SlotRequest, cap: int | None) -> str | None:
+        slots, blocked = request.slots, request.blocked_agents
+
+        def in_pool(pool: PoolSnapshot, blocked: frozenset[AgentId] = frozenset()) -> str | None:
+            return can_never_fit(
+                slots,
+                pool,
+                single_node=request.single_node,
+                blocked_agents=blocked,
+                max_slots=cap,
+                constraints=request.constraints,
+            )
+
         # What fits on fewer agents fits on more: most kinds need no other look, and there may be thousands of them.
-        if can_never_fit(slots, self._present, single_node=single_node, blocked_agents=blocked, max_slots=cap) is None:
+        if in_pool(self._present, blocked) is None:
             return None
-        beyond = can_never_fit(slots, self._opened, single_node=single_node, max_slots=cap)
+        beyond = in_pool(self._opened)
         if beyond is not None and (self._snapshot.agents or (cap is not None and slots > cap)):
             return f"{_NEVER}{beyond}"
-        never = can_never_fit(slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap)
+        never = in_pool(self._snapshot, blocked)
         if never is not None:
             return f"{_SOMEBODY}{never}"
         need = _count(slots, "slot") if slots else "a place for a task without slots"
@@ -247,38 +275,26 @@ class ReasonWriter:
 
     def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
         need = _count(blocker.slots, "slot") if blocker.slots else "a place"
-        job = self._snapshot.jobs[blocker.job_id]
+        rank = blocker.standing or f"priority {self._snapshot.jobs[blocker.job_id].priority}"
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
         return (
-            f"waits behind {blocker.allocation_id} ({_rank(job)}, needs {need}), which does not fit yet: "
-            f"less urgent requests do not start before it, since {why}"
+            f"waits behind {blocker.allocation_id} ({rank}, needs {need}), which does not fit yet: less "
+            f"urgent requests do not start before it, since {why}"
         )
 
     def _ahead(self, request: SlotRequest, kind: bool) -> str:
         """Who waits for room ahead of it, for people."""
         line, job = self._lines[kind], self._snapshot.jobs[request.job_id]
-        line.reach(job)
+        line.reach(job, job.priority if request.priority is None else request.priority)
         ahead = []
         if line.more_urgent:
-            what = "of higher priority, or that held less so far" if job.standing else "of higher priority"
+            what = "of higher priority, or that held less so far" if request.standing else "of higher priority"
             ahead.append(f"{_count(line.more_urgent, 'request')} {what}")
         if line.same:
             turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
-            what = "of the same priority that held about as much" if job.standing else "of the same priority"
+            what = "of the same priority that held about as much" if request.standing else "of the same priority"
             ahead.append(f"{_count(line.same, 'request')} {what}{turns}")
         return f"; {' and '.join(ahead)} {'is' if line.more_urgent + line.same == 1 else 'are'} ahead" if ahead else ""
-
-    def _slots_there_are(self) -> str:
-        free = [len(self._now.free_slots(agent)) for agent in self._now.agents]
-        total = sum(len(agent.slots) for agent in self._now.agents.values())
-        return (
-            f"{total - sum(free)} in use or promised, {sum(free)} free on {_count(len(free), 'agent')}, "
-            f"largest free block {max(free, default=0)}{self._closed()}"
-        )
-
-    def _places_there_are(self) -> str:
-        places = [agent.aux_places for agent in self._now.agents.values()]
-        return f"all {sum(places)} on {_count(len(places), 'agent')} are taken{self._closed()}"
 
     def _closed(self) -> str:
         """The agents that take no work, for people."""
@@ -288,21 +304,39 @@ class ReasonWriter:
         return f" ({', '.join(parts)})" if parts else ""
 
 
+def _slots_there_are(now: FreeSlots, meeting: str) -> str:
+    free = [len(now.free_slots(agent)) for agent in now.agents]
+    total = sum(len(agent.slots) for agent in now.agents.values())
+    return (
+        f"{total - sum(free)} in use or promised, {sum(free)} free on {_count(len(free), 'agent')}{meeting}, "
+        f"largest free block {max(free, default=0)}"
+    )
+
+
+def _places_there_are(now: FreeSlots, meeting: str) -> str:
+    places = [agent.aux_places for agent in now.agents.values()]
+    return f"all {sum(places)} on {_count(len(places), 'agent')}{meeting} are taken"
+
+
+#: How the reason of what leaves for another begins.
+_MAKES_ROOM = "makes room for "
+
+
 def why_preempted(snapshot: PoolSnapshot, victim: SlotRequest, request: SlotRequest) -> str:
     """The reason for a request that is asked to leave for another."""
     mine, theirs = snapshot.jobs[victim.job_id], snapshot.jobs[request.job_id]
     need = _count(request.slots, "slot") if request.slots else "a place"
     rank = "earlier in the queue"
-    if theirs.standing:
-        rank = f"ahead of it ({theirs.standing}; this one: {mine.standing})"
+    if request.standing:
+        rank = f"ahead of it ({request.standing}; this one: {victim.standing})"
     elif theirs.priority < mine.priority:
         rank = f"of priority {theirs.priority}, ahead of this one's {mine.priority}"
-    return f"makes room for {request.allocation_id}, which is {rank} and needs {need}"
+    return f"{_MAKES_ROOM}{request.allocation_id}, which is {rank} and needs {need}"
 
 
-def _rank(job: PoolJob) -> str:
-    """Why it comes when it comes."""
-    return job.standing or f"priority {job.priority}"
+def is_for_another(reason: str) -> bool:
+    """Whether something was asked to leave so that another one has its place."""
+    return reason.startswith(_MAKES_ROOM)
 
 
 def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int) -> str:

@@ -12,7 +12,7 @@ from tenax.scheduler.least_attained import LeastAttained
 from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
 from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
-from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest, applied
+from tenax.scheduler.snapshot import PoolPlan, PoolRules, PoolSnapshot, SlotRequest, applied
 
 #: By the name that the settings of a pool give them, the usual one first.
 POLICIES: Mapping[str, SchedulingPolicy] = {
@@ -69,6 +69,11 @@ def changes_at(snapshot: PoolSnapshot) -> float | None:
 def counts_attained(policy: str) -> bool:
     """Whether the policy of that name asks for what jobs have held so far. Empty: the usual one."""
     return POLICIES[policy or USUAL].counts_attained
+
+
+def can_preempt(rules: PoolRules) -> bool:
+    """Whether running requests are asked to leave for others under these rules."""
+    return rules.preemption or POLICIES[rules.policy or USUAL].always_preempts
 
 
 def _policy(snapshot: PoolSnapshot) -> SchedulingPolicy:

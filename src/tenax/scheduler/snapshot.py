@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.devices import Device, DeviceKind
 
 
 class AgentState(str, Enum):
@@ -43,6 +43,40 @@ class PoolAgent:
     aux_in_use: int = 0
     state: AgentState = AgentState.ENABLED
     kind: DeviceKind = DeviceKind.CPU
+    #: What its operator says of it.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: What its slots are, as far as it says.
+    devices: Mapping[SlotId, Device] = field(default_factory=dict)
+
+
+#: Labels of one agent.
+MAX_LABELS = 64
+#: Among `Constraints.same`: all slots are devices of one name.
+DEVICE_NAME = "device_name"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What the machines of a request must be; see `tenax.scheduler.constraints`."""
+
+    #: Each with the values that will do.
+    labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Any of them will do.
+    device_name: tuple[str, ...] = ()
+    #: Bytes of each device, at least.
+    device_memory: int | None = None
+    #: Labels, or `DEVICE_NAME`, that are alike for all of its slots.
+    same: tuple[str, ...] = ()
+    #: The whole name of each device: what `DEVICE_NAME` among ``same`` comes to on one machine after the other.
+    of_model: str | None = None
+
+    def of_each(self) -> Constraints:
+        """What each machine must be by itself."""
+        return replace(self, same=()) if self.same else self
+
+    def of_one(self) -> Constraints:
+        """What is asked where one machine has all: its labels are alike, its devices need not be."""
+        return replace(self, same=(DEVICE_NAME,) if DEVICE_NAME in self.same else ())
 
 
 #: Of jobs that name none, in pools that name none.
@@ -72,8 +106,6 @@ class PoolJob:
     asks_more: bool = False
     #: Slot seconds that it has held so far; for policies that ask for it.
     attained: float = 0.0
-    #: How it stands under such a policy, for people; empty: by its priority.
-    standing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +153,8 @@ class SlotRequest:
     preemptible: bool = True
     single_node: bool = False
     blocked_agents: frozenset[AgentId] = frozenset()
+    #: What its machines must be; None: nothing in particular.
+    constraints: Constraints | None = None
     #: Seconds that it may hold what it gets; None: as long as it takes.
     time_limit: float | None = None
     phase: Phase = Phase.PENDING
@@ -133,10 +167,18 @@ class SlotRequest:
     ends_at: float | None = None
     #: It has had its time: it stands behind all of its priority that had asked by then.
     again: bool = False
-    #: The attempt of its task before this one was asked to leave.
+    #: The attempt of its task before this one was asked to leave for another.
     left_before: bool = False
+    #: Where a policy gives it another than that of its job: that, and how it stands, for people.
+    priority: int | None = None
+    standing: str = ""
     #: Seconds that it waited before it was placed; 0 while it is PENDING.
     waited: float = 0.0
+
+    @property
+    def kind(self) -> tuple[int, bool, Constraints | None]:
+        """Requests of one kind fit in the same places, but for agents that are blocked."""
+        return self.slots, self.single_node, self.constraints
 
 
 class Fitting(str, Enum):

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from tenax.ids import AgentId, AllocationId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
-from tenax.scheduler.snapshot import PoolRules, SlotRequest
+from tenax.scheduler.snapshot import Constraints, PoolRules, SlotRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,54 @@ class Leavers:
         """
         self._cluster = cluster
         self._rules = rules
+        #: By their number in the order of leaving.
+        self._candidates = dict(enumerate(candidates))
+        self._orders = {each.request.allocation_id: order for order, each in self._candidates.items()}
+        #: By what narrows the slots that count.
+        self._within: dict[Constraints | None, _LeaversWithin] = {}
+
+    def remove(self, request: SlotRequest) -> None:
+        """A candidate was asked to leave: it is none any more."""
+        order = self._orders.pop(request.allocation_id, None)
+        if order is not None:
+            del self._candidates[order]
+            for part in self._within.values():
+                part.remove(request)
+
+    def choose(
+        self, request: SlotRequest, priority: int, queue_position: float, turn: int = 0
+    ) -> tuple[SlotRequest, ...]:
+        """Whom to ask for a request of that place, in the order of leaving; empty where nobody's leaving would help.
+
+        Candidates of the same priority are only those of the same turn whose jobs stand behind in the queue. Of several
+        ways to meet its constraints the one that asks least is taken.
+        """
+        best: tuple[tuple[int, int, list[int]], tuple[SlotRequest, ...]] | None = None
+        for way in fitting.ways(request, self._cluster):
+            asking = replace(request, single_node=True) if way.alone else request
+            chosen = self._part(way.within).choose(asking, priority, queue_position, turn)
+            orders = [self._orders[each.allocation_id] for each in chosen]
+            if orders:
+                most_urgent = min(self._candidates[order].priority for order in orders)
+                cost = (-most_urgent, len(orders), sorted(orders))
+                best = (cost, chosen) if best is None or cost < best[0] else best
+        return () if best is None else best[1]
+
+    def _part(self, within: Constraints | None) -> _LeaversWithin:
+        if within not in self._within:
+            self._within[within] = _LeaversWithin(self._cluster.narrowed(within), self._candidates, self._rules)
+        return self._within[within]
+
+
+class _LeaversWithin:
+    """The same, where those slots alone count that are in an index. Mutable; one `Leavers` owns it."""
+
+    def __init__(self, cluster: FreeSlots, candidates: Mapping[int, Candidate], rules: PoolRules) -> None:
+        self._cluster = cluster
+        self._rules = rules
         self._orders: dict[AllocationId, tuple[int, int]] = {}
         by_priority: dict[int, list[tuple[int, _Gain]]] = {}
-        for order, candidate in enumerate(candidates):
+        for order, candidate in candidates.items():
             gain = _Gain(candidate, _freed(candidate.request, cluster))
             if gain.by_agent:
                 by_priority.setdefault(candidate.priority, []).append((order, gain))
@@ -92,13 +137,8 @@ class Leavers:
             priority, order = self._orders.pop(request.allocation_id)
             self._levels[priority].remove(order)
 
-    def choose(
-        self, request: SlotRequest, priority: int, queue_position: float, turn: int = 0
-    ) -> tuple[SlotRequest, ...]:
-        """Whom to ask for a request of that place, in the order of leaving; empty where nobody's leaving would help.
-
-        Candidates of the same priority are only those of the same turn whose jobs stand behind in the queue.
-        """
+    def choose(self, request: SlotRequest, priority: int, queue_position: float, turn: int) -> tuple[SlotRequest, ...]:
+        """Whom to ask; see `Leavers.choose`."""
         considered: list[_Level] = []
         for their_priority, whole in self._levels.items():
             if their_priority < priority:

@@ -50,6 +50,8 @@ class SlotInfo(msgspec.Struct, frozen=True):
     kind: str
     name: str = ""
     uuid: str = ""
+    #: Bytes; None from agents, and of devices, that do not say.
+    memory: int | None = None
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -112,6 +114,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     place: str = ""
     #: What came with the desired states of that revision; empty from agents that do not say.
     proof: str = ""
+    #: What its operator says of the machine.
+    labels: dict[str, str] = {}
 
 
 class AgentReport(msgspec.Struct, tag="report", tag_field="type"):

@@ -72,6 +72,7 @@ const WORDS: Record<Remedy["kind"], (value: string) => string> = {
   SLOTS: (value) => `${value} ${value === "1" ? "slot" : "slots"} each, if it is made anew`,
   TIME_LIMIT: (value) =>
     `a time limit of ${value} for each of its runs (resources.time_limit), in which it has to save`,
+  CONSTRAINT: (value) => `no constraint on it of: ${value} (resources.constraints, if it is made anew)`,
   MAX_SLOTS: (value) => `at most ${value} slots at a time`,
   PRIORITY: (value) => `priority ${value}`,
   WEIGHT: (value) => `weight ${value}`,

@@ -14,7 +14,6 @@ from tenax.config.quotas import NamedIds, by_number, parse_quotas, people_of
 from tenax.config.trace import MAX_SLOTS
 from tenax.errors import InvalidInput
 from tenax.ids import AgentId, PoolName
-from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.simulation.replay import NamedQuotas, Scenario
 from tenax.scheduler.simulation.trace import Trace, TraceAgent
@@ -94,9 +93,11 @@ def with_machines(agents: Tuple[TraceAgent, ...], text: str, trace: Trace) -> Tu
         return tuple(agent for agent in agents if agent.id not in leaving)
     kept = agents if sign else ()
     taken = {agent.id for agent in kept}
-    kind = agents[0].kind if agents else DeviceKind.CPU
+    # Of the make of the first that there is.
+    like = agents[0] if agents else TraceAgent(AgentId(""), PoolName(pools[0]), slots)
+    like = replace(like, pool=PoolName(pools[0]), slots=slots, devices=like.devices[:1] * slots)
     names = (AgentId(f"new-{number}") for number in range(1, count + len(taken) + 1))
-    new = [TraceAgent(name, PoolName(pools[0]), slots, kind) for name in names if name not in taken][:count]
+    new = [replace(like, id=name) for name in names if name not in taken][:count]
     return (*kept, *new)
 
 

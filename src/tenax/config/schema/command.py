@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.schema.constraints import CONSTRAINTS, ConstraintsConfig, fits_slots
 from tenax.config.schema.durations import TIME_LIMIT, duration
 from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.resources import (
@@ -14,7 +15,6 @@ from tenax.config.schema.resources import (
     DEVICES,
     PBS,
     PRIORITY,
-    SIZE,
     SLURM,
     WEIGHT,
     BindMount,
@@ -22,6 +22,7 @@ from tenax.config.schema.resources import (
     Pbs,
     Slurm,
 )
+from tenax.config.schema.sizes import SIZE
 from tenax.config.shapes import Flag, IntShape, ListOf, Number, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
@@ -60,9 +61,18 @@ class CommandResources:
     resource_pool: Annotated[str, TextShape()] = ""
     #: Bytes.
     shm_size: Annotated[int | None, SIZE] = None
+    #: What its machine must be; None: nothing in particular.
+    constraints: Annotated[ConstraintsConfig | None, CONSTRAINTS] = None
     devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
     weight: Annotated[float, WEIGHT] = 1
     is_single_node: Annotated[bool | None, Flag()] = None
+
+
+def _has_devices(value: Json, at: Path, report: ProblemReport) -> None:
+    fits_slots(value, "slots", at, report)
+
+
+COMMAND_RESOURCES = Struct(CommandResources, complete=_has_devices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +82,7 @@ class CommandConfig:
     description: Annotated[str | None, TextShape()] = None
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
-    resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
+    resources: Annotated[CommandResources, COMMAND_RESOURCES] = field(default_factory=CommandResources)
     #: A program and its arguments; nothing to run is done at once.
     entrypoint: Annotated[tuple[str, ...], ENTRYPOINT] = ()
     tensorboard_args: Annotated[tuple[str, ...], ListOf(TextShape())] = ()
@@ -96,7 +106,7 @@ class GenericTaskConfig:
     project: Annotated[str, TextShape(name=True)] = ""
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
-    resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
+    resources: Annotated[CommandResources, COMMAND_RESOURCES] = field(default_factory=CommandResources)
     entrypoint: Annotated[tuple[str, ...], ENTRYPOINT]
     #: May hold ``$AGENT_USER`` and ``$DET_USER``.
     work_dir: Annotated[str | None, TextShape()] = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.schema.constraints import CONSTRAINTS, ConstraintsConfig, fits_slots
 from tenax.config.schema.durations import TIME_LIMIT
+from tenax.config.schema.sizes import SIZE
 from tenax.config.shapes import (
-    INT64,
     Flag,
     IntShape,
     ListOf,
@@ -24,24 +23,7 @@ from tenax.config.shapes import (
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?) ?(?:b|([kmgtp])(?:i?b)?)?$", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 PRIORITY = IntShape(minimum=1, maximum=99)
-
-
-def _bytes(value: Json, at: Path, report: ProblemReport) -> Json:
-    """``"1.5 gb"`` as 1610612736: units are powers of 1024."""
-    if not isinstance(value, str):
-        return value
-    match = _SIZE.match(value.strip())
-    if match is None:
-        report.add(at, f"{value!r} is not a size: write bytes, or a number with a unit such as '512 mb' or '1.5 GiB'")
-        return None
-    size = float(match[1]) * 1024 ** _POWERS[(match[2] or "").lower()]
-    return int(size) if math.isfinite(size) else INT64 + 1
-
-
-SIZE = Respelled(IntShape(minimum=0, maximum=INT64), _bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +102,8 @@ class Resources:
     shm_size: Annotated[int | None, SIZE] = None
     #: Whether all slots of a trial must be on one machine.
     is_single_node: Annotated[bool | None, Flag()] = None
+    #: What its machines must be; None: nothing in particular.
+    constraints: Annotated[ConstraintsConfig | None, CONSTRAINTS] = None
     devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
     native_parallel: Annotated[bool, Flag()] = False
 
@@ -132,6 +116,7 @@ def _can_start(value: Json, at: Path, report: ProblemReport) -> None:
             f"max_slots is {cap} and each trial needs slots_per_trial = {slots}: none could ever start; raise max_slots"
         )
         report.add((*at, "max_slots"), message)
+    fits_slots(value, "slots_per_trial", at, report)
 
 
 #: ``slots`` is the name that notebooks and commands use; an experiment has ``slots_per_trial``.

@@ -15,6 +15,7 @@ import hmac
 import msgspec
 
 from tenax.errors import InvalidInput
+from tenax.scheduler.snapshot import MAX_LABELS
 from tenax.wire.agents import AgentReport, ContainerReport, Hello
 
 MAX_SLOTS = 1024
@@ -26,6 +27,7 @@ MAX_TEXT, MAX_REASON = 255, 4000
 _MAX_ALLOWED, _MAX_PATH = 1000, 4096
 #: What a column of the database holds.
 _MAX_NUMBER = (1 << 31) - 1
+_MAX_BYTES = (1 << 63) - 1
 
 
 def check_hello(hello: Hello) -> None:
@@ -38,9 +40,14 @@ def check_hello(hello: Hello) -> None:
         raise InvalidInput(f"the number of a slot lies in 0 .. {_MAX_NUMBER}")
     texts = [hello.agent_version, hello.hostname, hello.runtime, hello.place]
     texts += [text for slot in hello.slots for text in (slot.kind, slot.name, slot.uuid)]
+    texts += [text for label in hello.labels.items() for text in label]
     texts += [text for each in hello.containers for text in (each.container_id, each.cluster_id)]
     if not all(_is_text(text, MAX_TEXT) for text in texts):
         raise InvalidInput(f"names have at most {MAX_TEXT} characters, and no NUL among them")
+    if len(hello.labels) > MAX_LABELS:
+        raise InvalidInput(f"an agent has at most {MAX_LABELS} labels")
+    if any(slot.memory is not None and not 0 <= slot.memory <= _MAX_BYTES for slot in hello.slots):
+        raise InvalidInput(f"the memory of a device lies in 0 .. {_MAX_BYTES} bytes")
     allowed = hello.allowed
     if allowed is not None:
         lists = (allowed.bind_mounts, allowed.capabilities, allowed.devices)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from asyncpg import Connection
 
@@ -19,7 +20,7 @@ from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import MAX_RESTARTS, TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
 from tenax.master.allocations.exit_reason import failure_place, last_errors, with_exit_reason
 from tenax.master.store.allocations import containers
-from tenax.master.store.allocations.rows import AllocationRow
+from tenax.master.store.allocations.rows import AllocationRow, Size
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import ExperimentRow, Plan
 from tenax.master.store.logs import policies as log_policies
@@ -29,7 +30,8 @@ from tenax.master.store.queue import placements
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import LaunchedTask
 from tenax.master.store.trials import rows as trials
-from tenax.master.store.trials.rows import Conclusion, Size, TrialRow
+from tenax.master.store.trials.rows import Conclusion, TrialRow
+from tenax.scheduler.constraints import constraints_of
 from tenax.scheduler.fitting import can_never_fit
 
 
@@ -195,10 +197,11 @@ async def _nowhere_left(conn: Connection, excluded: Sequence[str], plan: Plan) -
     if snapshot is None:
         return None
     size = size_of(plan.config)
-    if can_never_fit(size.slots, snapshot, single_node=size.single_node) is not None:
+    why_never = partial(can_never_fit, size.slots, snapshot, single_node=size.single_node, constraints=size.constraints)
+    if why_never() is not None:
         return None
     blocked = frozenset(AgentId(name) for name in excluded)
-    why = can_never_fit(size.slots, snapshot, single_node=size.single_node, blocked_agents=blocked)
+    why = why_never(blocked_agents=blocked)
     return why and f"log policies excluded {', '.join(excluded)}, and nothing else can run it: {why}"
 
 
@@ -207,4 +210,5 @@ def size_of(config: JsonObject) -> Size:
     resources = config.get("resources")
     section = resources if isinstance(resources, dict) else {}
     slots = section.get("slots_per_trial")
-    return Size(slots if isinstance(slots, int) else 1, section.get("is_single_node") is True)
+    single_node, constraints = section.get("is_single_node") is True, constraints_of(section.get("constraints"))
+    return Size(slots if isinstance(slots, int) else 1, single_node, constraints)

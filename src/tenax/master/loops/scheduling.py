@@ -21,7 +21,7 @@ from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.reasons import NOT_PLANNED
-from tenax.scheduler.registry import plan, plan_all
+from tenax.scheduler.registry import changes_at, plan, plan_all
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
 
 log = structlog.get_logger("tenax.scheduling")
@@ -54,13 +54,16 @@ class Scheduling:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
+        changes = [moment - each.at for each in snapshots if (moment := changes_at(each)) is not None]
         for snapshot, decided in plan_all(snapshots, self._planned):
             await self._place(context, snapshot.pool, decided.placements)
             await self._preempt(context, snapshot.pool, decided.preempt)
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 written.pop(placed, None)
-        return None if waiting == written else await self._write_reasons(context, waiting, written)
+        if waiting != written:
+            changes += filter(None, [await self._write_reasons(context, waiting, written)])
+        return min(changes, default=None)
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""

@@ -35,6 +35,7 @@ from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of,
 from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
 from tenax.master.submission.uploads import SpooledBody
+from tenax.scheduler.constraints import constraints_in
 
 #: Where ``data`` of a command lies, under its run directory.
 DATA_FILE = "data"
@@ -157,7 +158,14 @@ async def _examine(
             slots=resolved.slots,
         )
         unfit = await unfit_in(
-            conn, settings, pool, resolved.slots, single_node=True, max_slots=None, setting="resources.slots"
+            conn,
+            settings,
+            pool,
+            resolved.slots,
+            single_node=True,
+            max_slots=None,
+            constraints=constraints_in(resolved.document),
+            setting="resources.slots",
         )
     new = NewTask(
         kind=TaskKind.GENERIC if generic else TaskKind.COMMAND,

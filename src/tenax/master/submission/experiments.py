@@ -45,8 +45,9 @@ from tenax.master.submission.code import pack
 from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.master.submission.uploads import SpooledBody
+from tenax.scheduler.constraints import constraints_in
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
+from tenax.scheduler.snapshot import AgentState, Constraints, PoolRules, PoolSnapshot
 from tenax.search.space import sample
 from tenax.search.stream import RandomStream
 
@@ -186,6 +187,7 @@ async def unfit_for(
         resources.slots_per_trial,
         single_node=resources.is_single_node is True,
         max_slots=resources.max_slots,
+        constraints=constraints_in(resolved.document),
         setting="resources.slots_per_trial",
     )
 
@@ -274,6 +276,7 @@ async def unfit_in(
     *,
     single_node: bool,
     max_slots: int | None,
+    constraints: Constraints | None,
     setting: str,
 ) -> str | None:
     """Why nothing could run what needs ``slots`` as the pool is now; None if something could.
@@ -286,7 +289,7 @@ async def unfit_in(
         {known.name: known.max_aux_containers_per_agent for known in settings.pools},
     )
     snapshot = next((known for known in snapshots if known.pool == pool.name), _empty(pool, rules(pool)))
-    reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots)
+    reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots, constraints=constraints)
     if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         # A pool without agents is one that nobody has started yet.
         return reason

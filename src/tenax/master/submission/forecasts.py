@@ -17,6 +17,7 @@ from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.workspaces import projects
 from tenax.master.submission.experiments import Submission
 from tenax.master.submission.queue_control import snapshots_of
+from tenax.scheduler.constraints import constraints_in
 from tenax.scheduler.forecast import Forecast, forecast
 from tenax.scheduler.quotas import LimitBook, with_quotas
 from tenax.scheduler.snapshot import PoolJob, PoolSnapshot, SlotRequest
@@ -46,6 +47,7 @@ async def forecast_of(
             _ITS_JOB,
             resolved.experiment.resources.slots_per_trial,
             requested_at=now + number * 1e-6,
+            constraints=constraints_in(resolved.document),
             time_limit=new.time_limit_s,
             single_node=resolved.experiment.resources.is_single_node is True,
         )

@@ -10,8 +10,9 @@ from tenax.config.master import MasterSettings
 from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import JobId, PoolName
+from tenax.master.allocations.verdicts import size_of
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.rows import LeaveRequest
+from tenax.master.store.allocations.rows import LeaveRequest, Size
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.queue import jobs, placements, pools
 from tenax.master.store.queue.jobs import JobRow
@@ -105,14 +106,11 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool
     size = await jobs.size(conn, job.job_id)
     if not size.preemptible:
         raise NotNow(f"job {job.job_id} cannot save and leave, so it cannot change its pool: end it and start it there")
-    slots, single_node = size.slots, size.single_node
+    asks = Size(size.slots, size.single_node, size.constraints)
     if job.experiment_id is not None:
-        resources = (await experiments.plan(conn, job.experiment_id)).config.get("resources")
-        section = resources if isinstance(resources, dict) else {}
-        configured = section.get("slots_per_trial")
-        slots, single_node = configured if isinstance(configured, int) else slots, section.get("is_single_node") is True
+        asks = size_of((await experiments.plan(conn, job.experiment_id)).config)
     snapshot = await snapshot_of(conn, settings, pool)
-    misfit = can_never_fit(slots, snapshot, single_node=single_node)
+    misfit = can_never_fit(asks.slots, snapshot, single_node=asks.single_node, constraints=asks.constraints)
     if misfit is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         raise InvalidInput(f"resourcePool: {misfit}")
     reason = f"its job was moved to the pool {pool}"

@@ -37,7 +37,8 @@ class Amd:
             unique = int(properties.get("unique_id", "0"))
             index = str(len(gpus))
             # Cards without a serial number are named by their place, which the vendor's variable takes as well.
-            gpus.append(Gpu(index, f"GPU-{unique:016x}" if unique else index, name or "AMD GPU"))
+            identity = f"GPU-{unique:016x}" if unique else index
+            gpus.append(Gpu(index, identity, name or "AMD GPU", _memory_of(node)))
         return gpus
 
     def engine_request(self, uuids: Sequence[str]) -> EngineRequest:
@@ -54,3 +55,16 @@ class Amd:
         except OSError:
             return []
         return sorted(nodes, key=lambda path: int(path.name))
+
+
+def _memory_of(node: Path) -> int | None:
+    """Bytes of the heaps of a device's own memory, of which one may be in the sight of the processor and one not."""
+    size = 0
+    for properties in node.glob("mem_banks/*/properties"):
+        try:
+            bank = dict(line.split(None, 1) for line in properties.read_text().splitlines() if " " in line)
+        except OSError:
+            return None
+        if bank.get("heap_type", "").strip() in ("1", "2"):
+            size += int(bank.get("size_in_bytes", "0"))
+    return size or None

@@ -23,6 +23,8 @@ class Gpu:
     index: str
     uuid: str
     name: str
+    #: Bytes; None where it is not known.
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

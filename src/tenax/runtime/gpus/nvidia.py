@@ -49,7 +49,12 @@ class Nvidia:
 def _gpu(index: str, handle: object) -> Gpu:
     import pynvml
 
-    return Gpu(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)))
+    try:
+        memory = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except pynvml.NVMLError:
+        # A GPU that shares the machine's memory has none of its own.
+        memory = None
+    return Gpu(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)), memory)
 
 
 def _mig_instances(index: int, handle: object) -> list[Gpu]:

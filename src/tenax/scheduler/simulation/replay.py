@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId, JobId, PoolName, SlotId
 from tenax.scheduler.quotas import Association, LimitKey, Quotas, rules_for, with_quotas
-from tenax.scheduler.registry import changes_at, counts_attained, plan_all
+from tenax.scheduler.registry import can_preempt, changes_at, counts_attained, plan_all
 from tenax.scheduler.simulation.trace import Piece, Trace, TraceAgent, TraceAttempt, pieces_of
 from tenax.scheduler.simulation.use import UseOverTime, next_month
 from tenax.scheduler.snapshot import (
@@ -126,7 +126,13 @@ class _Pool:
 
     def __init__(self, name: PoolName, scenario: Scenario) -> None:
         self.agents = {
-            each.id: PoolAgent(each.id, tuple(SlotId(number) for number in range(each.slots)), kind=each.kind)
+            each.id: PoolAgent(
+                each.id,
+                tuple(SlotId(number) for number in range(each.slots)),
+                kind=each.kind,
+                labels=each.labels,
+                devices={SlotId(number): device for number, device in enumerate(each.devices)},
+            )
             for each in scenario.agents
             if each.pool == name
         }
@@ -207,7 +213,7 @@ class _Replay:
                 attempt.job_id, attempt.priority, asked_at * 1e6, attempt.max_slots, attempt.weight
             )
         has_run = piece.follows is not None and self._pieces[piece.follows].attempt.task_id == attempt.task_id
-        again = has_run and attempt.time_limit_s is not None and not pool.rules.preemption
+        again = has_run and attempt.time_limit_s is not None and not can_preempt(pool.rules)
         pool.requests[name] = SlotRequest(
             name,
             attempt.job_id,
@@ -215,6 +221,7 @@ class _Replay:
             self._now,
             preemptible=attempt.preemptible,
             single_node=attempt.single_node,
+            constraints=attempt.constraints,
             time_limit=attempt.time_limit_s,
             again=again,
         )

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tenax.ids import AgentId, JobId, PoolName
-from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.snapshot import DEFAULT_PRIORITY, PoolRules
+from tenax.scheduler.devices import Device, DeviceKind
+from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Constraints, PoolRules
 
 #: What is asked for within so many seconds of another's end came of it.
 FOLLOWS_WITHIN_S = 60.0
@@ -31,6 +31,9 @@ class TraceAgent:
     pool: PoolName
     slots: int
     kind: DeviceKind = DeviceKind.CPU
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: What its slots are, in their order; those behind are not known.
+    devices: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class TraceAttempt:
     single_node: bool = False
     preemptible: bool = True
     time_limit_s: float | None = None
+    constraints: Constraints | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class Device(Message):
     brand: str = ""
     uuid: str = ""
     type: DeviceType
+    #: Bytes; none of a device that does not say.
+    memory: int | None = None
 
 
 class Container(Message):
@@ -97,6 +99,8 @@ class Agent(Message):
     slot_stats: SlotStats
     #: Containers of another cluster that this machine holds: nobody here ends them.
     foreign_containers: list[dict[str, str]] = []
+    #: What its operator says of it; `resources.constraints` ask for it.
+    labels: dict[str, str] = {}
 
 
 class GetAgentsResponse(Message):

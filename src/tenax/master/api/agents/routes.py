@@ -215,11 +215,13 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         foreign_containers=[
             {key: str(value) for key, value in foreign.items()} for foreign in agent.foreign_containers
         ],
+        labels=agent.labels,
     )
 
 
 def _device(slot: SlotView) -> messages.Device:
-    return messages.Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=messages.DeviceType.of(slot.kind))
+    kind = messages.DeviceType.of(slot.kind)
+    return messages.Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=kind, memory=slot.memory)
 
 
 def _container(view: ContainerView, devices: dict[int, messages.Device]) -> messages.Container:

@@ -10,7 +10,7 @@ from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.explain import RemedyKind
 from tenax.scheduler.outlook import Sureness
 from tenax.scheduler.reasons import WaitClass
-from tenax.wire.message import Message, Pagination, Timestamp
+from tenax.wire.message import Document, Message, Pagination, Timestamp
 
 
 class JobType(str, Enum):
@@ -402,6 +402,14 @@ class QueueTracePool(Message):
     uneven_gangs: bool
 
 
+class QueueTraceDevice(Message):
+    """So many slots of one make."""
+
+    name: str
+    memory: int | None = None
+    slots: int
+
+
 class QueueTraceAgent(Message):
     """A machine that may have work now, and its slots that may."""
 
@@ -410,6 +418,8 @@ class QueueTraceAgent(Message):
     slots: int
     #: ``cpu``, ``cuda``, ``rocm``.
     kind: str
+    labels: dict[str, str] = {}
+    devices: list[QueueTraceDevice] = []
 
 
 class QueueTraceGroup(Message):
@@ -439,6 +449,8 @@ class QueueTraceAttempt(Message):
     single_node: bool = False
     preemptible: bool = True
     time_limit_s: float | None = None
+    #: As its configuration asked for them.
+    constraints: Document | None = None
 
 
 class QueueTrace(Message):

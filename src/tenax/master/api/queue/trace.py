@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Annotated
 
 from fastapi import Query
@@ -67,14 +67,22 @@ def _pools(master: Master) -> list[messages.QueueTracePool]:
 
 def _agents(machines: Machines) -> list[messages.QueueTraceAgent]:
     """Those that are there and not disabled."""
-    slots = Counter(slot.agent_id for slot in machines.slots if slot.enabled)
+    makes: dict[str, Counter[tuple[str, int | None]]] = defaultdict(Counter)
+    for slot in machines.slots:
+        if slot.enabled:
+            makes[slot.agent_id][slot.name, slot.memory] += 1
     kinds = {slot.agent_id: slot.kind for slot in machines.slots}
     return [
         messages.QueueTraceAgent(
             id=agent.agent_id,
             resource_pool=agent.pool,
-            slots=slots[agent.agent_id],
+            slots=makes[agent.agent_id].total(),
             kind=kinds.get(agent.agent_id, "cpu"),
+            labels=agent.labels,
+            devices=[
+                messages.QueueTraceDevice(name=name, memory=memory, slots=count)
+                for (name, memory), count in makes[agent.agent_id].items()
+            ],
         )
         for agent in machines.agents
         if agent.connected and agent.state != "DISABLED"
@@ -102,4 +110,5 @@ def _attempt(row: PastAttempt) -> messages.QueueTraceAttempt:
         single_node=row.single_node,
         preemptible=row.preemptible,
         time_limit_s=row.time_limit_s,
+        constraints=row.constraints,
     )

@@ -33,6 +33,7 @@ class AgentView:
     runtime: str
     agent_version: str
     foreign_containers: list[JsonObject]
+    labels: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class SlotView:
     kind: str
     name: str
     uuid: str
+    #: Bytes.
+    memory: int | None
     enabled: bool
     #: Turned off, and what runs on it may end by itself.
     draining: bool

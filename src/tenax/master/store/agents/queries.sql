@@ -46,9 +46,10 @@ select connected and last_seen_at > now() - interval '30 seconds' from agent_pre
 select container_id from containers where agent_id = $1 and container_id = any($2::text[]) and gone_at is null;
 
 -- name: put_slots
-insert into agent_slots (agent_id, slot_id, kind, name, uuid)
-select $1, s.* from unnest($2::integer[], $3::text[], $4::text[], $5::text[]) as s
-on conflict (agent_id, slot_id) do update set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, present = true;
+insert into agent_slots (agent_id, slot_id, kind, name, uuid, memory)
+select $1, s.* from unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::bigint[]) as s
+on conflict (agent_id, slot_id) do update
+set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, memory = excluded.memory, present = true;
 
 -- name: drop_slots
 update agent_slots set present = false where agent_id = $1 and not slot_id = any($2::integer[]) and present;
@@ -56,12 +57,12 @@ update agent_slots set present = false where agent_id = $1 and not slot_id = any
 -- name: open_session
 -- With the number of the connection.
 insert into agent_presence
-    (agent_id, session, connected, hostname, address, runtime, agent_version, foreign_containers, allowed)
-values ($1, 1, true, $2, $3, $4, $5, $6, $7)
+    (agent_id, session, connected, hostname, address, runtime, agent_version, foreign_containers, allowed, labels)
+values ($1, 1, true, $2, $3, $4, $5, $6, $7, $8)
 on conflict (agent_id) do update
 set session = agent_presence.session + 1, connected = true, last_seen_at = clock_timestamp(), hostname = excluded.hostname,
     address = excluded.address, runtime = excluded.runtime, agent_version = excluded.agent_version,
-    foreign_containers = excluded.foreign_containers, allowed = excluded.allowed;
+    foreign_containers = excluded.foreign_containers, allowed = excluded.allowed, labels = excluded.labels;
 
 -- name: allowed_in
 select p.allowed from agents a left join agent_presence p on p.agent_id = a.agent_id
@@ -113,8 +114,9 @@ where agent_id = $1 and session = $2;
 update agents set state = $2, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
 
 -- name: for_scheduling
-select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected,
-       coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind) order by s.slot_id)
+select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, p.labels,
+       coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind, 'name', s.name, 'memory', s.memory)
+                                 order by s.slot_id)
                  from agent_slots s where s.agent_id = a.agent_id and s.present and s.enabled), '[]'::json) as slots
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
@@ -211,12 +213,13 @@ on conflict (agent_id) do update set revision = greatest(removed_agents.revision
 -- name: views
 select a.agent_id, a.pool, a.state, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
        coalesce(p.hostname, '') as hostname, coalesce(p.address, '') as address, coalesce(p.runtime, '') as runtime,
-       coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers
+       coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers,
+       coalesce(p.labels, '{}'::jsonb) as labels
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 where $1::text is null or a.agent_id = $1;
 
 -- name: slots
-select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.enabled, s.draining, u.container_id
+select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.memory, s.enabled, s.draining, u.container_id
 from agent_slots s left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 where s.present and ($1::text is null or s.agent_id = $1)
 order by s.agent_id, s.slot_id;

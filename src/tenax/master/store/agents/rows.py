@@ -73,12 +73,13 @@ async def open_session(
     allowed: JsonObject | None = None if hello.allowed is None else msgspec.to_builtins(hello.allowed)
     shown = hello.hostname, address, hello.runtime, hello.agent_version
     try:
-        await conn.execute(Q.open_session, agent_id, *shown, foreign, allowed)
+        await conn.execute(Q.open_session, agent_id, *shown, foreign, allowed, hello.labels)
     except ForeignKeyViolationError as error:
         raise NotFound(f"agent {agent_id} not found") from error
     slots = hello.slots
     numbers, kinds, names = [slot.id for slot in slots], [slot.kind for slot in slots], [slot.name for slot in slots]
-    await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, [slot.uuid for slot in slots])
+    uuids, memory = [slot.uuid for slot in slots], [slot.memory for slot in slots]
+    await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, uuids, memory)
     await conn.execute(Q.drop_slots, agent_id, numbers)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")

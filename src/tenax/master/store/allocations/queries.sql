@@ -1,8 +1,9 @@
 -- name: request
 -- The clock, not the transaction's time: what is asked for together is served in the order of asking. Agents that a log
 -- policy has excluded for the trial are blocked.
-insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at, blocked_agents)
-select n.allocation_id, n.task_id, n.run_id, $4, $5, $6, clock_timestamp(), array(
+insert into allocations
+    (allocation_id, task_id, run_id, slots, preemptible, single_node, constraints, requested_at, blocked_agents)
+select n.allocation_id, n.task_id, n.run_id, $4, $5, $6, $7, clock_timestamp(), array(
     select distinct m.agent_id
     from tasks k join log_matches m on m.trial_id = k.trial_id and m.action = 'EXCLUDE_NODE' and m.agent_id <> ''
     where k.task_id = n.task_id order by m.agent_id)
@@ -185,13 +186,14 @@ on conflict do nothing;
 delete from user_sessions where allocation_id = any($1::text[]);
 
 -- name: open_requests
-select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
+select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.constraints,
+       a.preemption,
        extract(epoch from a.requested_at)::float8 as requested_at,
        extract(epoch from a.assigned_at - a.requested_at)::float8 as waited_s,
        extract(epoch from case when a.over_time then a.preemption_deadline
                else least(a.assigned_at + make_interval(secs => {{time_limit}}), a.preemption_deadline) end)::float8 as ends_at,
        coalesce(b.over_time, false) as was_over_time, b.assigned_at is not null as has_run,
-       coalesce(b.preemption <> 'NONE' and not b.over_time, false) as left_before,
+       coalesce(b.preemption_reason, '') as left_because,
        coalesce(y.expected_trials > y.trials, false) as asks_more,
        j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, {{time_limit}} as time_limit_s,
        tr.run_id as trial_run_id

@@ -16,6 +16,8 @@ from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.time_limit import leave_reason, within_s
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
+from tenax.scheduler.constraints import as_document
+from tenax.scheduler.snapshot import Constraints
 
 Q = load("allocations")
 
@@ -165,6 +167,15 @@ async def ask_to_leave(conn: Connection, requests: Sequence[LeaveRequest], usual
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """What an attempt asks of the cluster."""
+
+    slots: int
+    single_node: bool
+    constraints: Constraints | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptRequest:
     """The next attempt of a task."""
 
@@ -173,14 +184,13 @@ class AttemptRequest:
     run_id: int
 
 
-async def request(
-    conn: Connection, attempts: Sequence[AttemptRequest], slots: int, *, preemptible: bool, single_node: bool
-) -> None:
+async def request(conn: Connection, attempts: Sequence[AttemptRequest], size: Size, *, preemptible: bool) -> None:
     """Ask for slots, so many for each. A second open allocation of a task breaks a unique index."""
     if not attempts:
         return
     names, tasks = [each.allocation_id for each in attempts], [each.task_id for each in attempts]
-    await conn.execute(Q.request, names, tasks, [each.run_id for each in attempts], slots, preemptible, single_node)
+    runs, constraints = [each.run_id for each in attempts], as_document(size.constraints)
+    await conn.execute(Q.request, names, tasks, runs, size.slots, preemptible, size.single_node, constraints)
     await notify(conn, "scheduling", "")
 
 

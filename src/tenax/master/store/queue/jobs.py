@@ -19,6 +19,8 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import rows as tasks
+from tenax.scheduler.constraints import constraints_of
+from tenax.scheduler.snapshot import Constraints
 
 Q = load("queue")
 
@@ -70,6 +72,7 @@ class JobSize:
     slots: int
     single_node: bool
     preemptible: bool
+    constraints: Constraints | None = None
 
 
 async def shown(conn: Connection, job_ids: Sequence[str]) -> dict[str, JobView]:
@@ -153,7 +156,7 @@ async def set_pool(conn: Connection, job: JobRow, pool: str) -> list[str]:
 async def size(conn: Connection, job_id: str) -> JobSize:
     """Of its largest open request."""
     row = await conn.fetchrow(Q.sizes, job_id)
-    return JobSize(row["slots"], row["single_node"], row["preemptible"])
+    return JobSize(row["slots"], row["single_node"], row["preemptible"], constraints_of(row["constraints"]))
 
 
 async def _note(conn: Connection, job: JobRow, name: str, value: Json) -> None:

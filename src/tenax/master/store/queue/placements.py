@@ -23,9 +23,11 @@ from tenax.master.store.database.connection import now
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows as quotas
-from tenax.scheduler.devices import DeviceKind
+from tenax.scheduler.constraints import constraints_of
+from tenax.scheduler.devices import Device, DeviceKind
 from tenax.scheduler.quotas import LimitBook, with_quotas
-from tenax.scheduler.registry import counts_attained
+from tenax.scheduler.reasons import is_for_another
+from tenax.scheduler.registry import can_preempt, counts_attained
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,
@@ -78,7 +80,7 @@ async def snapshots(
         )
         request = _request(row, tuple(members.get(row["allocation_id"], ())))
         # Each run of a limited time takes a turn of its own, where places are kept; elsewhere one whose time was over.
-        preempts = rules.get(pool, PoolRules()).preemption
+        preempts = can_preempt(rules.get(pool, PoolRules()))
         again = row["was_over_time"] or (row["has_run"] and request.time_limit is not None and not preempts)
         requests[pool].append(replace(request, again=again) if again else request)
     made = [
@@ -167,6 +169,8 @@ def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int
                 aux[name],
                 _state(row),
                 DeviceKind(slots[0]["kind"]) if slots else DeviceKind.CPU,
+                row["labels"] or {},
+                {SlotId(slot["id"]): Device(slot["name"], slot["memory"]) for slot in slots},
             )
         )
     return pools
@@ -189,10 +193,11 @@ def _request(row: Record, members: tuple[PlacedMember, ...]) -> SlotRequest:
         row["preemptible"],
         row["single_node"],
         frozenset(AgentId(name) for name in row["blocked_agents"]),
+        constraints_of(row["constraints"]),
         row["time_limit_s"],
         Phase.PENDING if pending else Phase.RELEASING if releasing else Phase.PLACED,
         members,
         ends_at=row["ends_at"],
-        left_before=row["left_before"],
+        left_before=is_for_another(row["left_because"]),
         waited=row["waited_s"] or 0.0,
     )

@@ -136,7 +136,8 @@ order by a.allocation_id;
 -- name: sizes
 -- What the open requests of a job ask for, and what an experiment's next ones will.
 select coalesce(max(a.slots), 0)::int as slots, coalesce(bool_or(a.single_node), false) as single_node,
-       coalesce(bool_and(a.preemptible), true) as preemptible
+       coalesce(bool_and(a.preemptible), true) as preemptible,
+       (array_agg(a.constraints order by a.slots desc) filter (where a.constraints is not null))[1] as constraints
 from tasks t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.job_id = $1;
 
@@ -248,7 +249,7 @@ with page as (
 select u.allocation_id, u.task_id, coalesce('experiment ' || u.experiment_id, u.task_id) as job, u.username,
        u.workspace_name, u.pool, sum(u.slots)::int as slots, min(u.requested_at) as requested_at, u.started_at,
        max(u.ended_at) as ended_at, j.priority, j.weight, j.max_slots, coalesce(a.single_node, false) as single_node,
-       coalesce(a.preemptible, true) as preemptible, a.time_limit_s
+       coalesce(a.preemptible, true) as preemptible, a.time_limit_s, a.constraints
 from page
 join usage u on u.started_at = page.started_at and u.allocation_id = page.allocation_id
 left join tasks t on t.task_id = u.task_id

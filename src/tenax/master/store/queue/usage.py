@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from asyncpg import Connection
 
+from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.queries import load
 
@@ -77,6 +78,7 @@ class PastAttempt:
     single_node: bool
     preemptible: bool
     time_limit_s: float | None
+    constraints: JsonObject | None
 
 
 @dataclass(frozen=True, slots=True)

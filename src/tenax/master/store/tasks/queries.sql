@@ -65,7 +65,9 @@ where task_id = $1 and state = 'ACTIVE'
 returning run_id;
 
 -- name: size
-select coalesce((spec -> 'config' -> 'resources' ->> 'slots')::int, 0) as slots from tasks where task_id = $1;
+select coalesce((spec -> 'config' -> 'resources' ->> 'slots')::int, 0) as slots,
+       nullif(spec -> 'config' -> 'resources' -> 'constraints', 'null') as constraints
+from tasks where task_id = $1;
 
 -- name: unsettled
 -- Tasks that have something coming: they live, or an attempt of theirs still does.

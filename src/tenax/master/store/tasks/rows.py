@@ -20,10 +20,11 @@ from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.reconcile import OpenAllocation
 from tenax.lifecycle.task import ENDED, TRANSITIONS, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.rows import AttemptRequest
+from tenax.master.store.allocations.rows import AttemptRequest, Size
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.tasks import contexts
+from tenax.scheduler.constraints import constraints_of
 
 Q = load("tasks")
 
@@ -216,9 +217,10 @@ async def request_run(conn: Connection, task: LaunchedTask) -> str | None:
     if run_id is None:
         return None
     name = allocation_id(TaskId(task.task_id), run_id)
-    slots = await conn.fetchval(Q.size, task.task_id)
+    row = await conn.fetchrow(Q.size, task.task_id)
+    size = Size(row["slots"], True, constraints_of(row["constraints"]))
     attempt = AttemptRequest(name, task.task_id, run_id)
-    await allocations.request(conn, [attempt], slots, preemptible=task.pausable, single_node=True)
+    await allocations.request(conn, [attempt], size, preemptible=task.pausable)
     return name
 
 

@@ -23,7 +23,7 @@ from tenax.lifecycle.experiment import RUNNING, ExperimentState
 from tenax.lifecycle.reconcile import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, TrialVerdict, Wish
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.rows import AttemptRequest
+from tenax.master.store.allocations.rows import AttemptRequest, Size
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
@@ -58,14 +58,6 @@ class TrialRow:
     setbacks: int
     invalid_hp: bool
     fatal: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """What an attempt of a trial asks of the cluster."""
-
-    slots: int
-    single_node: bool
 
 
 async def lock(conn: Connection, trial_id: int) -> TrialRow:
@@ -189,7 +181,7 @@ async def request_runs(conn: Connection, trial_ids: Sequence[int], size: Size) -
         AttemptRequest(allocation_id(row["task_id"], row["run_id"]), row["task_id"], row["run_id"])
         for row in sorted(rows, key=lambda row: row["id"])
     ]
-    await allocations.request(conn, attempts, size.slots, preemptible=True, single_node=size.single_node)
+    await allocations.request(conn, attempts, size, preemptible=True)
     return [attempt.allocation_id for attempt in attempts]
 
 
