@@ -263,7 +263,7 @@ def test_of_a_thousand_machines_those_in_view_are_there(page: Page, site: Site) 
         grid.press("End")
         expect(grid.get_by_text("m1000")).to_be_visible()
         assert page.evaluate("document.querySelectorAll('*').length") < 2500
-        page.get_by_label("Name of an agent").fill("m0500")
+        page.get_by_label("Name or label of an agent").fill("m0500")
         expect(grid.get_by_role("row")).to_have_count(2)
         expect(grid.get_by_role("gridcell", name="of m0500, A100: free")).to_have_count(8)
     finally:

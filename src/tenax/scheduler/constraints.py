@@ -166,6 +166,11 @@ def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Constr
     )
 
 
+def beside(way: Constraints, constraints: Constraints) -> Constraints:
+    """What one of the ways of `alike` asks for more than they do."""
+    return Constraints(way.labels[len(constraints.labels) :], of_model=way.of_model)
+
+
 @lru_cache(maxsize=4096)
 def is_named(name: str, names: tuple[str, ...]) -> bool:
     """Whether words of a device's name that stand together are one of these."""

@@ -19,7 +19,7 @@ from itertools import islice
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots, Room, distance
-from tenax.scheduler.constraints import alike, described, narrowed, steps
+from tenax.scheduler.constraints import alike, beside, described, narrowed, steps
 from tenax.scheduler.free_times import Times
 from tenax.scheduler.snapshot import (
     AgentState,
@@ -267,8 +267,9 @@ def _too_many_alike(
             continue
         if _too_many_slots(slots, snapshot, alone, those, has) is None:
             return None
-        most = max(most, (sum(len(agent.slots) for agent in those), described(within)))
-    largest = f", the largest group of them with {most[0]} ({most[1]})" if most[0] else ", none of which says it"
+        if not alone:
+            most = max(most, (sum(len(agent.slots) for agent in those), described(beside(within, constraints))))
+    largest = f", the largest group of them with {most[0]} ({most[1]})" if most[0] else ""
     return (
         f"{_slots(slots)} on machines that are alike ({described(Constraints(same=constraints.same))}) "
         f"can never run here: {has}{largest}. Ask for fewer slots, or change resources.constraints.same."

@@ -2,6 +2,7 @@
 
 import { type QueryClient, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { heldFor } from "../cluster/standing";
+import { bytes } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type Switch, switchAgent, switchSlot } from "../services/actions";
 import { type Agent, agentsQuery, type Slot } from "../services/cluster";
@@ -129,9 +130,13 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
   const me = useSuspenseQuery(meQuery).data;
   const agent = useQuery(agentsQuery).data?.find((each) => each.id === agentId);
   const slots = Object.values(agent?.slots ?? {});
+  const labels = Object.entries(agent?.labels ?? {}).sort(([one], [other]) => one.localeCompare(other));
   return (
     <Dialog title={`Slots of ${agentId}`} onClose={onClose}>
       <DialogBody buttons={<Button onClick={onClose}>Close</Button>}>
+        {labels.length > 0 && (
+          <p className="text-dim">Labels: {labels.map(([key, value]) => `${key}=${value}`).join(", ")}</p>
+        )}
         {slots.length === 0 && <p className="text-dim">It has none.</p>}
         <ul className="flex flex-col">
           {agent &&
@@ -141,7 +146,7 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
                 className="flex min-h-9 flex-wrap items-center gap-2 border-line border-b py-1 last:border-b-0"
               >
                 <span className="min-w-0 flex-1 truncate">
-                  Slot {slot.id} <span className="text-dim">{slot.device.brand}</span>
+                  Slot {slot.id} <span className="text-dim">{made(slot)}</span>
                 </span>
                 <span className="text-dim">{standing(slot)}</span>
                 {me.admin &&
@@ -160,6 +165,11 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
       </DialogBody>
     </Dialog>
   );
+}
+
+/** What it is, for people. */
+function made({ device }: Slot): string {
+  return device.memory ? `${device.brand}, ${bytes(device.memory)}` : device.brand;
 }
 
 function standing(slot: Slot): string {

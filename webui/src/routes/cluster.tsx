@@ -101,12 +101,18 @@ function Cluster({ pools, agents }: { pools: Pool[]; agents: Agent[] }) {
   );
 }
 
+/** Whether it has that in its name, or in a label as `zone=a`. */
+function isCalled(agent: Agent, text: string): boolean {
+  const labels = Object.entries(agent.labels).map(([key, value]) => `${key}=${value}`);
+  return [agent.id, ...labels].some((each) => each.toLowerCase().includes(text));
+}
+
 function Agents({ agents, known }: { agents: Agent[]; known: { version: string; pools: string[] } }) {
   const { q = "", show, pool } = route.useSearch();
   const navigate = useNavigate();
   const shown = useMemo(() => {
     const narrowed = show && TROUBLES.includes(show) ? troubled(show, agents, known) : agents;
-    return q ? narrowed.filter((agent) => agent.id.toLowerCase().includes(q.toLowerCase())) : narrowed;
+    return q ? narrowed.filter((agent) => isCalled(agent, q.toLowerCase())) : narrowed;
   }, [agents, known, show, q]);
   const open = useCallback(
     (agent: Agent, slot?: Slot) => {
@@ -132,7 +138,7 @@ function Agents({ agents, known }: { agents: Agent[]; known: { version: string; 
       <div className="flex flex-wrap items-center gap-3">
         <h2 className="font-semibold">Agents</h2>
         <SearchField
-          label="Name of an agent"
+          label="Name or label of an agent"
           value={q}
           onChange={(to) =>
             void navigate({ to: "/cluster", search: { pool, show, q: to || undefined }, replace: true })
