@@ -9,7 +9,8 @@ import pytest
 from tenax.config.problems import ConfigError
 from tenax.config.trace import parse_trace, trace_of
 from tenax.ids import PoolName
-from tenax.scheduler.snapshot import Fitting, PoolRules
+from tenax.scheduler.devices import Device
+from tenax.scheduler.snapshot import Constraints, Fitting, PoolRules
 
 TIMES = {"requested_at": "2026-11-21T08:00:00Z", "started_at": "2026-11-21T08:01:00Z", "ended_at": 1795250000}
 
@@ -34,6 +35,27 @@ def test_a_saved_trace() -> None:
     first, second = trace.attempts
     assert (first.user, first.started_at, first.ended_at, first.task_id) == ("ann", 5.0, 8.0, "row 2")
     assert (second.requested_at, second.started_at - second.requested_at, second.job_id) == (1795248000.0, 60.0, "7")
+
+
+def test_machines_and_what_was_asked_of_them() -> None:
+    """Devices by number of slots, in their order, no more than there are; constraints as configurations write them."""
+    document = {
+        "agents": [
+            {
+                "id": "a",
+                "slots": 3,
+                "labels": {"zone": "a"},
+                "devices": [{"name": "A100", "memory": "40 GB", "slots": 1}, {"name": "T4", "slots": 9}],
+            }
+        ],
+        "attempts": [
+            {"slots": 1, "requested_at": 5, "seconds": 3, "constraints": {"device_name": "T4", "same": "zone"}}
+        ],
+    }
+    trace = trace_of(parse_trace(json.dumps(document)))
+    assert trace.agents[0].labels == {"zone": "a"}
+    assert trace.agents[0].devices == (Device("A100", 40 << 30), Device("T4"), Device("T4"))
+    assert trace.attempts[0].constraints == Constraints(device_name=("T4",), same=("zone",))
 
 
 def test_a_table() -> None:

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.ids import AgentId, JobId, PoolName
+from tenax.scheduler.devices import Device
 from tenax.scheduler.quotas import Quota, Quotas
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.simulation.replay import NamedQuotas, ReplayOutcome, Scenario, Served, recorded, replay
 from tenax.scheduler.simulation.summary import quantile, summary, waiting_slots, waits_by
 from tenax.scheduler.simulation.trace import Trace, TraceAgent, TraceAttempt, pieces_of
 from tenax.scheduler.simulation.use import UseOverTime
-from tenax.scheduler.snapshot import PoolRules
+from tenax.scheduler.snapshot import Constraints, PoolRules
 
 POOL = PoolName("p")
 AGENTS = (TraceAgent(AgentId("a"), POOL, 4), TraceAgent(AgentId("b"), POOL, 2))
@@ -165,6 +166,23 @@ def test_other_machines_and_what_fits_on_none_of_them() -> None:
     assert (lost.task_id, "16 slots can never run here" in reason) == ("big", True), reason
     bigger = (*AGENTS, TraceAgent(AgentId("c"), POOL, 16))
     assert not replayed(trace, agents=bigger).unserved
+
+
+def test_constraints_hold_in_a_replay() -> None:
+    """Each runs where it could; what no machine of the scenario meets never runs."""
+    agents = (
+        replace(AGENTS[0], labels={"zone": "a"}, devices=(Device("T4"),) * 4),
+        replace(AGENTS[1], labels={"zone": "b"}, devices=(Device("A100"),) * 2),
+    )
+    bound = attempt("bound", 0, 2, 10, constraints=Constraints(device_name=("A100",)))
+    behind = attempt("behind", 1, 1, 10, constraints=Constraints((("zone", ("b",)),)))
+    free = attempt("free", 2, 4, 10)
+    trace = trace_of(bound, behind, free, agents=agents)
+    ends = {each.attempt.task_id: each.ended_at for each in replayed(trace).served}
+    assert ends == {"bound": 10.0, "behind": 20.0, "free": 12.0}
+    outcome = replayed(trace, agents=agents[:1])
+    assert {each.task_id for each, _ in outcome.unserved} == {"bound", "behind"}
+    assert "has no device named A100, but T4 (4)" in {a.task_id: why for a, why in outcome.unserved}["bound"]
 
 
 def test_quotas_bind_from_the_first_instant() -> None:

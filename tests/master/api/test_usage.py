@@ -256,6 +256,8 @@ async def test_a_trace_is_what_has_ended_with_what_it_asked_for(api: Api, monkey
         live = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
         await end_member(conn, live, 0)
         await conn.execute("update jobs set priority = 7, max_slots = 3")
+        await conn.execute("update agent_presence set labels = '{\"zone\": \"a\"}' where agent_id = 'a1'")
+        await conn.execute('update allocations set constraints = \'{"same": ["zone"]}\'')
         await conn.execute("with g as (insert into user_groups (name) values ('ml') returning id)"
                            " insert into user_group_members (group_id, user_id) select g.id, u.id from g, users u"
                            " where u.username = 'admin'")  # fmt: skip
@@ -270,12 +272,15 @@ async def test_a_trace_is_what_has_ended_with_what_it_asked_for(api: Api, monkey
         "name": "default", "policy": "priority", "preemption": False, "fitting": "best", "reservation": False,
         "unevenGangs": True,
     }  # fmt: skip
-    assert {"id": "a1", "resourcePool": "default", "slots": 4, "kind": "cpu"} in trace["agents"]
+    machine = {"id": "a1", "resourcePool": "default", "slots": 4, "kind": "cpu", "labels": {"zone": "a"}}
+    cores = [{"name": f"core {number}", "memory": None, "slots": 1} for number in range(4)]
+    assert {**machine, "devices": cores} in trace["agents"]
     assert trace["groups"] == [{"name": "ml", "usernames": ["admin"]}]
     only = (await api.user.get("/api/v1/job-queues/trace", **window, resourcePool="default")).json()
     assert [each["job"] for each in only["attempts"]] == ["experiment 7"]
     now = {"timestampAfter": "2026-11-01", "timestampBefore": "2100-01-01"}
     (recent,) = (await api.user.get("/api/v1/job-queues/trace", **now)).json()["attempts"]
+    assert (recent["constraints"], gang["constraints"]) == ({"same": ["zone"]}, None)
     assert (recent["priority"], recent["maxSlots"], recent["weight"], recent["slots"]) == (7, 3, 1.0, 1)
     reply = await api.user.get("/api/v1/job-queues/trace", **window, resourcePool="gone")
     assert (reply.status_code, "'gone' not found" in reply.text) == (404, True)

@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping
 
 import structlog
+from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
-from tenax.ids import AllocationId, PoolName
+from tenax.ids import AllocationId, JobId, PoolName
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
@@ -28,6 +29,8 @@ log = structlog.get_logger("tenax.scheduling")
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
 _WRITE_REASONS_EVERY_S = 1.0
+#: Counting what jobs have held takes at most one part in so many of the loop's time.
+_COUNT_SELDOM = 20.0
 
 
 class Scheduling:
@@ -42,6 +45,8 @@ class Scheduling:
         self._secret = secret
         self._timeout_s = preemption_timeout_s
         self._reasons_written_at = -_WRITE_REASONS_EVERY_S
+        self._held: Mapping[JobId, float] = {}
+        self._count_at = 0.0
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -51,7 +56,7 @@ class Scheduling:
                 if not await placements.any_waits(conn):
                     return None
         async with context.snapshot() as conn:
-            snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
+            snapshots = await placements.snapshots(conn, self._rules, self._aux_places, await self._attained(conn))
             written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
         changes = [moment - each.at for each in snapshots if (moment := changes_at(each)) is not None]
@@ -64,6 +69,15 @@ class Scheduling:
         if waiting != written:
             changes += filter(None, [await self._write_reasons(context, waiting, written)])
         return min(changes, default=None)
+
+    async def _attained(self, conn: Connection) -> Mapping[JobId, float]:
+        """What jobs have held, counted anew now and then: a long history takes a while, and hours are what matters."""
+        begun = time.monotonic()
+        if begun >= self._count_at:
+            self._held = await placements.held_so_far(conn, self._rules)
+            ended = time.monotonic()
+            self._count_at = ended + (ended - begun) * _COUNT_SELDOM
+        return self._held
 
     def _planned(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What is wrong with one pool, all others do not wait for."""

@@ -21,7 +21,8 @@ from tenax.master.store.quotas import rows as quotas
 from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.queueing import moved
-from tenax.scheduler.snapshot import AgentState, PoolSnapshot
+from tenax.scheduler.registry import queue
+from tenax.scheduler.snapshot import AgentState, Phase, PoolSnapshot
 
 
 def check(update: QueueControl) -> None:
@@ -55,7 +56,9 @@ async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[Qu
             await jobs.set_weight(conn, job, update.weight)
         anchor = update.ahead_of or update.behind_of
         if anchor:
-            await _beside(conn, await jobs.find(conn, job.job_id), anchor, behind=update.behind_of is not None)
+            moving = await jobs.find(conn, job.job_id)
+            await _beside(conn, moving, anchor, behind=update.behind_of is not None)
+            await _check_order(conn, settings, moving, anchor, behind=update.behind_of is not None)
 
 
 def _takes_turns(settings: MasterSettings, name: str) -> None:
@@ -82,6 +85,19 @@ async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -
     if other.priority != job.priority:
         await jobs.set_priority(conn, job, other.priority)
     await jobs.set_positions(conn, moved(order, JobId(job.job_id), JobId(anchor), behind=behind))
+
+
+async def _check_order(conn: Connection, settings: MasterSettings, job: JobRow, anchor: str, *, behind: bool) -> None:
+    """Raises InvalidInput where its place changes nothing, since something else puts the two in an order."""
+    snapshot = await snapshot_of(conn, settings, job.pool)
+    ordered = [each.job_id for each in queue(snapshot) if each.phase is Phase.PENDING]
+    if {job.job_id, anchor} <= {*ordered}:
+        comes_behind = ordered.index(JobId(job.job_id)) > ordered.index(JobId(anchor))
+        if comes_behind is not behind:
+            raise InvalidInput(
+                f"job {job.job_id} would still come {'behind' if comes_behind else 'before'} job {anchor}: what has "
+                f"held much, or had its time, stands behind in pool {job.pool}, whatever its place: give a priority"
+            )
 
 
 async def _check_same_turn(conn: Connection, job: JobRow, other: JobRow) -> None:

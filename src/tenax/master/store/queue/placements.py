@@ -52,9 +52,15 @@ class TaskCredentials:
 
 
 async def snapshots(
-    conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]
+    conn: Connection,
+    rules: Mapping[str, PoolRules],
+    aux_places: Mapping[str, int],
+    attained: Mapping[JobId, float] | None = None,
 ) -> list[PoolSnapshot]:
-    """Every pool with an agent or a request, as the scheduler sees it, by what quotas say now."""
+    """Every pool with an agent or a request, as the scheduler sees it, by what quotas say now.
+
+    ``attained``: what jobs have held, where it was counted a moment ago.
+    """
     at = (await now(conn)).timestamp()
     held = await conn.fetch(Q.placements)
     agents = _agents(await conn.fetch(_AGENTS.for_scheduling), held, aux_places)
@@ -64,9 +70,8 @@ async def snapshots(
         members[row["allocation_id"]].append(PlacedMember(AgentId(row["agent_id"]), slots))
     jobs: dict[str, dict[JobId, PoolJob]] = defaultdict(dict)
     requests: dict[str, list[SlotRequest]] = defaultdict(list)
-    counting = [pool for pool, its in rules.items() if counts_attained(its.policy)]
-    held_so_far = await conn.fetch(Q.attained, counting) if counting else []
-    attained = {row["job_id"]: row["slot_seconds"] for row in held_so_far}
+    if attained is None:
+        attained = await held_so_far(conn, rules)
     for row in await conn.fetch(Q.open_requests):
         pool = row["pool"]
         jobs[pool][JobId(row["job_id"])] = PoolJob(
@@ -76,7 +81,7 @@ async def snapshots(
             row["max_slots"],
             row["weight"],
             asks_more=row["asks_more"],
-            attained=attained.get(row["job_id"], 0.0),
+            attained=attained.get(JobId(row["job_id"]), 0.0),
         )
         request = _request(row, tuple(members.get(row["allocation_id"], ())))
         # Each run of a limited time takes a turn of its own, where places are kept; elsewhere one whose time was over.
@@ -100,6 +105,13 @@ async def snapshots(
     bound = [with_quotas(snapshot, its) for snapshot in made]
     book = LimitBook(bound)
     return [book.with_elsewhere(snapshot) for snapshot in bound]
+
+
+async def held_so_far(conn: Connection, rules: Mapping[str, PoolRules]) -> dict[JobId, float]:
+    """Slot seconds of the open jobs in the pools whose policy asks for it; all their attempts are gone through."""
+    counting = [pool for pool, its in rules.items() if counts_attained(its.policy)]
+    rows = await conn.fetch(Q.attained, counting) if counting else []
+    return {JobId(row["job_id"]): row["slot_seconds"] for row in rows}
 
 
 async def place(
