@@ -9,7 +9,7 @@ import pytest
 from tenax.config.problems import ConfigError
 from tenax.config.trace import parse_trace, trace_of
 from tenax.ids import PoolName
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.snapshot import Constraints, Fitting, PoolRules
 
 TIMES = {"requested_at": "2026-11-21T08:00:00Z", "started_at": "2026-11-21T08:01:00Z", "ended_at": 1795250000}
@@ -54,7 +54,7 @@ def test_machines_and_what_was_asked_of_them() -> None:
     }
     trace = trace_of(parse_trace(json.dumps(document)))
     assert trace.agents[0].labels == {"zone": "a"}
-    assert trace.agents[0].devices == (Device("A100", 40 << 30), Device("T4"), Device("T4"))
+    assert trace.agents[0].devices == (SlotDevice("A100", 40 << 30), SlotDevice("T4"), SlotDevice("T4"))
     assert trace.attempts[0].constraints == Constraints(device_name=("T4",), same=("zone",))
 
 

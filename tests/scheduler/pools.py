@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tenax.ids import SlotId
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import DEVICE_NAME, AgentState, Constraints, Fitting, Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool, agent
@@ -22,7 +22,7 @@ pool_rules = st.builds(
 )
 
 
-_DEVICES = (Device("NVIDIA A100-SXM4-40GB", 40 << 30), Device("Tesla T4", 15 << 30), Device())
+_DEVICES = (SlotDevice("NVIDIA A100-SXM4-40GB", 40 << 30), SlotDevice("Tesla T4", 15 << 30), SlotDevice())
 
 
 @st.composite

@@ -9,18 +9,18 @@ import pytest
 from tenax.ids import AllocationId, SlotId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.constraints import as_document, constraints_of, is_named
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.explain import RemedyKind, explain
 from tenax.scheduler.fitting import can_never_fit, find
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import DEVICE_NAME, Constraints, Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool, agent, request
 
-A100, T4 = Device("NVIDIA A100-SXM4-40GB", 42_505_273_344), Device("Tesla T4", 15_843_721_216)
+A100, T4 = SlotDevice("NVIDIA A100-SXM4-40GB", 42_505_273_344), SlotDevice("Tesla T4", 15_843_721_216)
 _GIB = 1024**3
 
 
-def machine(name: str, devices: list[Device], **labels: str) -> PoolAgent:
+def machine(name: str, devices: list[SlotDevice], **labels: str) -> PoolAgent:
     """An agent with these devices as its slots."""
     known = {SlotId(number): device for number, device in enumerate(devices)}
     return agent(name, len(devices), labels=labels, devices=known)
@@ -72,7 +72,7 @@ def test_a_device_is_named_by_words_that_stand_together(device: str, names: tupl
 )
 def test_memory_is_asked_for_as_it_is_sold(memory: int | None, asked: int, meets: bool) -> None:
     """A card of 80 GB has 79.6 GiB, and will do for who asks for 80 GB; a smaller one will not."""
-    cluster = FreeSlots([machine("a", [Device("some card", memory)])])
+    cluster = FreeSlots([machine("a", [SlotDevice("some card", memory)])])
     assert (
         find(request("r", 1, constraints=of(device_memory=asked * _GIB)), cluster, PoolRules()) is not None
     ) is meets

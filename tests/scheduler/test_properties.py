@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.reasons import WaitClass, class_of
 from tenax.scheduler.registry import POLICIES, USUAL
 from tenax.scheduler.snapshot import (
@@ -66,7 +66,7 @@ def meets(pool: Pool, asking: SlotRequest, members: Iterable[PlacedMember]) -> b
         for name in alike.keys() - {DEVICE_NAME}:
             alike[name].add(there.labels.get(name))
         for slot in member.slots:
-            device = there.devices.get(slot, Device())
+            device = there.devices.get(slot, SlotDevice())
             named = any(name.lower() in device.name.lower() for name in asking.constraints.device_name)
             if asking.constraints.device_name and not named:
                 return False

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.ids import AgentId, JobId, PoolName
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.quotas import Quota, Quotas
 from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.simulation.replay import NamedQuotas, ReplayOutcome, Scenario, Served, recorded, replay
@@ -171,8 +171,8 @@ def test_other_machines_and_what_fits_on_none_of_them() -> None:
 def test_constraints_hold_in_a_replay() -> None:
     """Each runs where it could; what no machine of the scenario meets never runs."""
     agents = (
-        replace(AGENTS[0], labels={"zone": "a"}, devices=(Device("T4"),) * 4),
-        replace(AGENTS[1], labels={"zone": "b"}, devices=(Device("A100"),) * 2),
+        replace(AGENTS[0], labels={"zone": "a"}, devices=(SlotDevice("T4"),) * 4),
+        replace(AGENTS[1], labels={"zone": "b"}, devices=(SlotDevice("A100"),) * 2),
     )
     bound = attempt("bound", 0, 2, 10, constraints=Constraints(device_name=("A100",)))
     behind = attempt("behind", 1, 1, 10, constraints=Constraints((("zone", ("b",)),)))

@@ -23,7 +23,7 @@ from tenax.config.structs import Struct
 from tenax.ids import AgentId, JobId, PoolName
 from tenax.jsonvalue import Json, JsonObject, as_object
 from tenax.scheduler.constraints import constraints_of
-from tenax.scheduler.devices import Device, DeviceKind
+from tenax.scheduler.devices import DeviceKind, SlotDevice
 from tenax.scheduler.registry import POLICIES, USUAL
 from tenax.scheduler.simulation.trace import Trace, TraceAgent, TraceAttempt
 from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Fitting, PoolRules
@@ -203,10 +203,10 @@ def trace_of(file: TraceFile) -> Trace:
 
 
 def _agent(record: AgentRecord) -> TraceAgent:
-    devices: list[Device] = []
+    devices: list[SlotDevice] = []
     for device in record.devices:
         # No more than it has slots, whatever is written.
-        devices += [Device(device.name, device.memory)] * min(device.slots, record.slots - len(devices))
+        devices += [SlotDevice(device.name, device.memory)] * min(device.slots, record.slots - len(devices))
     return TraceAgent(
         AgentId(record.id), PoolName(record.pool), record.slots, record.kind, record.labels, tuple(devices)
     )

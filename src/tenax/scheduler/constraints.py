@@ -22,7 +22,7 @@ from typing import Protocol
 
 from tenax.ids import SlotId
 from tenax.jsonvalue import JsonObject
-from tenax.scheduler.devices import Device
+from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.snapshot import DEVICE_NAME, Constraints, PoolAgent
 
 #: Of what is asked for, so much is enough.
@@ -30,7 +30,7 @@ _AS_SOLD = 0.9
 _GIB = 1024**3
 #: Names of devices, or values of a label, that a reason lists.
 _LISTED = 5
-_UNKNOWN = Device()
+_UNKNOWN = SlotDevice()
 
 
 class HardConstraint(Protocol):
@@ -231,7 +231,7 @@ def without_each(constraints: Constraints) -> Iterable[tuple[str, Constraints | 
     return [(text, None if left == Constraints() else left) for text, left in ways]
 
 
-def _where(agent: PoolAgent, meets: Callable[[Device], bool]) -> tuple[SlotId, ...] | None:
+def _where(agent: PoolAgent, meets: Callable[[SlotDevice], bool]) -> tuple[SlotId, ...] | None:
     return tuple(slot for slot in agent.slots if meets(agent.devices.get(slot, _UNKNOWN))) or None
 
 
@@ -239,7 +239,7 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def _all(agents: Iterable[PoolAgent]) -> Iterable[Device]:
+def _all(agents: Iterable[PoolAgent]) -> Iterable[SlotDevice]:
     return (agent.devices.get(slot, _UNKNOWN) for agent in agents for slot in agent.slots)
 
 

@@ -21,7 +21,7 @@ class DeviceKind(str, Enum):
 
 
 @dataclass(frozen=True)
-class Device:
+class SlotDevice:
     """What a slot is made of, as its agent says."""
 
     name: str = ""

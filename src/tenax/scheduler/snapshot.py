@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.scheduler.devices import Device, DeviceKind
+from tenax.scheduler.devices import DeviceKind, SlotDevice
 
 
 class AgentState(str, Enum):
@@ -46,7 +46,7 @@ class PoolAgent:
     #: What its operator says of it.
     labels: Mapping[str, str] = field(default_factory=dict)
     #: What its slots are, as far as it says.
-    devices: Mapping[SlotId, Device] = field(default_factory=dict)
+    devices: Mapping[SlotId, SlotDevice] = field(default_factory=dict)
 
 
 #: Labels of one agent.

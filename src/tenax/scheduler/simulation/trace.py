@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tenax.ids import AgentId, JobId, PoolName
-from tenax.scheduler.devices import Device, DeviceKind
+from tenax.scheduler.devices import DeviceKind, SlotDevice
 from tenax.scheduler.snapshot import DEFAULT_PRIORITY, Constraints, PoolRules
 
 #: What is asked for within so many seconds of another's end came of it.
@@ -33,7 +33,7 @@ class TraceAgent:
     kind: DeviceKind = DeviceKind.CPU
     labels: Mapping[str, str] = field(default_factory=dict)
     #: What its slots are, in their order; those behind are not known.
-    devices: tuple[Device, ...] = ()
+    devices: tuple[SlotDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.quotas import rows as quotas
 from tenax.scheduler.constraints import constraints_of
-from tenax.scheduler.devices import Device, DeviceKind
+from tenax.scheduler.devices import DeviceKind, SlotDevice
 from tenax.scheduler.quotas import LimitBook, with_quotas
 from tenax.scheduler.reasons import is_for_another
 from tenax.scheduler.registry import can_preempt, counts_attained
@@ -182,7 +182,7 @@ def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int
                 _state(row),
                 DeviceKind(slots[0]["kind"]) if slots else DeviceKind.CPU,
                 row["labels"] or {},
-                {SlotId(slot["id"]): Device(slot["name"], slot["memory"]) for slot in slots},
+                {SlotId(slot["id"]): SlotDevice(slot["name"], slot["memory"]) for slot in slots},
             )
         )
     return pools
