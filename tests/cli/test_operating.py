@@ -58,7 +58,7 @@ def test_agents_are_listed_and_filtered(master: PretendMaster, tenax: Tenax) -> 
     assert [agent["id"] for agent in json.loads(tenax("agent", "list", "--json", "--pool", "spare").out)] == ["a2"]
     assert tenax("a", "ls", "--state", "disabled", "--csv").out.count("\n") == 2
     rows = tenax("slot", "list", "--csv", "--state", "in use").out.splitlines()
-    assert rows == ["agent,slot,type,state,container,device", "a1,0,cuda,in use,c1,H100"]
+    assert rows == ["agent,slot,type,state,container,memory,device", "a1,0,cuda,in use,c1,,H100"]
     assert len(json.loads(tenax("slot", "list", "--json", "--agent", "a2").out)) == 2
 
 

@@ -35,7 +35,9 @@ def resolved(constraints: Any, **resources: Any) -> Constraints | None:
         # YAML reads it as a number.
         ({"device_name": 4090}, Constraints(device_name=("4090",))),
         ({"device_memory": "80 GB"}, Constraints(device_memory=80 * 1024**3)),
-        ({"device_memory": 1024}, Constraints(device_memory=1024)),
+        ({"device_memory": 1 << 30}, Constraints(device_memory=1 << 30)),
+        # Order, and what stands there twice, mean nothing.
+        ({"device_name": ["T4", "A100", "T4"]}, Constraints(device_name=("A100", "T4"))),
         ({"same": "switch"}, Constraints(same=("switch",))),
         (
             {"labels": {"zone": "a", "nvme": True, "rack": [7, "8"]}},
@@ -57,6 +59,16 @@ def test_what_is_asked_for(given: Any, means: Constraints | None) -> None:
         ({"device_name": ["x"] * 33}, {}, "names 33: give 1 to 32"),
         ({"device_memory": "much"}, {}, "'much' is not a size"),
         ({"device_memory": -1}, {}, "resources.constraints.device_memory: -1 is too small"),
+        ({"device_memory": 80}, {}, "80 bytes are less than any device has: write a unit, as in '80 GB'"),
+        ({"device_name": "x" * 256}, {}, "names no device"),
+        ({"labels": {"rack": 1.10}}, {}, "1.1 is a number to YAML, which changes how it is written: put it in quotes"),
+        (
+            {"labels": {"device_name": "A100"}},
+            {},
+            "'device_name' is no label: device_name and device_memory",
+        ),
+        ({"same": "device-name"}, {}, "'device-name' is no label: write the name of one, or device_name"),
+        ({"same": "device_name"}, {"slots_per_trial": 0}, "with slots_per_trial: 0 there is none"),
         ({"labels": ["zone"]}, {}, "resources.constraints.labels: "),
         ({"labels": {"a b": "c"}}, {}, "'a b' is no label"),
         ({"labels": {"zone": "a b"}}, {}, "'a b' is no value of a label"),
@@ -81,6 +93,6 @@ def test_a_command_has_them_too() -> None:
     document = {"entrypoint": ["true"], "resources": {"slots": 1, "constraints": {"labels": {"zone": "a"}}}}
     made = parse_command(document, rng=random.Random(0), title="Command", layers=Layers())
     assert constraints_in(made.document) == Constraints((("zone", ("a",)),))
-    resources = {**as_object(document["resources"]), "slots": 0, "constraints": {"device_memory": 1}}
+    resources = {**as_object(document["resources"]), "slots": 0, "constraints": {"device_memory": "1 GB"}}
     with pytest.raises(ConfigError, match="with slots: 0 there is none"):
         parse_command({**document, "resources": resources}, rng=random.Random(0), title="Command", layers=Layers())

@@ -166,10 +166,11 @@ def test_labels_of_an_agent(given: Json, labels: tuple[str, ...]) -> None:
         ("=c", "'=c' is no label"),
         ("zone=\x1b[31m", "is no label"),
         ("device_name=A100", "'device_name' is no name for a label"),
+        ({"version": 1.10}, "version: 1.1 is a number to YAML"),
         (",".join(f"k{number}=1" for number in range(65)), "at most 64 labels"),
     ],
 )
-def test_what_is_no_label_is_refused(given: str, problem: str) -> None:
+def test_what_is_no_label_is_refused(given: Json, problem: str) -> None:
     """With what to write instead."""
     with pytest.raises(ConfigError, match=re.escape(problem)):
         load_agent_settings(environ={}, flags={"labels": given})

@@ -63,6 +63,8 @@ def test_a_table() -> None:
     text = "\ufeffslots,requested_at,seconds,user,single_node\n4,2026-11-21,60.5,007,true\n\n1,0,5,,\n"
     first, second = parse_trace(text).attempts
     assert (first.slots, first.seconds, first.user, first.single_node) == (4, 60.5, "007", True)
+    bound = 'slots,requested_at,seconds,constraints\n1,0,5,"{""device_name"": ""T4""}"\n'
+    assert trace_of(parse_trace(bound)).attempts[0].constraints == Constraints(device_name=("T4",))
     assert (second.user, second.single_node) == ("", False)
 
 

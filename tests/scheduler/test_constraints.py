@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from tenax.ids import AllocationId, SlotId
+from tenax.ids import AllocationId, JobId, SlotId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.constraints import as_document, constraints_of, is_named
 from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.explain import RemedyKind, explain
-from tenax.scheduler.fitting import can_never_fit, find
+from tenax.scheduler.fitting import can_never_fit, find, ways
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import DEVICE_NAME, Constraints, Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool, agent, request
@@ -49,6 +50,10 @@ def slots_of(pool: Pool, name: str) -> dict[str, tuple[int, ...]]:
         ("NVIDIA A10G", ("A10",), False),
         ("NVIDIA L40S", ("L4", "L40S"), True),
         ("NVIDIA GeForce RTX 4090", ("rtx 4090",), True),
+        ("NVIDIA GeForce RTX 4090", ("RTX4090",), True),
+        ("NVIDIA GeForce GTX 1080 Ti", ("1080Ti",), True),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", ("A100",), False),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", ("MIG 1g.5gb",), True),
         ("", ("A100",), False),
     ],
 )
@@ -131,7 +136,12 @@ def test_devices_of_one_name_on_one_machine_and_on_several() -> None:
             "Pool default has no device named H100, but Tesla T4 (6), NVIDIA A100-SXM4-40GB",
         ),
         # The first that nothing meets is named, of what the ones before have left.
-        ({"labels": {"zone": ["b"]}, "device_name": ["A100"]}, 1, "no device named A100, but Tesla T4 (2)"),
+        (
+            {"labels": {"zone": ["b"]}, "device_name": ["A100"]},
+            1,
+            "Pool default, of the agents with label zone: b, has no device named A100, but Tesla T4 (2): change",
+        ),
+        ({"same": ["rack"]}, 6, "Pool default has no agent with a label rack: change resources.constraints"),
         ({"device_memory": 80 * _GIB}, 1, "no device with 80 GiB of memory: the largest has 39.6 GiB"),
         (
             {"device_name": ["A100"]},
@@ -203,6 +213,84 @@ def test_shares_of_jobs_that_are_bound_to_the_same_machines() -> None:
     placed = [name for name, members in pool.placed().items() if members]
     assert sorted(name for name in placed if not name.startswith("any")) == ["one0", "two0"]
     assert sum(name.startswith("any") for name in placed) == 6
+
+
+def test_what_waits_for_others_is_told_from_what_is_in_its_way() -> None:
+    """A less urgent request asks for room where nothing that waits could go, and says what it waits for there."""
+    pool = Pool([machine("a", [A100, A100]), machine("t", [T4, T4])], PoolRules(preemption=True))
+    pool.job("urgent", 1).job("usual", 42).job("last", 90).job("fixed", 1)
+    pool.run("holder", 1, "a", "fixed", preemptible=False).run("leaves", 2, "t", "last")
+    pool.ask("waits", 2, "urgent", constraints=of(device_name=["A100"]))
+    pool.ask("beside", 2, "usual", constraints=of(device_name=["T4"]), preemptible=False)
+    assert set(pool.plan().preempt) == {"leaves"}
+    pool.rules = PoolRules()
+    reasons = pool.plan().waiting
+    assert reasons[AllocationId("beside")].startswith("waits for 2 free slots in pool default: 2 in use or promised")
+    pool.ask("any", 1, "usual")
+    assert reasons.keys() < pool.plan().waiting.keys()
+    assert "waits behind waits" in pool.plan().waiting[AllocationId("any")]
+
+
+def test_the_other_slots_of_a_machine_are_free_for_others() -> None:
+    """What waits for two of its kinds of GPU holds up nobody who wants the other."""
+    pool = Pool([machine("mixed", [A100, A100, T4, T4])])
+    pool.job("urgent", 1).job("usual", 42)
+    pool.run("holder", 1, "mixed", "urgent").ask("waits", 2, "urgent", constraints=of(device_name=["A100"]))
+    pool.jobs[JobId("urgent")] = replace(pool.jobs[JobId("urgent")], priority=1)
+    pool.ask("beside", 1, "usual", constraints=of(device_name=["T4"]))
+    assert slots_of(pool, "beside") == {"mixed": (2,)}
+
+
+def test_what_waits_for_slots_holds_up_no_task_without() -> None:
+    """They compete apart, also behind one of their own that waits elsewhere."""
+    pool = Pool(
+        [agent("a", 1, 1, aux_places=1, aux_in_use=1, labels={"zone": "a"}), agent("b", 1, 1, labels={"zone": "b"})]
+    )
+    pool.job("urgent", 1).job("usual", 42)
+    pool.ask("slotted", 1, "urgent").ask("aux a", 0, "urgent", constraints=of(labels={"zone": ["a"]}))
+    pool.ask("aux b", 0, "usual", constraints=of(labels={"zone": ["b"]}))
+    assert slots_of(pool, "aux b") == {"b": ()}
+
+
+def test_who_holds_what_somebody_is_bound_to_leaves_first() -> None:
+    """Under fair shares: not the earliest, whose slots are of no use to who waits."""
+    pool = Pool([machine("t", [T4] * 4), machine("a", [A100] * 4)], PoolRules("fair_share"))
+    for number in range(8):
+        pool.run(f"u{number}", 1, "t" if number < 4 else "a", "any")
+    for number in range(4):
+        pool.ask(f"x{number}", 1, "bound", constraints=of(device_name=["A100"]))
+    decided = pool.plan()
+    assert set(decided.preempt) == {"u4", "u5", "u6", "u7"}
+    # Where nobody can be asked for them, nobody leaves in vain, and nothing is left idle for a share that is of no use.
+    pool = Pool([machine("t", [T4] * 4), machine("a", [A100] * 4)], PoolRules("fair_share"))
+    for number in range(4):
+        pool.run(f"u{number}", 1, "a", "any", preemptible=False).ask(f"more{number}", 1, "any")
+    pool.ask("x", 1, "bound", constraints=of(device_name=["A100"]))
+    decided = pool.plan()
+    assert len(decided.placements) == 4
+    assert not decided.preempt
+
+
+def test_words_for_the_same_machines_share_them() -> None:
+    """Whoever asks for the memory that only these have is bound to them, too."""
+    pool = Pool([machine("a", [A100] * 4), machine("t", [T4] * 4)], PoolRules("fair_share"))
+    for number in range(4):
+        pool.run(f"one{number}", 1, "a", "one", constraints=of(device_name=["A100"]))
+        pool.ask(f"two{number}", 1, "two", constraints=of(device_memory=30 * _GIB))
+    assert len(pool.plan().preempt) == 2
+
+
+def test_a_label_that_differs_everywhere_costs_nobody_a_look_at_each() -> None:
+    """A gang on machines of one host is none: nothing is made for each of a thousand."""
+    agents = [machine(f"m{number}", [T4] * 2, host=f"h{number}") for number in range(1000)]
+    cluster = FreeSlots(agents)
+    asking = request("r", 4, constraints=of(same=["host"]))
+    assert [way.alone for way in ways(asking, cluster)] == [True]
+    assert find(asking, cluster, PoolRules()) is None
+    sizes = [request("r", 1, constraints=of(device_memory=size << 20)) for size in range(100, 500)]
+    assert all(find(each, cluster, PoolRules()) is not None for each in sizes)
+    # All of them are one index.
+    assert len({id(cluster.narrowed(each.constraints)) for each in sizes}) == 1
 
 
 def test_explain_says_without_which_it_would_start() -> None:

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from tenax.config.schema.constraints import LABEL_KEY, LABEL_VALUE
+from tenax.config.schema.constraints import LABEL_KEY, LABEL_VALUE, NO_LABELS
 from tenax.config.settings import Settings, load, state_directory
 from tenax.host.runtimes import AUTO, CHOICES
 from tenax.jsonvalue import Json
 from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.snapshot import DEVICE_NAME, MAX_LABELS
+from tenax.scheduler.snapshot import MAX_LABELS
 
 #: No slots: this agent takes only work that asks for none.
 NO_SLOTS = "none"
@@ -140,6 +140,9 @@ class AgentSettings(Settings):
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",") if part.strip()]
         if isinstance(value, Mapping):
+            for key, item in value.items():
+                if isinstance(item, float):
+                    raise ValueError(f"{key}: {item} is a number to YAML, which changes how it is written: use quotes")
             value = [f"{key}={str(item).lower() if isinstance(item, bool) else item}" for key, item in value.items()]
         if isinstance(value, (list, tuple)):
             return tuple(item if not isinstance(item, str) or "=" in item else f"{item}=true" for item in value)
@@ -152,10 +155,10 @@ class AgentSettings(Settings):
         for label, key in zip(labels, keys):
             if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(label.partition("=")[2]):
                 raise ValueError(f"{label!r} is no label: write KEY=VALUE, as in zone=a")
-            if keys.count(key) > 1 or key == DEVICE_NAME:
-                raise ValueError(
-                    f"{key!r} is no name for a label" if key == DEVICE_NAME else f"the label {key!r} stands there twice"
-                )
+            if key in NO_LABELS:
+                raise ValueError(f"{key!r} is no name for a label: constraints have another meaning for it")
+            if keys.count(key) > 1:
+                raise ValueError(f"the label {key!r} stands there twice")
         if len(labels) > MAX_LABELS:
             raise ValueError(f"an agent has at most {MAX_LABELS} labels")
         return labels

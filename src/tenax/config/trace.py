@@ -269,6 +269,11 @@ def _cell(name: str, text: str) -> Json:
     """A name is text, whatever it looks like; what else is not a number or a truth is refused where it is checked."""
     if name in ("task", "job", "user", "workspace", "pool"):
         return text
+    if name == "constraints":
+        try:
+            return json.loads(text)  # type: ignore[no-any-return]
+        except ValueError:
+            return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tenax.ids import AgentId, SlotId
-from tenax.scheduler.constraints import alike, narrowed, steps
+from tenax.scheduler.constraints import Group, alike, narrowed, steps
 from tenax.scheduler.snapshot import AgentState, Constraints, PlacedMember, PoolAgent
 
 _RING = 1 << 64
@@ -46,7 +46,7 @@ def distance(allocation: str, agent: str) -> int:
 class FreeSlots:
     """Free slots and auxiliary places of the agents that take new work."""
 
-    __slots__ = ("_alike", "_aux_free", "_free", "_groups", "_narrowed", "_total_free", "agents")
+    __slots__ = ("_alike", "_aux_free", "_free", "_groups", "_meeting", "_narrowed", "_parts", "_total_free", "agents")
 
     def __init__(self, agents: Iterable[PoolAgent]) -> None:
         #: Agents in the index.
@@ -62,7 +62,10 @@ class FreeSlots:
             ring.sort()
         self._total_free = sum(map(len, self._free.values()))
         self._narrowed: dict[Constraints, FreeSlots] = {}
-        self._alike: dict[Constraints, tuple[Constraints, ...]] = {}
+        self._parts: dict[tuple[tuple[AgentId, tuple[SlotId, ...]], ...], FreeSlots] = {}
+        #: Shared by all copies, whose agents are the same: what meets constraints, and who is alike.
+        self._meeting: dict[Constraints, tuple[PoolAgent, ...]] = {}
+        self._alike: dict[Constraints, tuple[Group, ...]] = {}
 
     def narrowed(self, constraints: Constraints | None) -> FreeSlots:
         """Those of the slots that meet what is asked of each machine; it is changed with this one, never by itself."""
@@ -70,18 +73,36 @@ class FreeSlots:
             return self
         constraints = constraints.of_each()
         if constraints not in self._narrowed:
-            those = (narrowed(agent, steps(constraints)) for agent in self.agents.values())
-            part = FreeSlots(agent for agent in those if agent is not None)
-            for agent_id, agent in part.agents.items():
-                part._set_free(agent_id, self._free[agent_id].intersection(agent.slots), self._aux_free[agent_id])
-            self._narrowed[constraints] = part
+            those = self.meeting(constraints)
+            # Several ways to ask for the same slots have one index.
+            which = tuple((agent.id, agent.slots) for agent in those)
+            if which not in self._parts:
+                self._parts[which] = self._part(those)
+            self._narrowed[constraints] = self._parts[which]
         return self._narrowed[constraints]
 
-    def alike(self, constraints: Constraints) -> tuple[Constraints, ...]:
-        """What is asked of each machine, for each way in which those that meet it can be alike."""
+    def meeting(self, constraints: Constraints) -> tuple[PoolAgent, ...]:
+        """The agents that meet what is asked of each, with those of their slots that do."""
+        if constraints not in self._meeting:
+            those = (narrowed(agent, steps(constraints)) for agent in self.agents.values())
+            self._meeting[constraints] = tuple(agent for agent in those if agent is not None)
+        return self._meeting[constraints]
+
+    def alike(self, constraints: Constraints) -> tuple[Group, ...]:
+        """The ways in which those that meet what is asked of each can be alike."""
         if constraints not in self._alike:
-            self._alike[constraints] = alike(constraints, self.narrowed(constraints).agents.values())
+            groups = alike(constraints, self.meeting(constraints.of_each()))
+            self._alike[constraints] = groups
+            for group in groups:
+                those = (narrowed(agent, steps(group.within)) for agent in group.agents)
+                self._meeting[group.within] = tuple(agent for agent in those if agent is not None)
         return self._alike[constraints]
+
+    def _part(self, those: tuple[PoolAgent, ...]) -> FreeSlots:
+        part = FreeSlots(those)
+        for agent_id, agent in part.agents.items():
+            part._set_free(agent_id, self._free[agent_id].intersection(agent.slots), self._aux_free[agent_id])
+        return part
 
     def fork(self) -> FreeSlots:
         """A copy that changes on its own."""
@@ -91,6 +112,7 @@ class FreeSlots:
         other._aux_free = dict(self._aux_free)
         other._groups = {room: list(ring) for room, ring in self._groups.items()}
         other._total_free = self._total_free
+        other._meeting, other._alike = self._meeting, self._alike
         return other
 
     def room(self, agent_id: AgentId) -> Room:
@@ -158,7 +180,7 @@ class FreeSlots:
         else:
             free = free | (set(member.slots) & set(self.agents[agent_id].slots))
         self._set_free(agent_id, free, aux_free)
-        for part in self._narrowed.values():
+        for part in self._parts.values():
             if agent_id in part.agents:
                 part._change(member, taken=taken)
 

@@ -5,8 +5,8 @@ Rules:
   one gang must have alike.
 - Labels say which agents; names and memory say which of an agent's slots, so that a machine with two kinds of GPU
   serves both.
-- A device is named by words of its name that stand together, whatever their case: ``A10`` is no ``A100``, and
-  ``A100`` is ``NVIDIA A100-SXM4-40GB``.
+- A device is named by words of its name that stand together, whatever their case and what parts them: ``A10`` is no
+  ``A100``, ``A100`` is ``NVIDIA A100-SXM4-40GB``, and ``RTX4090`` is ``NVIDIA GeForce RTX 4090``.
 - Memory is asked for as it is sold: what drivers and error correction keep of it, up to a tenth, is not missing.
 - What an agent does not say, it has not.
 """
@@ -118,6 +118,25 @@ class WithDeviceMemory:
         return f"has no device with {_gib(self.least)} of memory: {has}"
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What something else could not use."""
+
+    other: Constraints
+
+    def slots_of(self, agent: PoolAgent) -> tuple[SlotId, ...] | None:
+        usable = narrowed(agent, steps(self.other.of_each()))
+        if usable is None:
+            return agent.slots
+        return tuple(slot for slot in agent.slots if slot not in usable.slots) or None
+
+    def described(self) -> str:
+        return f"none that meets: {described(self.other)}"
+
+    def unmet(self, agents: Sequence[PoolAgent]) -> str:
+        return f"has none but those that meet: {described(self.other)}"
+
+
 @lru_cache(maxsize=4096)
 def steps(constraints: Constraints) -> tuple[HardConstraint, ...]:
     """What each machine must meet by itself, in order."""
@@ -128,6 +147,7 @@ def steps(constraints: Constraints) -> tuple[HardConstraint, ...]:
         listed.append(OfModel(constraints.of_model))
     if constraints.device_memory is not None:
         listed.append(WithDeviceMemory(constraints.device_memory))
+    listed += [Beside(other) for other in constraints.beside]
     return tuple(listed)
 
 
@@ -142,40 +162,66 @@ def narrowed(agent: PoolAgent, constraints: Iterable[HardConstraint]) -> PoolAge
     return agent
 
 
-def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Constraints, ...]:
-    """What is asked of each machine, once for each way in which these, which meet the rest, can be alike.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Machines that are alike."""
 
-    Agents without one of the labels are alike with none.
-    """
+    #: What is asked of each to be of it.
+    within: Constraints
+    agents: tuple[PoolAgent, ...]
+    #: Of those that are alike.
+    slots: int
+
+
+def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Group, ...]:
+    """The ways in which these, which meet the rest, can be alike; those without one of the labels are so in none."""
     keys = tuple(key for key in constraints.same if key != DEVICE_NAME)
     by_model = DEVICE_NAME in constraints.same
-    ways: set[tuple[tuple[str, ...], str]] = set()
+    groups: dict[tuple[tuple[str, ...], str], list[PoolAgent]] = {}
+    slots: Counter[tuple[tuple[str, ...], str]] = Counter()
     for agent in agents:
-        values = tuple(agent.labels[key] for key in keys if key in agent.labels)
-        if len(values) == len(keys):
-            names = {agent.devices.get(slot, _UNKNOWN).name for slot in agent.slots} if by_model else {""}
-            ways.update((values, name) for name in names)
+        if not all(key in agent.labels for key in keys):
+            continue
+        values = tuple(agent.labels[key] for key in keys)
+        names = Counter(agent.devices.get(slot, _UNKNOWN).name if by_model else "" for slot in agent.slots)
+        for name, count in names.items():
+            groups.setdefault((values, name), []).append(agent)
+            slots[values, name] += count
     return tuple(
-        replace(
-            constraints,
-            labels=(*constraints.labels, *((key, (value,)) for key, value in zip(keys, values))),
-            same=(),
-            of_model=name if by_model else None,
+        Group(
+            replace(
+                constraints,
+                labels=(*constraints.labels, *((key, (value,)) for key, value in zip(keys, way[0]))),
+                same=(),
+                of_model=way[1] if by_model else None,
+            ),
+            tuple(groups[way]),
+            slots[way],
         )
-        for values, name in sorted(ways)
+        for way in sorted(groups)
     )
 
 
-def beside(way: Constraints, constraints: Constraints) -> Constraints:
+def more_than(way: Constraints, constraints: Constraints) -> Constraints:
     """What one of the ways of `alike` asks for more than they do."""
     return Constraints(way.labels[len(constraints.labels) :], of_model=way.of_model)
 
 
 @lru_cache(maxsize=4096)
 def is_named(name: str, names: tuple[str, ...]) -> bool:
-    """Whether words of a device's name that stand together are one of these."""
-    words = f" {_words(name)} "
-    return any(f" {_words(each)} " in words for each in names)
+    """Whether words of a device's name that stand together are one of these, written with or without what parts them.
+
+    A part of a GPU (a MIG instance) is that GPU for nobody who does not name it.
+    """
+    parts = _parts(name)
+    return any(_stand_in(_parts(each), parts) for each in names if "mig" in _parts(each) or "mig" not in parts)
+
+
+def _stand_in(name: list[str], parts: list[str]) -> bool:
+    text = "".join(name)
+    return any(
+        "".join(parts[first:last]) == text for first in range(len(parts)) for last in range(first + 1, len(parts) + 1)
+    )
 
 
 def described(constraints: Constraints) -> str:
@@ -189,10 +235,10 @@ def constraints_of(document: object) -> Constraints | None:
         return None
     labels = document.get("labels") or {}
     constraints = Constraints(
-        tuple((key, tuple(labels[key])) for key in sorted(labels)),
-        tuple(document.get("device_name") or ()),
+        tuple((key, tuple(sorted(set(labels[key])))) for key in sorted(labels)),
+        tuple(sorted(set(document.get("device_name") or ()))),
         document.get("device_memory"),
-        tuple(document.get("same") or ()),
+        tuple(sorted(set(document.get("same") or ()))),
     )
     return None if constraints == Constraints() else constraints
 
@@ -235,8 +281,8 @@ def _where(agent: PoolAgent, meets: Callable[[SlotDevice], bool]) -> tuple[SlotI
     return tuple(slot for slot in agent.slots if meets(agent.devices.get(slot, _UNKNOWN))) or None
 
 
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+def _parts(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
 
 
 def _all(agents: Iterable[PoolAgent]) -> Iterable[SlotDevice]:

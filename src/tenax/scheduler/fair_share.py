@@ -8,7 +8,8 @@ Rules:
 - What is left of a share when its requests are taken from it, in their order, goes to others that can use it: a request
   for each that could start none, then one for each in turn, in the order of the queue. A job that can start nothing
   even so changes nothing between the others.
-- Jobs that are bound to the same of the machines, by their constraints, share these first: more counts for none.
+- Jobs that are bound to some of the machines, by their constraints, share these first: more counts for none. Where
+  somebody waits for them, who holds them leaves first.
 - What limits of quotas leave goes to the jobs that share them in the order of the queue.
 - A job never gets less than what it holds and cannot be asked to give back.
 - What holds more than its share is asked to leave, the earliest of its requests first, until it does not. What waits
@@ -20,24 +21,16 @@ Shares depend on what is asked for, not on who was there first: what was asked t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenax.ids import AllocationId, JobId
+from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import arrival_key, planned
-from tenax.scheduler.snapshot import (
-    AgentState,
-    Constraints,
-    Phase,
-    PlacedMember,
-    PoolPlan,
-    PoolSnapshot,
-    SlotRequest,
-)
+from tenax.scheduler.snapshot import AgentState, Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 #: So many claims that keep more than their share are looked at alone; each costs a division of all.
 _ONE_BY_ONE = 50
@@ -188,6 +181,11 @@ class _Pass:
             for request in order
             if request.phase is Phase.PENDING and request.slots > 0 and self._is_possible(request)
         }
+        #: Slots that those who wait are bound to by their constraints, and whether all of them are.
+        waiting = [request for request in order if request.allocation_id in self.possible]
+        kinds = {request.constraints for request in waiting}
+        self.bound_to = self._slots_for(kinds)
+        self.all_bound = bool(kinds) and None not in kinds
         self.of_job: dict[JobId, list[SlotRequest]] = {}
         for request in order:
             if request.slots > 0:
@@ -199,7 +197,7 @@ class _Pass:
         shares = divide(claims, self.capacity)
         # Who leaves makes room for whoever starts: all of them first.
         for job, requests in self.of_job.items():
-            self._take_back(requests, shares[job])
+            self._take_back(requests, shares[job], caps[job])
         self._start(shares)
         for request in self.order:
             if request.slots == 0 and request.phase is Phase.PENDING and not self._place(request):
@@ -243,38 +241,70 @@ class _Pass:
         return caps
 
     def _caps_by_machines(self) -> dict[JobId, int]:
-        """The most of jobs that are bound to some of the machines: of those, what each would get among its like."""
-        bound: dict[Constraints, list[JobId]] = {}
+        """The most of jobs that are bound to some of the machines: of these, what each would get among those that are
+        bound to them or to a part of them."""
+        bound: dict[JobId, frozenset[tuple[AgentId, SlotId]]] = {}
         for job, requests in self.of_job.items():
             kinds = {each.constraints for each in requests}
-            constraints = next(iter(kinds))
-            if constraints is not None and len(kinds) == 1:
-                bound.setdefault(constraints, []).append(job)
+            if None not in kinds:
+                bound[job] = self._slots_for(kinds)
         caps: dict[JobId, int] = {}
-        for constraints, jobs in bound.items():
-            usable = self.places.now.narrowed(constraints).agents
-            claims = [self._claim(job, self.of_job[job], self.snapshot.jobs[job].max_slots) for job in jobs]
-            members = (member for job in jobs for each in self.of_job[job] for member in each.members)
-            elsewhere = sum(len(member.slots) for member in members if member.agent_id not in usable)
-            caps |= divide(claims, sum(len(agent.slots) for agent in usable.values()) + elsewhere)
+        for slots in set(bound.values()):
+            jobs = [job for job, its in bound.items() if its <= slots]
+            shares = divide(
+                [self._claim(job, self.of_job[job], self.snapshot.jobs[job].max_slots) for job in jobs],
+                len(slots) - self._held_for_good(slots, jobs) + self._held_outside(slots, jobs),
+            )
+            for job, share in shares.items():
+                caps[job] = min(share, caps.get(job, share))
         return caps
+
+    def _slots_for(self, kinds: Iterable[Constraints | None]) -> frozenset[tuple[AgentId, SlotId]]:
+        return frozenset[tuple[AgentId, SlotId]]().union(*(self.places.slots_for(each) for each in kinds if each))
+
+    def _held_for_good(self, slots: frozenset[tuple[AgentId, SlotId]], jobs: Collection[JobId]) -> int:
+        """How many of these slots others hold who cannot be asked to leave."""
+        return sum(
+            (member.agent_id, slot) in slots
+            for request in self.snapshot.requests
+            if request.phase is Phase.PLACED and not request.preemptible and request.job_id not in jobs
+            for member in request.members
+            for slot in member.slots
+        )
+
+    def _held_outside(self, slots: frozenset[tuple[AgentId, SlotId]], jobs: Collection[JobId]) -> int:
+        """How many slots these jobs hold elsewhere: on agents that take no work, or say something else by now."""
+        return sum(
+            (member.agent_id, slot) not in slots
+            for job in jobs
+            for request in self.of_job[job]
+            for member in request.members
+            for slot in member.slots
+        )
 
     def _claim(self, job: JobId, requests: list[SlotRequest], cap: int | None) -> Claim:
         counted = (each for each in requests if each.phase is not Phase.PENDING or each.allocation_id in self.possible)
         kept = sum(each.slots for each in requests if each.phase is Phase.PLACED and not each.preemptible)
         return Claim(job, self.snapshot.jobs[job].weight, tuple(each.slots for each in counted), cap, kept)
 
-    def _take_back(self, requests: list[SlotRequest], share: int) -> None:
+    def _take_back(self, requests: list[SlotRequest], share: int, cap: int | None) -> None:
         running = [request for request in requests if request.phase is Phase.PLACED]
         held = sum(request.slots for request in running)
         reason = reasons.why_taken_back(self.snapshot, share, held, self.capacity)
-        for request in running:
+        useful = [request for request in running if self._is_useful(request)]
+        for request in [*useful, *(request for request in running if request not in useful)]:
             if held <= share:
                 return
-            if request.preemptible:
+            for_nobody = self.all_bound and request not in useful and (cap is None or held <= cap)
+            if request.preemptible and not for_nobody:
                 self.preempt[request.allocation_id] = reason
                 self.places.give_later(request)
                 held -= request.slots
+
+    def _is_useful(self, request: SlotRequest) -> bool:
+        """Whether somebody who waits is bound to slots of it."""
+        held = ((member.agent_id, slot) for member in request.members for slot in member.slots)
+        return not self.bound_to.isdisjoint(held)
 
     def _start(self, shares: Mapping[JobId, int]) -> None:
         """Those that wait, as far as the share of their job goes; what is being released still counts for it."""

@@ -19,9 +19,10 @@ from itertools import islice
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots, Room, distance
-from tenax.scheduler.constraints import alike, beside, described, narrowed, steps
+from tenax.scheduler.constraints import alike, described, more_than, narrowed, steps
 from tenax.scheduler.free_times import Times
 from tenax.scheduler.snapshot import (
+    DEVICE_NAME,
     AgentState,
     Constraints,
     Fitting,
@@ -98,11 +99,18 @@ def ways(request: SlotRequest, cluster: FreeSlots) -> tuple[_Way, ...]:
     constraints = request.constraints
     if constraints is None or not constraints.same:
         return (_Way(constraints),)
-    gangs = tuple(_Way(within) for within in cluster.alike(constraints)) if may_be_gang(request) else ()
-    one = constraints.of_one()
-    if one == constraints and gangs:
-        return gangs
-    return (*(_Way(within, alone=True) for within in cluster.alike(one)), *gangs)
+    by_machine = constraints.of_one()
+    groups = cluster.alike(constraints) if may_be_gang(request) else ()
+    # One machine is looked at by itself, and none that has too little.
+    gangs = tuple(_Way(group.within) for group in groups if group.slots >= request.slots and len(group.agents) > 1)
+    if by_machine.same:
+        alone = (
+            group
+            for group in cluster.alike(by_machine)
+            if any(len(agent.slots) >= request.slots for agent in group.agents)
+        )
+        return (*(_Way(group.within, alone=True) for group in alone), *gangs)
+    return (_Way(by_machine, alone=True), *gangs)
 
 
 def awaited(request: SlotRequest, now: FreeSlots, coming: FreeSlots, rules: PoolRules, times: Times) -> Fit | None:
@@ -236,11 +244,14 @@ def can_never_fit(
             )
         return f"Pool {pool} has no agents{_excluded(agents, usable)}: start one there, or choose another pool."
     excluded = _excluded(agents, usable)
+    met: list[str] = []
     for constraint in steps(constraints) if constraints is not None else ():
         meeting = [each for agent in usable if (each := narrowed(agent, [constraint])) is not None]
         if not meeting:
-            return f"Pool {pool} {constraint.unmet(usable)}{excluded}: change resources.constraints, or add agents."
+            of = f", of the agents with {'; '.join(met)}," if met else ""
+            return f"Pool {pool}{of} {constraint.unmet(usable)}{excluded}: {_instead(snapshot, constraints)}."
         usable = meeting
+        met.append(constraint.described())
     if slots == 0:
         if any(agent.aux_places > 0 for agent in usable):
             return None
@@ -254,22 +265,48 @@ def can_never_fit(
     return _too_many_alike(slots, snapshot, single_node, constraints, usable, has)
 
 
+def _instead(snapshot: PoolSnapshot, constraints: Constraints | None) -> str:
+    """What to do where no agent that counts meets constraints."""
+    disabled = [agent for agent in snapshot.agents if agent.state is AgentState.DISABLED]
+    if constraints is not None and any(narrowed(agent, steps(constraints)) is not None for agent in disabled):
+        return "a disabled agent would do: enable it (tenax agent enable AGENT), or change resources.constraints"
+    return "change resources.constraints, or add agents"
+
+
+def _has(agent: PoolAgent, name: str) -> bool:
+    return name == DEVICE_NAME or name in agent.labels
+
+
 def _too_many_alike(
     slots: int, snapshot: PoolSnapshot, single_node: bool, constraints: Constraints, usable: list[PoolAgent], has: str
 ) -> str | None:
     """Of those that meet all else; None: some of them are alike and enough."""
-    together = [(within, False) for within in alike(constraints, usable)] if slots > 1 and not single_node else []
-    together += [(within, True) for within in alike(constraints.of_one(), usable)]
-    most: tuple[int, str] = (0, "")
-    for within, alone in together:
-        those = [each for agent in usable if (each := narrowed(agent, steps(within))) is not None]
-        if not those:
+    gangs = alike(constraints, usable) if slots > 1 and not single_node else ()
+    why = ""
+    for group, alone in [
+        *((each, True) for each in alike(constraints.of_one(), usable)),
+        *((each, False) for each in gangs),
+    ]:
+        if group.slots < slots:
             continue
-        if _too_many_slots(slots, snapshot, alone, those, has) is None:
+        those = [each for agent in group.agents if (each := narrowed(agent, steps(group.within))) is not None]
+        too_many = _too_many_slots(slots, snapshot, alone, those, has)
+        if too_many is None:
             return None
-        if not alone:
-            most = max(most, (sum(len(agent.slots) for agent in those), described(beside(within, constraints))))
-    largest = f", the largest group of them with {most[0]} ({most[1]})" if most[0] else ""
+        why = too_many if not alone else why
+    if why:
+        return why
+    missing = [name for name in constraints.same if not any(_has(agent, name) for agent in usable)]
+    if missing:
+        return (
+            f"Pool {snapshot.pool} has no agent with a label {missing[0]}: change resources.constraints, or add agents."
+        )
+    most = max(gangs, key=lambda group: group.slots, default=None)
+    largest = (
+        f", the largest group of them with {most.slots} ({described(more_than(most.within, constraints))})"
+        if most
+        else ""
+    )
     return (
         f"{_slots(slots)} on machines that are alike ({described(Constraints(same=constraints.same))}) "
         f"can never run here: {has}{largest}. Ask for fewer slots, or change resources.constraints.same."

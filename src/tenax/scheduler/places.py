@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Union
 
-from tenax.ids import AgentId
+from tenax.ids import AgentId, SlotId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.free_times import Times
@@ -46,6 +46,7 @@ class Places:
         "_hopeless",
         "_lent",
         "_lent_full",
+        "_of_others",
         "_rules",
         "_snapshot",
         "_starts_at",
@@ -74,11 +75,13 @@ class Places:
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
-        #: Agents that some request which waits is bound to by its constraints.
-        self._bound: frozenset[AgentId] = frozenset()
-        for constraints in {each.constraints for each in snapshot.requests if each.phase is Phase.PENDING}:
-            if constraints is not None:
-                self._bound |= self.usable(constraints)
+        #: Constraints of requests that wait; and, by constraints, the agents that those of the others are bound to.
+        self._bound = {
+            each.constraints.of_each()
+            for each in snapshot.requests
+            if each.phase is Phase.PENDING and each.constraints is not None
+        }
+        self._of_others: dict[Constraints | None, frozenset[AgentId]] = {}
 
     def could_start(self, request: SlotRequest) -> bool:
         """Whether it would fit with nothing running, on the agents that take work now."""
@@ -109,17 +112,36 @@ class Places:
         return members
 
     def _find_now(self, request: SlotRequest, places: FreeSlots) -> fitting.Fit | None:
-        """What may go anywhere goes rather where nobody who waits is bound to, on as few machines."""
+        """It goes rather where nobody else who waits is bound to, on as few machines."""
         fit = fitting.find(request, places, self._rules)
-        if fit is None or request.constraints is not None or self._bound.isdisjoint(agent for agent, _ in fit.parts):
+        if fit is None or not self._bound:
             return fit
-        elsewhere = replace(request, blocked_agents=request.blocked_agents | self._bound)
+        bound = self._others_are_bound_to(request)
+        if bound.isdisjoint(agent for agent, _ in fit.parts):
+            return fit
+        elsewhere = replace(request, blocked_agents=request.blocked_agents | bound)
         beside = fitting.find(elsewhere, places, self._rules)
         return beside if beside is not None and len(beside.parts) <= len(fit.parts) else fit
+
+    def _others_are_bound_to(self, request: SlotRequest) -> frozenset[AgentId]:
+        if request.constraints not in self._of_others:
+            own = None if request.constraints is None else request.constraints.of_each()
+            sets = (self.usable(other) for other in self._bound if other != own)
+            self._of_others[request.constraints] = frozenset[AgentId]().union(*sets)
+        return self._of_others[request.constraints]
 
     def usable(self, constraints: Constraints) -> frozenset[AgentId]:
         """Agents that take work and have a slot that meets what is asked of each."""
         return frozenset(self.now.narrowed(constraints).agents)
+
+    def slots_for(self, constraints: Constraints) -> frozenset[tuple[AgentId, SlotId]]:
+        """All slots of agents that take work that meet what is asked of each."""
+        meeting = self.now.narrowed(constraints).agents.values()
+        return frozenset((agent.id, slot) for agent in meeting for slot in agent.slots)
+
+    def fits_now(self, request: SlotRequest) -> bool:
+        """Whether it would fit in what is free; nothing is taken."""
+        return request.kind not in self._full and fitting.find(request, self.now, self._rules) is not None
 
     def is_gone_in_time(self, request: SlotRequest) -> bool:
         """Whether places are reserved, and it would be gone before they are needed if it started now."""

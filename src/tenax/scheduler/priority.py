@@ -97,8 +97,8 @@ class _Pass:
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
         self._helpless: set[tuple[int, bool, Constraints | None, int]] = set()
-        #: Agents that what waits could use, of more urgent priorities; None: all.
-        self._kept_for_others: frozenset[AgentId] | None = frozenset()
+        #: What waits of more urgent priorities could use: all that meets one of these; None: everything.
+        self._kept_for_others: frozenset[Constraints] | None = frozenset()
         #: For whom places are reserved.
         self.reserved: reasons.Reserved | None = None
 
@@ -123,6 +123,7 @@ class _Pass:
     def serve(self, pending: list[SlotRequest]) -> None:
         """Serve requests in order, priority by priority."""
         blocker: SlotRequest | None = None
+        self._kept_for_others = frozenset()
         for _, group in groupby(pending, key=lambda request: priority_of(self.snapshot, request)):
             self._limited.clear()
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
@@ -162,23 +163,24 @@ class _Pass:
         if not self.places.could_start(request):
             self.causes[name] = reasons.DoesNotFit()
             return True
+        asking = request
         if blocker is not None and not self._may_pass(request, blocker):
-            members = self._take_beside(request)
-            if members is None:
+            beside = self._beside(request)
+            if beside is None or (not self.places.fits_now(beside) and self.places.fits_now(request)):
                 self.causes[name] = reasons.Behind(blocker)
                 return False
-        else:
-            members = self.places.take_now(request)
+            asking = beside
+        members = self.places.take_now(asking)
         if members is not None:
             self.placements[name] = members
             self.holdings.count(request)
             return True
-        if self.places.keep_later(request):
+        if self.places.keep_later(asking):
             self.causes[name] = reasons.Releasing()
             self.holdings.count(request)
             return False
-        self.causes[name] = self._make_room(request) or reasons.DoesNotFit()
-        self._reserve(request)
+        self.causes[name] = self._make_room(asking) or reasons.DoesNotFit()
+        self._reserve(asking)
         return False
 
     def _may_pass(self, request: SlotRequest, blocker: SlotRequest) -> bool:
@@ -193,16 +195,24 @@ class _Pass:
         if request.constraints is None:
             self._kept_for_others = None
         elif self._kept_for_others is not None:
-            self._kept_for_others |= self.places.usable(request.constraints)
+            self._kept_for_others |= {request.constraints.of_each()}
 
-    def _take_beside(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
-        """Take places on agents that nothing more urgent which waits could use, by its constraints."""
+    def _beside(self, request: SlotRequest) -> SlotRequest | None:
+        """The request where it may only have what nothing more urgent that waits could use, by its constraints; None:
+        there is no such place."""
         if self._kept_for_others is None:
             return None
-        return self.places.take_now(replace(request, blocked_agents=request.blocked_agents | self._kept_for_others))
+        kept = tuple(sorted(self._kept_for_others, key=repr))
+        if request.slots:
+            asked = request.constraints or Constraints()
+            request = replace(request, constraints=replace(asked, beside=kept))
+        else:
+            agents = frozenset[AgentId]().union(*(self.places.usable(each) for each in kept))
+            request = replace(request, blocked_agents=request.blocked_agents | agents)
+        return request if self.places.could_start(request) else None
 
     def _is_reserved(self, request: SlotRequest) -> bool:
-        return self.reserved is not None and self.reserved.request is request
+        return self.reserved is not None and self.reserved.request.allocation_id == request.allocation_id
 
     def _is_capped(self, request: SlotRequest) -> bool:
         """Whether its job may have no more beside what it holds and was promised; that is why it waits, then."""

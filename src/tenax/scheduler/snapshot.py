@@ -69,6 +69,8 @@ class Constraints:
     same: tuple[str, ...] = ()
     #: The whole name of each device: what `DEVICE_NAME` among ``same`` comes to on one machine after the other.
     of_model: str | None = None
+    #: No slot that could serve one who asks for these: it is kept for them.
+    beside: tuple[Constraints, ...] = ()
 
     def of_each(self) -> Constraints:
         """What each machine must be by itself."""

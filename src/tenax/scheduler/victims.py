@@ -82,6 +82,10 @@ class Leavers:
         self._orders = {each.request.allocation_id: order for order, each in self._candidates.items()}
         #: By what narrows the slots that count.
         self._within: dict[Constraints | None, _LeaversWithin] = {}
+        self._on_agent: dict[AgentId, set[int]] = {}
+        for order, candidate in self._candidates.items():
+            for member in candidate.request.members:
+                self._on_agent.setdefault(member.agent_id, set()).add(order)
 
     def remove(self, request: SlotRequest) -> None:
         """A candidate was asked to leave: it is none any more."""
@@ -112,7 +116,10 @@ class Leavers:
 
     def _part(self, within: Constraints | None) -> _LeaversWithin:
         if within not in self._within:
-            self._within[within] = _LeaversWithin(self._cluster.narrowed(within), self._candidates, self._rules)
+            part = self._cluster.narrowed(within)
+            there = sorted({order for agent in part.agents for order in self._on_agent.get(agent, ())})
+            candidates = {order: self._candidates[order] for order in there if order in self._candidates}
+            self._within[within] = _LeaversWithin(part, candidates, self._rules)
         return self._within[within]
 
 
