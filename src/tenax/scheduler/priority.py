@@ -204,8 +204,8 @@ class _Pass:
             return None
         kept = tuple(sorted(self._kept_for_others, key=repr))
         if request.slots:
-            asked = request.constraints or Constraints()
-            request = replace(request, constraints=replace(asked, beside=kept))
+            own = request.constraints or Constraints()
+            request = replace(request, constraints=replace(own, beside=kept))
         else:
             agents = frozenset[AgentId]().union(*(self.places.usable(each) for each in kept))
             request = replace(request, blocked_agents=request.blocked_agents | agents)
