@@ -252,9 +252,11 @@ def test_of_a_thousand_machines_those_in_view_are_there(page: Page, site: Site) 
         "insert into agent_presence (agent_id, connected) select agent_id, true from agents where agent_id like 'm____'"
     )
     site.write(
-        "insert into agent_slots (agent_id, slot_id, kind, name)"
-        " select agent_id, n, 'cuda', 'A100' from agents, generate_series(0, 7) n where agent_id like 'm____'"
+        "insert into agent_slots (agent_id, slot_id, kind, name, memory)"
+        " select agent_id, n, 'cuda', 'A100', 42949672960 from agents, generate_series(0, 7) n"
+        " where agent_id like 'm____'"
     )
+    site.write('update agent_presence set labels = \'{"rack": "r7", "disk": "nvme"}\' where agent_id = \'m0707\'')
     try:
         page.goto(f"{site.url}/ui/cluster")
         grid = page.get_by_role("grid", name="Agents and their slots")
@@ -266,6 +268,15 @@ def test_of_a_thousand_machines_those_in_view_are_there(page: Page, site: Site) 
         page.get_by_label("Name or label of an agent").fill("m0500")
         expect(grid.get_by_role("row")).to_have_count(2)
         expect(grid.get_by_role("gridcell", name="of m0500, A100: free")).to_have_count(8)
+        page.get_by_label("Name or label of an agent").fill("rack=R7")
+        expect(grid.get_by_role("row")).to_have_count(2)
+        grid.get_by_role("gridcell", name="of m0707, A100: free").first.click()
+        grid.press("Enter")
+        slots = page.get_by_role("dialog", name="Slots of m0707")
+        expect(slots).to_contain_text("Labels: disk=nvme, rack=r7")
+        expect(slots.get_by_role("listitem").first).to_contain_text("Slot 0 A100, 40 GiB")
+        keep(page, "cluster-labels")
+        page.keyboard.press("Escape")
     finally:
         for table in ("agent_slots", "agent_presence", "agents"):
             site.write(f"delete from {table} where agent_id like 'm____'")
