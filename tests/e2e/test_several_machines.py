@@ -16,7 +16,7 @@ import pytest
 
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
-from tenax.errors import NotFound
+from tenax.errors import InvalidInput, NotFound
 from tests.e2e.trials import config, output, ran, script
 from tests.kits.machine import Machine, machine, outlast, processes, wait_for
 from tests.kits.second_machine import SecondMachine, second_machine
@@ -54,6 +54,17 @@ def one_of(place: Machine, document: dict[str, object], code: Path, seconds: flo
 def begun(place: Machine, document: dict[str, object], code: Path) -> int:
     with place.client() as client:
         return client.create_experiment(document, code).id  # type: ignore[arg-type]
+
+
+def test_a_trial_runs_on_the_machine_that_it_asks_for(place: Machine, tmp_path: Path) -> None:
+    """By labels as its agent was started with; what nothing meets is refused with what there is."""
+    asks = {"slots_per_trial": 1, "constraints": {"labels": {"side": "second", "nvme": True}}}
+    experiment, trial = one_of(place, dict(config(entrypoint="echo on $DET_AGENT_ID", resources=asks)), tmp_path)
+    assert experiment.state == "COMPLETED"
+    assert "on second" in output(place, trial)
+    asks = {"slots_per_trial": 4, "constraints": {"same": "side"}}
+    with pytest.raises(InvalidInput, match="4 slots on machines that are alike .* the largest group of them with 2"):
+        begun(place, dict(config(entrypoint="true", resources=asks)), tmp_path)
 
 
 #: Counts in step on all ranks, saves at each step, and does at step 3 what it is told to.

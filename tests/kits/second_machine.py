@@ -28,6 +28,7 @@ class SecondMachine:
     def start(self) -> None:
         flags = ["--master-url", self.place.url, "--agent-id", "second", "--dir", str(self.directory)]
         flags += ["--slots", str(self.slots), "--slot-type", "cpu", "--runtime", "process"]
+        flags += ["--labels", "side=second,nvme"]
         flags += ["--join-token-file", str(self.place.directory / "join-token")]
         with (self.directory.parent / "second.log").open("ab") as log:
             command = [sys.executable, "-m", "tenax.agent", *flags]
