@@ -63,7 +63,7 @@ def test_a_trial_runs_on_the_machine_that_it_asks_for(place: Machine, tmp_path: 
     assert experiment.state == "COMPLETED"
     assert "on second" in output(place, trial)
     asks = {"slots_per_trial": 4, "constraints": {"same": "side"}}
-    with pytest.raises(InvalidInput, match="4 slots on machines that are alike .* the largest group of them with 2"):
+    with pytest.raises(InvalidInput, match=r"4 slots on machines that are alike .* the largest group of them with 2"):
         begun(place, dict(config(entrypoint="true", resources=asks)), tmp_path)
 
 

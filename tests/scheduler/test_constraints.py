@@ -271,6 +271,40 @@ def test_who_holds_what_somebody_is_bound_to_leaves_first() -> None:
     assert not decided.preempt
 
 
+def test_a_part_of_the_machines_counts_no_more_than_there_is() -> None:
+    """Who is bound to one slot of nine gets that, whatever is asked for; and nothing is kept for whom a quota stops."""
+    pool = Pool([machine("a", [A100]), machine("v", [SlotDevice("V100", 32 * _GIB)] * 7)], PoolRules("fair_share"))
+    for number in range(8):
+        pool.run(f"y{number}", 1, "a" if number == 0 else "v", "wide", constraints=of(device_memory=20 * _GIB))
+        pool.ask(f"x{number}", 1, "narrow", constraints=of(device_name=["A100"]))
+    assert set(pool.plan().preempt) == {"y0"}
+    pool = Pool([machine("a", [A100] * 4)], PoolRules("fair_share")).limit("none", 0)
+    pool.job("stopped", limits=("none",))
+    for number in range(4):
+        pool.run(f"y{number}", 1, "a", "wide", constraints=of(device_name=["A100"]))
+        pool.ask(f"x{number}", 1, "stopped", constraints=of(device_name=["A100"]))
+    assert not pool.plan().preempt
+
+
+def test_who_is_at_its_share_calls_nobody_back() -> None:
+    """What leaves is what somebody waits for who may have it."""
+    pool = Pool([machine("a", [A100] * 4, zone="a"), machine("b", [A100] * 4, zone="b")], PoolRules("fair_share"))
+    for number in range(8):
+        pool.run(f"x{number}", 1, "ab"[number // 4], "both", constraints=of(device_name=["A100"]))
+    for number in range(4):
+        pool.ask(f"w{number}", 1, "both", constraints=of(device_name=["A100"]))
+        pool.ask(f"y{number}", 1, "bound", constraints=of(labels={"zone": ["b"]}))
+    assert set(pool.plan().preempt) == {"x4", "x5", "x6", "x7"}
+
+
+def test_a_task_without_slots_goes_to_a_machine_without_slots() -> None:
+    """Also beside a gang that wants machines of one zone."""
+    pool = Pool([machine("g", [T4, T4], zone="a"), agent("cpu", 0, labels={"zone": "a"})])
+    pool.ask("gang", 2, constraints=of(same=["zone"])).ask("aux", 0, constraints=of(labels={"zone": ["a"]}))
+    pool.agents = {name: replace(one, aux_places=int(name == "cpu")) for name, one in pool.agents.items()}
+    assert slots_of(pool, "aux") == {"cpu": ()}
+
+
 def test_words_for_the_same_machines_share_them() -> None:
     """Whoever asks for the memory that only these have is bound to them, too."""
     pool = Pool([machine("a", [A100] * 4), machine("t", [T4] * 4)], PoolRules("fair_share"))

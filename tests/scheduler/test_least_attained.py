@@ -163,6 +163,32 @@ def test_a_gang_that_waited_for_a_day_takes_from_the_first_band() -> None:
     assert len(there.plan().preempt) == 4
 
 
+def test_what_cannot_be_asked_and_gets_nothing_is_in_nobodys_way() -> None:
+    """Of the same kind: who may be asked takes what the other may not."""
+    there = pool(2)
+    there.job("long", attained=1e9).job("command").job("trial")
+    there.run("training", 2, "a0", "long")
+    there.ask("shell", 2, "command", preemptible=False).ask("waits", 2, "trial")
+    assert names(there.plan().preempt) == {"training"}
+
+
+def test_a_small_request_of_the_same_job_takes_nothing_from_the_one_that_waited() -> None:
+    """Also once it runs; nor does one that fits nowhere."""
+    there = pool(4)
+    there.at = 1e6
+    there.job("long", attained=1e9).job("job", attained=1e9)
+    there.run("holder", 3, "a0", "long", requested_at=there.at)
+    there.ask("vast", 64, "job", requested_at=there.at - MAX_WAIT - 9)
+    there.ask("large", 2, "job", requested_at=there.at - MAX_WAIT - 1)
+    there.ask("small", 1, "job", requested_at=there.at - MAX_WAIT)
+    decided = there.plan()
+    assert (names(decided.preempt), names(decided.placements)) == ({"holder"}, {"small"})
+    there.apply(decided)
+    there.end("holder")
+    there.ask("back", 3, "long", requested_at=there.at, left_before=True)
+    assert names(there.plan().placements) == {"large"}
+
+
 def test_one_request_that_waited_does_not_carry_its_search_along() -> None:
     """Only the first of a job that holds nothing; what its own cap holds back has not waited for others."""
     there = pool(1)

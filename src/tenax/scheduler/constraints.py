@@ -184,7 +184,7 @@ def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Group,
             continue
         values = tuple(agent.labels[key] for key in keys)
         names = Counter(agent.devices.get(slot, _UNKNOWN).name if by_model else "" for slot in agent.slots)
-        for name, count in names.items():
+        for name, count in (names or {"": 0}).items():
             groups.setdefault((values, name), []).append(agent)
             slots[values, name] += count
     return tuple(

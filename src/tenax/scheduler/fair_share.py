@@ -21,7 +21,7 @@ Shares depend on what is asked for, not on who was there first: what was asked t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -181,11 +181,9 @@ class _Pass:
             for request in order
             if request.phase is Phase.PENDING and request.slots > 0 and self._is_possible(request)
         }
-        #: Slots that those who wait are bound to by their constraints, and whether all of them are.
-        waiting = [request for request in order if request.allocation_id in self.possible]
-        kinds = {request.constraints for request in waiting}
-        self.bound_to = self._slots_for(kinds)
-        self.all_bound = bool(kinds) and None not in kinds
+        #: Slots that those are bound to who wait within their share, by their constraints; and whether all of them are.
+        self.bound_to = frozenset[tuple[AgentId, SlotId]]()
+        self.all_bound = False
         self.of_job: dict[JobId, list[SlotRequest]] = {}
         for request in order:
             if request.slots > 0:
@@ -195,6 +193,8 @@ class _Pass:
         caps = self._caps()
         claims = [self._claim(job, requests, caps[job]) for job, requests in self.of_job.items()]
         shares = divide(claims, self.capacity)
+        kinds = set(self._kinds_within(shares))
+        self.bound_to, self.all_bound = self._slots_for(kinds), bool(kinds) and None not in kinds
         # Who leaves makes room for whoever starts: all of them first.
         for job, requests in self.of_job.items():
             self._take_back(requests, shares[job], caps[job])
@@ -213,6 +213,16 @@ class _Pass:
             self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved
         )
 
+    def _kinds_within(self, shares: Mapping[JobId, int]) -> Iterator[Constraints | None]:
+        """What those ask of machines who wait, and whom the share of their job would let start."""
+        for job, requests in self.of_job.items():
+            left = shares[job] - self.holdings.of_job[job]
+            for request in requests:
+                waits = request.allocation_id in self.possible and self.holdings.obstacle(request) is None
+                if waits and request.slots <= left:
+                    left -= request.slots
+                    yield request.constraints
+
     def _is_possible(self, request: SlotRequest) -> bool:
         cap = self.snapshot.jobs[request.job_id].max_slots
         return (cap is None or request.slots <= cap) and self.places.could_start(request)
@@ -227,9 +237,8 @@ class _Pass:
             elif limit.max_slots is not None:
                 left[name] = limit.max_slots - self.holdings.of_limit[name]
         caps: dict[JobId, int | None] = {}
-        of_machines = self._caps_by_machines()
         for job, requests in self.of_job.items():
-            cap = _least(self.snapshot.jobs[job].max_slots, of_machines.get(job))
+            cap = self.snapshot.jobs[job].max_slots
             binding = [name for name in self.snapshot.jobs[job].limits if name in left]
             if binding:
                 more = max(0, min(left[name] for name in binding))
@@ -238,26 +247,26 @@ class _Pass:
                     left[name] -= min(more, demand)
                 cap = held[job] + more if cap is None else min(cap, held[job] + more)
             caps[job] = cap
-        return caps
+        return {**caps, **self._caps_by_machines(caps)}
 
-    def _caps_by_machines(self) -> dict[JobId, int]:
+    def _caps_by_machines(self, caps: Mapping[JobId, int | None]) -> dict[JobId, int | None]:
         """The most of jobs that are bound to some of the machines: of these, what each would get among those that are
-        bound to them or to a part of them."""
+        bound to them or to a part of them; ``caps``: the most of each otherwise."""
         bound: dict[JobId, frozenset[tuple[AgentId, SlotId]]] = {}
         for job, requests in self.of_job.items():
             kinds = {each.constraints for each in requests}
             if None not in kinds:
                 bound[job] = self._slots_for(kinds)
-        caps: dict[JobId, int] = {}
-        for slots in set(bound.values()):
+        found: dict[JobId, int | None] = {job: caps[job] for job in bound}
+        # Smaller parts first: what can be had of these is all that counts in a larger one.
+        for slots in sorted(set(bound.values()), key=lambda part: (len(part), sorted(part))):
             jobs = [job for job, its in bound.items() if its <= slots]
             shares = divide(
-                [self._claim(job, self.of_job[job], self.snapshot.jobs[job].max_slots) for job in jobs],
+                [self._claim(job, self.of_job[job], found[job]) for job in jobs],
                 len(slots) - self._held_for_good(slots, jobs) + self._held_outside(slots, jobs),
             )
-            for job, share in shares.items():
-                caps[job] = min(share, caps.get(job, share))
-        return caps
+            found |= {job: _least(share, found[job]) for job, share in shares.items()}
+        return found
 
     def _slots_for(self, kinds: Iterable[Constraints | None]) -> frozenset[tuple[AgentId, SlotId]]:
         return frozenset[tuple[AgentId, SlotId]]().union(*(self.places.slots_for(each) for each in kinds if each))

@@ -8,9 +8,9 @@ Rules:
   urgent jobs alone.
 - What had to leave for another keeps for `KEPT` what it gets then, except from more urgent jobs and from what has
   waited too long.
-- In a band the order is that of the priority policy. Of a job that holds nothing and has waited for `MAX_WAIT` the
-  first request stands before all bands, and takes from each of them; it stands there until it has held `FIRST`. No
-  stream of short jobs puts off a long one for ever.
+- In a band the order is that of the priority policy. Of each job one request at a time that has waited for `MAX_WAIT`
+  stands before all bands, and takes from each of them, until it has held `FIRST`, for `KEPT` at least. No stream of
+  short jobs puts off a long one for ever.
 Nobody has to say how long anything takes: short jobs are done before it shows that others are long.
 Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 3.2
 (two-dimensional attained service, discretized).
@@ -85,8 +85,8 @@ def _moments(snapshot: PoolSnapshot) -> Iterator[float]:
         held[request.job_id] += request.slots
         if request.left_before:
             yield _placed_at(request) + KEPT + _LATER_S
-        if request.slots and request.allocation_id in overdue:
-            yield _placed_at(request) + FIRST / request.slots + _LATER_S
+        if request.allocation_id in overdue:
+            yield _overdue_until(request) + _LATER_S
     for job_id, slots in held.items():
         attained = snapshot.jobs[job_id].attained
         if slots and band_of(attained) < BANDS - 1:
@@ -110,25 +110,28 @@ def _ranked(snapshot: PoolSnapshot) -> PoolSnapshot:
 
 
 def _overdue(snapshot: PoolSnapshot) -> frozenset[AllocationId]:
-    """What stands before all bands."""
-    first: dict[JobId, SlotRequest] = {}
-    holding: set[JobId] = set()
-    overdue: set[AllocationId] = set()
+    """What stands before all bands: of each job, and of its requests with slots and of those without, one at a time."""
+    most = sum(len(agent.slots) for agent in snapshot.agents)
+    held = Counter[JobId]()
     for request in snapshot.requests:
-        if request.phase is Phase.PENDING:
-            before = first.setdefault(request.job_id, request)
-            key, other = (request.requested_at, request.allocation_id), (before.requested_at, before.allocation_id)
-            first[request.job_id] = request if key < other else before
-            continue
-        holding.add(request.job_id)
-        if request.waited >= MAX_WAIT and (snapshot.at - _placed_at(request)) * max(1, request.slots) < FIRST:
-            overdue.add(request.allocation_id)
-    overdue.update(
-        request.allocation_id
-        for job, request in first.items()
-        if job not in holding and snapshot.at - request.requested_at >= MAX_WAIT
-    )
-    return frozenset(overdue)
+        held[request.job_id] += 0 if request.phase is Phase.PENDING else request.slots
+    first: dict[tuple[JobId, bool], AllocationId] = {}
+    for request in sorted(snapshot.requests, key=lambda each: (each.requested_at, each.allocation_id)):
+        if request.phase is not Phase.PENDING:
+            counts = request.waited >= MAX_WAIT and snapshot.at < _overdue_until(request)
+        else:
+            cap = snapshot.jobs[request.job_id].max_slots
+            # What its own job's cap holds back has not waited for others, and what is too large waits for nothing.
+            is_held_back = request.slots > most or (cap is not None and held[request.job_id] + request.slots > cap)
+            counts = snapshot.at - request.requested_at >= MAX_WAIT and not is_held_back
+        if counts:
+            first.setdefault((request.job_id, request.slots > 0), request.allocation_id)
+    return frozenset(first.values())
+
+
+def _overdue_until(request: SlotRequest) -> float:
+    """When what was placed has had what it waited for: as much as the first band is wide, and for a while."""
+    return _placed_at(request) + max(KEPT, FIRST / max(1, request.slots))
 
 
 def _placed_at(request: SlotRequest) -> float:

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Union
 
@@ -17,6 +18,7 @@ from tenax.ids import AgentId, SlotId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.free_times import Times
+from tenax.scheduler.policy import priority_of
 from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolSnapshot, SlotRequest
 
 #: `SlotRequest.kind`.
@@ -75,13 +77,13 @@ class Places:
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
-        #: Constraints of requests that wait; and, by constraints, the agents that those of the others are bound to.
-        self._bound = {
-            each.constraints.of_each()
-            for each in snapshot.requests
-            if each.phase is Phase.PENDING and each.constraints is not None
-        }
-        self._of_others: dict[Constraints | None, frozenset[AgentId]] = {}
+        #: Constraints of requests that wait, with the priority of the most urgent of them.
+        self._bound: dict[Constraints, int] = {}
+        for request in snapshot.requests:
+            if request.phase is Phase.PENDING and request.constraints is not None:
+                own, priority = request.constraints.of_each(), priority_of(snapshot, request)
+                self._bound[own] = min(priority, self._bound.get(own, priority))
+        self._of_others: dict[tuple[Constraints | None, float], frozenset[AgentId]] = {}
 
     def could_start(self, request: SlotRequest) -> bool:
         """Whether it would fit with nothing running, on the agents that take work now."""
@@ -116,19 +118,25 @@ class Places:
         fit = fitting.find(request, places, self._rules)
         if fit is None or not self._bound:
             return fit
-        bound = self._others_are_bound_to(request)
-        if bound.isdisjoint(agent for agent, _ in fit.parts):
-            return fit
-        elsewhere = replace(request, blocked_agents=request.blocked_agents | bound)
-        beside = fitting.find(elsewhere, places, self._rules)
-        return beside if beside is not None and len(beside.parts) <= len(fit.parts) else fit
+        # Where it is in somebody's way whatever it does, rather in the way of those who are less urgent.
+        for urgency in (math.inf, priority_of(self._snapshot, request)):
+            bound = self._others_are_bound_to(request, urgency)
+            if bound.isdisjoint(agent for agent, _ in fit.parts):
+                return fit
+            elsewhere = replace(request, blocked_agents=request.blocked_agents | bound)
+            beside = fitting.find(elsewhere, places, self._rules)
+            if beside is not None and len(beside.parts) <= len(fit.parts):
+                return beside
+        return fit
 
-    def _others_are_bound_to(self, request: SlotRequest) -> frozenset[AgentId]:
-        if request.constraints not in self._of_others:
+    def _others_are_bound_to(self, request: SlotRequest, urgency: float) -> frozenset[AgentId]:
+        """Agents that some request is bound to that asks for something else and is at least so urgent."""
+        kind = request.constraints, urgency
+        if kind not in self._of_others:
             own = None if request.constraints is None else request.constraints.of_each()
-            sets = (self.usable(other) for other in self._bound if other != own)
-            self._of_others[request.constraints] = frozenset[AgentId]().union(*sets)
-        return self._of_others[request.constraints]
+            urgent = (other for other, priority in self._bound.items() if other != own and priority <= urgency)
+            self._of_others[kind] = frozenset[AgentId]().union(*map(self.usable, urgent))
+        return self._of_others[kind]
 
     def usable(self, constraints: Constraints) -> frozenset[AgentId]:
         """Agents that take work and have a slot that meets what is asked of each."""

@@ -96,7 +96,7 @@ class _Pass:
         )
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
-        self._helpless: set[tuple[int, bool, Constraints | None, int]] = set()
+        self._helpless: set[tuple[int, bool, Constraints | None, int, bool]] = set()
         #: What waits of more urgent priorities could use: all that meets one of these; None: everything.
         self._kept_for_others: frozenset[Constraints] | None = frozenset()
         #: For whom places are reserved.
@@ -243,7 +243,7 @@ class _Pass:
         priority = priority_of(self.snapshot, request)
         if not request.preemptible:
             priority = priority // self._ranks * self._ranks + self._ranks - 1
-        need = (*request.kind, job.turn)
+        need = (*request.kind, job.turn, request.preemptible)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
         place = place_of(self.snapshot, request)
