@@ -10,6 +10,7 @@ import random
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tenax.jsonvalue import JsonObject
@@ -149,7 +150,9 @@ def kill_at(notes: Path, step: int) -> None:
     """Whoever made that step, or one after it, a moment later."""
 
     def there() -> dict[str, object] | None:
-        return next((line for line in reversed(noted(notes)) if int(str(line["step"])) >= step), None)
+        line = next((line for line in reversed(noted(notes)) if int(str(line["step"])) >= step), None)
+        # A slow machine may have let the one before come so far, and it was killed since: then the next one.
+        return line if line is not None and psutil.pid_exists(int(str(line["pid"]))) else None
 
     line = wait_for(there, f"step {step}")
     os.kill(int(str(line["pid"])), signal.SIGKILL)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tenax.ids import AgentId, SlotId
-from tenax.scheduler.constraints import Group, alike, narrowed, steps
+from tenax.scheduler.constraints import AlikeAgents, alike, narrowed, steps
 from tenax.scheduler.snapshot import AgentState, Constraints, PlacedMember, PoolAgent
 
 _RING = 1 << 64
@@ -65,7 +65,7 @@ class FreeSlots:
         self._parts: dict[tuple[tuple[AgentId, tuple[SlotId, ...]], ...], FreeSlots] = {}
         #: Shared by all copies, whose agents are the same: what meets constraints, and who is alike.
         self._meeting: dict[Constraints, tuple[PoolAgent, ...]] = {}
-        self._alike: dict[Constraints, tuple[Group, ...]] = {}
+        self._alike: dict[Constraints, tuple[AlikeAgents, ...]] = {}
 
     def narrowed(self, constraints: Constraints | None) -> FreeSlots:
         """Those of the slots that meet what is asked of each machine; it is changed with this one, never by itself."""
@@ -88,7 +88,7 @@ class FreeSlots:
             self._meeting[constraints] = tuple(agent for agent in those if agent is not None)
         return self._meeting[constraints]
 
-    def alike(self, constraints: Constraints) -> tuple[Group, ...]:
+    def alike(self, constraints: Constraints) -> tuple[AlikeAgents, ...]:
         """The ways in which those that meet what is asked of each can be alike."""
         if constraints not in self._alike:
             groups = alike(constraints, self.meeting(constraints.of_each()))

@@ -163,7 +163,7 @@ def narrowed(agent: PoolAgent, constraints: Iterable[HardConstraint]) -> PoolAge
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AlikeAgents:
     """Machines that are alike."""
 
     #: What is asked of each to be of it.
@@ -173,7 +173,7 @@ class Group:
     slots: int
 
 
-def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Group, ...]:
+def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[AlikeAgents, ...]:
     """The ways in which these, which meet the rest, can be alike; those without one of the labels are so in none."""
     keys = tuple(key for key in constraints.same if key != DEVICE_NAME)
     by_model = DEVICE_NAME in constraints.same
@@ -188,7 +188,7 @@ def alike(constraints: Constraints, agents: Iterable[PoolAgent]) -> tuple[Group,
             groups.setdefault((values, name), []).append(agent)
             slots[values, name] += count
     return tuple(
-        Group(
+        AlikeAgents(
             replace(
                 constraints,
                 labels=(*constraints.labels, *((key, (value,)) for key, value in zip(keys, way[0]))),

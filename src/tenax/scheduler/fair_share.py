@@ -257,16 +257,16 @@ class _Pass:
             kinds = {each.constraints for each in requests}
             if None not in kinds:
                 bound[job] = self._slots_for(kinds)
-        found: dict[JobId, int | None] = {job: caps[job] for job in bound}
+        most: dict[JobId, int | None] = {job: caps[job] for job in bound}
         # Smaller parts first: what can be had of these is all that counts in a larger one.
         for slots in sorted(set(bound.values()), key=lambda part: (len(part), sorted(part))):
             jobs = [job for job, its in bound.items() if its <= slots]
             shares = divide(
-                [self._claim(job, self.of_job[job], found[job]) for job in jobs],
+                [self._claim(job, self.of_job[job], most[job]) for job in jobs],
                 len(slots) - self._held_for_good(slots, jobs) + self._held_outside(slots, jobs),
             )
-            found |= {job: _least(share, found[job]) for job, share in shares.items()}
-        return found
+            most |= {job: _least(share, most[job]) for job, share in shares.items()}
+        return most
 
     def _slots_for(self, kinds: Iterable[Constraints | None]) -> frozenset[tuple[AgentId, SlotId]]:
         return frozenset[tuple[AgentId, SlotId]]().union(*(self.places.slots_for(each) for each in kinds if each))
