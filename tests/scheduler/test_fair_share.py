@@ -93,6 +93,16 @@ def test_odd_weights_are_divided_by(weights: tuple[float, float]) -> None:
     assert sum(shares.values()) == 8
 
 
+def test_what_nobody_else_can_use_is_also_theirs_who_keep_what_they_have() -> None:
+    """Else a plan that was carried out would take back what it began."""
+    claims = [
+        Claim(JobId("keeps"), 1.0, (1, 2), kept=2, kept_sizes=(2,)),
+        Claim(JobId("large"), 3.0, (4,)),
+        Claim(JobId("capped"), 1.0, (2, 2, 2), cap=3, kept=2, kept_sizes=(2,)),
+    ]
+    assert divide(claims, 6) == {"keeps": 3, "large": 0, "capped": 2}
+
+
 def test_very_many_that_keep_more_than_their_shares() -> None:
     """Are set apart at once, in the end."""
     claims = [Claim(JobId(str(place)), 1.0, (1, 1), kept=2) for place in range(3000)]

@@ -21,6 +21,7 @@ Shares depend on what is asked for, not on who was there first: what was asked t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -67,8 +68,9 @@ class Claim:
     sizes: tuple[int, ...]
     #: The most that it may have.
     cap: int | None = None
-    #: Slots that it cannot be asked to give back.
+    #: Slots that it cannot be asked to give back; and of its requests the sizes that they are made of.
     kept: int = 0
+    kept_sizes: tuple[int, ...] = ()
 
     @property
     def demand(self) -> int:
@@ -78,19 +80,33 @@ class Claim:
 
 def divide(claims: Iterable[Claim], capacity: int) -> dict[JobId, int]:
     """The share of each claim, in slots; they come in the order of the queue."""
-    queue = list(claims)
+    queue = whole = list(claims)
     fixed: dict[JobId, int] = {}
     while True:
         shares = _natural(queue, capacity)
         short = [claim for claim in queue if shares[claim.job] < claim.kept]
         if not short:
-            return {**fixed, **shares}
+            apart = [claim for claim in whole if claim.job in fixed]
+            return {**_with_left(apart, fixed, capacity - sum(shares.values())), **shares}
         # One by one, first those that no share would do for: with what is left the others may have enough.
         short.sort(key=lambda claim: claim.demand - claim.kept)
         set_apart = {claim.job: claim.kept for claim in (short if len(fixed) > _ONE_BY_ONE else short[:1])}
         fixed.update(set_apart)
         capacity = max(0, capacity - sum(set_apart.values()))
         queue = [claim for claim in queue if claim.job not in set_apart]
+
+
+def _with_left(apart: Iterable[Claim], fixed: Mapping[JobId, int], spare: int) -> dict[JobId, int]:
+    """What those have who were set apart, and what they can use beside it of what nobody else can."""
+    shares = dict(fixed)
+    for claim in apart:
+        beyond = Counter(claim.sizes) - Counter(claim.kept_sizes)
+        for size in claim.sizes:
+            if beyond[size] and size <= spare and (claim.cap is None or shares[claim.job] + size <= claim.cap):
+                beyond[size] -= 1
+                shares[claim.job] += size
+                spare -= size
+    return shares
 
 
 def _natural(queue: list[Claim], capacity: int) -> dict[JobId, int]:
@@ -293,8 +309,8 @@ class _Pass:
 
     def _claim(self, job: JobId, requests: list[SlotRequest], cap: int | None) -> Claim:
         counted = (each for each in requests if each.phase is not Phase.PENDING or each.allocation_id in self.possible)
-        kept = sum(each.slots for each in requests if each.phase is Phase.PLACED and not each.preemptible)
-        return Claim(job, self.snapshot.jobs[job].weight, tuple(each.slots for each in counted), cap, kept)
+        kept = tuple(each.slots for each in requests if each.phase is Phase.PLACED and not each.preemptible)
+        return Claim(job, self.snapshot.jobs[job].weight, tuple(each.slots for each in counted), cap, sum(kept), kept)
 
     def _take_back(self, requests: list[SlotRequest], share: int, cap: int | None) -> None:
         running = [request for request in requests if request.phase is Phase.PLACED]
