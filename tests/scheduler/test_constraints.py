@@ -327,6 +327,19 @@ def test_a_label_that_differs_everywhere_costs_nobody_a_look_at_each() -> None:
     assert len({id(cluster.narrowed(each.constraints)) for each in sizes}) == 1
 
 
+def test_many_who_wait_for_something_else_each_let_nobody_past() -> None:
+    """A few are looked at one by one; beyond that they are as if they could use everything."""
+    for count, starts in ((8, True), (40, False)):
+        agents = [machine(f"m{number}", [T4], host=f"h{number}") for number in range(count)]
+        pool = Pool([*agents, machine("free", [T4], host="free")])
+        pool.job("urgent", 1).job("usual", 42)
+        for number in range(count):
+            pool.run(f"holds{number}", 1, f"m{number}", "urgent", preemptible=False)
+            pool.ask(f"waits{number}", 1, "urgent", constraints=of(labels={"host": [f"h{number}"]}))
+        pool.ask("behind", 1, "usual")
+        assert ("behind" in pool.plan().placements) is starts
+
+
 def test_explain_says_without_which_it_would_start() -> None:
     """The first of them that helps; and what it waits for counts those machines alone."""
     pool = Pool([machine("a", [A100], zone="a"), machine("t", [T4, T4], zone="a")])

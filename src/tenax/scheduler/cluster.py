@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -46,7 +47,18 @@ def distance(allocation: str, agent: str) -> int:
 class FreeSlots:
     """Free slots and auxiliary places of the agents that take new work."""
 
-    __slots__ = ("_alike", "_aux_free", "_free", "_groups", "_meeting", "_narrowed", "_parts", "_total_free", "agents")
+    __slots__ = (
+        "_alike",
+        "_aux_free",
+        "_free",
+        "_groups",
+        "_kept",
+        "_meeting",
+        "_narrowed",
+        "_parts",
+        "_total_free",
+        "agents",
+    )
 
     def __init__(self, agents: Iterable[PoolAgent]) -> None:
         #: Agents in the index.
@@ -66,6 +78,7 @@ class FreeSlots:
         #: Shared by all copies, whose agents are the same: what meets constraints, and who is alike.
         self._meeting: dict[Constraints, tuple[PoolAgent, ...]] = {}
         self._alike: dict[Constraints, tuple[AlikeAgents, ...]] = {}
+        self._kept: dict[tuple[Constraints, ...], dict[AgentId, set[SlotId]]] = {}
 
     def narrowed(self, constraints: Constraints | None) -> FreeSlots:
         """Those of the slots that meet what is asked of each machine; it is changed with this one, never by itself."""
@@ -84,9 +97,26 @@ class FreeSlots:
     def meeting(self, constraints: Constraints) -> tuple[PoolAgent, ...]:
         """The agents that meet what is asked of each, with those of their slots that do."""
         if constraints not in self._meeting:
-            those = (narrowed(agent, steps(constraints)) for agent in self.agents.values())
+            if constraints.beside:
+                those = self._without_kept(constraints)
+            else:
+                those = (narrowed(agent, steps(constraints)) for agent in self.agents.values())
             self._meeting[constraints] = tuple(agent for agent in those if agent is not None)
         return self._meeting[constraints]
+
+    def _without_kept(self, constraints: Constraints) -> Iterator[PoolAgent | None]:
+        """What each machine must be, without what is kept for others; that is looked up once for all behind them."""
+        if constraints.beside not in self._kept:
+            kept: dict[AgentId, set[SlotId]] = {}
+            for other in constraints.beside:
+                for agent in self.meeting(other.of_each()):
+                    kept.setdefault(agent.id, set()).update(agent.slots)
+            self._kept[constraints.beside] = kept
+        kept = self._kept[constraints.beside]
+        for agent in self.meeting(replace(constraints, beside=())):
+            others = kept.get(agent.id)
+            slots = agent.slots if others is None else tuple(slot for slot in agent.slots if slot not in others)
+            yield agent if others is None else replace(agent, slots=slots) if slots else None
 
     def alike(self, constraints: Constraints) -> tuple[AlikeAgents, ...]:
         """The ways in which those that meet what is asked of each can be alike."""
@@ -112,7 +142,7 @@ class FreeSlots:
         other._aux_free = dict(self._aux_free)
         other._groups = {room: list(ring) for room, ring in self._groups.items()}
         other._total_free = self._total_free
-        other._meeting, other._alike = self._meeting, self._alike
+        other._meeting, other._alike, other._kept = self._meeting, self._alike, self._kept
         return other
 
     def room(self, agent_id: AgentId) -> Room:

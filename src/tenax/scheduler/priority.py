@@ -28,12 +28,15 @@ from dataclasses import replace
 from itertools import groupby
 from typing import ClassVar
 
-from tenax.ids import AgentId, AllocationId
+from tenax.ids import AgentId, AllocationId, SlotId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import place_of, planned, priority_of, queue_key
 from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+
+#: Constraints of requests that wait, beside which others are placed; more are as if they could use everything.
+_MAX_KEPT = 16
 
 
 class Priority:
@@ -99,6 +102,8 @@ class _Pass:
         self._helpless: set[tuple[int, bool, Constraints | None, int, bool]] = set()
         #: What waits of more urgent priorities could use: all that meets one of these; None: everything.
         self._kept_for_others: frozenset[Constraints] | None = frozenset()
+        self._kept_slots: frozenset[tuple[AgentId, SlotId]] = frozenset()
+        self._kept_agents: frozenset[AgentId] = frozenset()
         #: For whom places are reserved.
         self.reserved: reasons.Reserved | None = None
 
@@ -124,6 +129,7 @@ class _Pass:
         """Serve requests in order, priority by priority."""
         blocker: SlotRequest | None = None
         self._kept_for_others = frozenset()
+        self._kept_slots, self._kept_agents = frozenset(), frozenset()
         for _, group in groupby(pending, key=lambda request: priority_of(self.snapshot, request)):
             self._limited.clear()
             unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
@@ -192,10 +198,20 @@ class _Pass:
 
     def _keep_for(self, request: SlotRequest) -> None:
         """Less urgent requests do not take what it could use."""
+        if self._kept_for_others is None:
+            return
         if request.constraints is None:
             self._kept_for_others = None
-        elif self._kept_for_others is not None:
-            self._kept_for_others |= {request.constraints.of_each()}
+            return
+        own = request.constraints.of_each()
+        slots = self.places.slots_for(own)
+        agents = self.places.usable(own)
+        if not (slots <= self._kept_slots and agents <= self._kept_agents):
+            self._kept_slots |= slots
+            self._kept_agents |= agents
+            kept = self._kept_for_others | {own}
+            # Who asks for something else each time gets no others past them.
+            self._kept_for_others = kept if len(kept) <= _MAX_KEPT else None
 
     def _beside(self, request: SlotRequest) -> SlotRequest | None:
         """The request where it may only have what nothing more urgent that waits could use, by its constraints; None:
@@ -207,8 +223,7 @@ class _Pass:
             own = request.constraints or Constraints()
             request = replace(request, constraints=replace(own, beside=kept))
         else:
-            agents = frozenset[AgentId]().union(*(self.places.usable(each) for each in kept))
-            request = replace(request, blocked_agents=request.blocked_agents | agents)
+            request = replace(request, blocked_agents=request.blocked_agents | self._kept_agents)
         return request if self.places.could_start(request) else None
 
     def _is_reserved(self, request: SlotRequest) -> bool:
