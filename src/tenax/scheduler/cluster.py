@@ -145,6 +145,12 @@ class FreeSlots:
         other._meeting, other._alike, other._kept = self._meeting, self._alike, self._kept
         return other
 
+    def emptied(self) -> FreeSlots:
+        """As if nothing ran."""
+        other = FreeSlots(replace(agent, in_use=frozenset(), aux_in_use=0) for agent in self.agents.values())
+        other._meeting, other._alike, other._kept = self._meeting, self._alike, self._kept
+        return other
+
     def room(self, agent_id: AgentId) -> Room:
         """The numbers of one agent."""
         agent = self.agents[agent_id]

@@ -35,11 +35,18 @@ class Reservation:
     starts_at: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """What meets constraints, of the agents that take work."""
+
+    agents: frozenset[AgentId]
+    slots: frozenset[tuple[AgentId, SlotId]]
+
+
 class Places:
     """Free and coming places. Mutable; one pass owns one."""
 
     __slots__ = (
-        "_agents",
         "_at",
         "_bound",
         "_could",
@@ -50,6 +57,7 @@ class Places:
         "_lent_full",
         "_of_others",
         "_rules",
+        "_sets",
         "_snapshot",
         "_starts_at",
         "later",
@@ -64,7 +72,6 @@ class Places:
         self._lent: FreeSlots | None = None
         self._starts_at = 0.0
         self._lent_full: set[_Kind] = set()
-        self._agents = snapshot.agents
         #: The pool with nothing running, made when it is first needed; and which kinds of request would fit it.
         self._empty: FreeSlots | None = None
         self._could: dict[tuple[_Kind, frozenset[AgentId]], bool] = {}
@@ -77,20 +84,21 @@ class Places:
         for request in snapshot.requests:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
-        #: Constraints of requests that wait, with the priority of the most urgent of them.
-        self._bound: dict[Constraints, int] = {}
+        self._sets: dict[FreeSlots, _Meeting] = {}
+        #: Agents that some request which waits is bound to, with the priority of the most urgent of them.
+        self._bound: dict[frozenset[AgentId], int] = {}
         for request in snapshot.requests:
             if request.phase is Phase.PENDING and request.constraints is not None:
-                own, priority = request.constraints.of_each(), priority_of(snapshot, request)
-                self._bound[own] = min(priority, self._bound.get(own, priority))
-        self._of_others: dict[tuple[Constraints | None, float], frozenset[AgentId]] = {}
+                agents, priority = self.usable(request.constraints.of_each()), priority_of(snapshot, request)
+                self._bound[agents] = min(priority, self._bound.get(agents, priority))
+        self._of_others: dict[tuple[frozenset[AgentId] | None, float], frozenset[AgentId]] = {}
 
     def could_start(self, request: SlotRequest) -> bool:
         """Whether it would fit with nothing running, on the agents that take work now."""
         kind = request.kind, request.blocked_agents
         if kind not in self._could:
             if self._empty is None:
-                self._empty = FreeSlots(replace(agent, in_use=frozenset(), aux_in_use=0) for agent in self._agents)
+                self._empty = self.now.emptied()
             self._could[kind] = fitting.find(request, self._empty, self._rules) is not None
         return self._could[kind]
 
@@ -130,22 +138,29 @@ class Places:
         return fit
 
     def _others_are_bound_to(self, request: SlotRequest, urgency: float) -> frozenset[AgentId]:
-        """Agents that some request is bound to that asks for something else and is at least so urgent."""
-        kind = request.constraints, urgency
-        if kind not in self._of_others:
-            own = None if request.constraints is None else request.constraints.of_each()
-            urgent = (other for other, priority in self._bound.items() if other != own and priority <= urgency)
-            self._of_others[kind] = frozenset[AgentId]().union(*map(self.usable, urgent))
-        return self._of_others[kind]
+        """Agents that some request is bound to that is bound to others than this one, and is at least so urgent."""
+        own = None if request.constraints is None else self.usable(request.constraints.of_each())
+        if (own, urgency) not in self._of_others:
+            urgent = (agents for agents, priority in self._bound.items() if agents != own and priority <= urgency)
+            self._of_others[own, urgency] = frozenset[AgentId]().union(*urgent)
+        return self._of_others[own, urgency]
 
     def usable(self, constraints: Constraints) -> frozenset[AgentId]:
         """Agents that take work and have a slot that meets what is asked of each."""
-        return frozenset(self.now.narrowed(constraints).agents)
+        return self._set_of(constraints).agents
 
     def slots_for(self, constraints: Constraints) -> frozenset[tuple[AgentId, SlotId]]:
         """All slots of agents that take work that meet what is asked of each."""
-        meeting = self.now.narrowed(constraints).agents.values()
-        return frozenset((agent.id, slot) for agent in meeting for slot in agent.slots)
+        return self._set_of(constraints).slots
+
+    def _set_of(self, constraints: Constraints) -> _Meeting:
+        """Made once for all constraints that are met by the same slots."""
+        part = self.now.narrowed(constraints)
+        if part not in self._sets:
+            agents = part.agents.values()
+            slots = frozenset((agent.id, slot) for agent in agents for slot in agent.slots)
+            self._sets[part] = _Meeting(frozenset(part.agents), slots)
+        return self._sets[part]
 
     def fits_now(self, request: SlotRequest) -> bool:
         """Whether it would fit in what is free; nothing is taken."""
