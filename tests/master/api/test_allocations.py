@@ -278,7 +278,7 @@ async def test_a_task_shows_its_attempts_the_newest_first(api: Api) -> None:
     summary = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"][run.attempt.allocation_id]
     assert (summary["state"], summary["reason"]) == ("STATE_RUNNING", "")
     assert summary["resources"][0]["containerId"] == run.attempt.containers[0]
-    device = {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
+    device = {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU", "memory": None}
     assert summary["resources"][0]["agentDevices"]["a1"]["devices"] == [device]
     assert (await api.user.get("/api/v1/tasks/nope")).status_code == 404
 

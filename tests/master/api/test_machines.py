@@ -24,7 +24,8 @@ async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
     assert (agent["id"], agent["enabled"], agent["resourcePools"]) == ("a1", True, ["default"])
     assert list(agent["slots"]) == ["000", "001", "002", "003"]
     busy = agent["slots"]["000"]
-    assert busy["device"] == {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
+    device = {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU", "memory": None}
+    assert busy["device"] == device
     assert busy["container"]["id"] == run.attempt.containers[0]
     assert busy["container"]["state"] == "STATE_RUNNING"
     trial = (await api.user.get(f"/api/v1/trials/{busy['container']['trialId']}")).json()["trial"]
