@@ -1,7 +1,8 @@
+import type uPlot from "uplot";
 import { expect, test } from "vitest";
 import { drawn, nearest, smoothed, span, summaries } from "./lines";
 import { heat, looksOf } from "./palette";
-import { numbersOf } from "./scales";
+import { LINEAR, LOGARITHMIC, numbersOf, within } from "./scales";
 
 test("a smoothed line begins at its first value, keeps gaps, and comes near a value that stays", () => {
   const line = smoothed([4, null, 4, 4], 0.9);
@@ -74,4 +75,24 @@ test("numbers along an axis have as many digits as tell them apart", () => {
   expect(numbersOf([0, 0.5, 1])).toEqual(["0", "0.5", "1"]);
   expect(numbersOf([0.98765, 0.98766, 0.98767])).toEqual(["0.98765", "0.98766", "0.98767"]);
   expect(numbersOf([1_234_500, 1_234_600, null])).toEqual(["1.2345M", "1.2346M", ""]);
+});
+
+test("a logarithmic scale between chosen values has ends above zero, whatever is drawn yet", () => {
+  const ends = (
+    log: boolean,
+    low: number | undefined,
+    high: number | undefined,
+    from: number | null,
+    to: number | null,
+  ) => {
+    const { range } = within(log ? LOGARITHMIC : LINEAR, low, high);
+    return typeof range === "function" ? range({} as uPlot, from as number, to as number, "y") : range;
+  };
+  expect(ends(true, undefined, 4.5, null, null)).toEqual([0.45, 4.5]);
+  expect(ends(true, undefined, 4.5, 0, 9)).toEqual([0.45, 4.5]);
+  expect(ends(true, undefined, 4.5, 0.1, 9)).toEqual([0.1, 4.5]);
+  expect(ends(true, 2, undefined, null, null)).toEqual([2, 20]);
+  expect(ends(true, -1, -0.5, 0.1, 9)).toBeUndefined();
+  expect(ends(false, undefined, 4.5, null, null)).toEqual([0, 4.5]);
+  expect(ends(false, 9, undefined, 1, 4)).toEqual([9, 10]);
 });

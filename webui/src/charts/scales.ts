@@ -15,13 +15,18 @@ export function scaleOf(lines: readonly { values: readonly (number | null)[] }[]
 
 /** A scale with the ends that somebody chose; a logarithm has none at zero or below. */
 export function within(scale: uPlot.Scale, low?: number, high?: number): uPlot.Scale {
-  const least = scale.distr === 3 && low !== undefined && low <= 0 ? undefined : low;
-  if (least === undefined && high === undefined) return scale;
+  const log = scale.distr === 3;
+  const possible = (end?: number | null) => (log && end != null && end <= 0 ? undefined : (end ?? undefined));
+  const [least, most] = [possible(low), possible(high)];
+  if (least === undefined && most === undefined) return scale;
   return {
     ...scale,
     range: (_, from, to) => {
-      const ends: [number, number] = [least ?? from ?? 0, high ?? to ?? 1];
-      return ends[0] < ends[1] ? ends : [ends[0], ends[0] + 1];
+      // Where nothing is drawn yet there is no end of its own; from zero a logarithm's axis would never come up.
+      const top = most ?? possible(to) ?? 1;
+      const bottom = least ?? possible(from) ?? (log ? top / 10 : 0);
+      if (bottom < top) return [bottom, top];
+      return [bottom, log ? bottom * 10 : bottom + 1];
     },
   };
 }
