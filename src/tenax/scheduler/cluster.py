@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tenax.ids import AgentId, SlotId
-from tenax.scheduler.constraints import AlikeAgents, alike, narrowed, steps
+from tenax.scheduler.constraints import AlikeAgents, alike, more_than, narrowed, steps
 from tenax.scheduler.snapshot import AgentState, Constraints, PlacedMember, PoolAgent
 
 _RING = 1 << 64
@@ -124,7 +124,7 @@ class FreeSlots:
             groups = alike(constraints, self.meeting(constraints.of_each()))
             self._alike[constraints] = groups
             for group in groups:
-                those = (narrowed(agent, steps(group.within)) for agent in group.agents)
+                those = (narrowed(agent, steps(more_than(group.within, constraints))) for agent in group.agents)
                 self._meeting[group.within] = tuple(agent for agent in those if agent is not None)
         return self._alike[constraints]
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
+from tenax.display.plural import counted
 from tenax.ids import SlotId
 from tenax.jsonvalue import JsonObject
 from tenax.scheduler.devices import SlotDevice
@@ -64,7 +65,7 @@ class WithLabel:
         without = values.pop(None, 0)
         if not values:
             return f"has no agent with a label {self.key}"
-        others = f", and {_count(without, 'agent')} without it" if without else ""
+        others = f", and {counted(without, 'agent')} without it" if without else ""
         return f"has no agent with the label {self.key}={_either(self.values)}, but {_listed(values)}{others}"
 
 
@@ -118,28 +119,9 @@ class WithDeviceMemory:
         return f"has no device with {_gib(self.least)} of memory: {has}"
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What something else could not use."""
-
-    other: Constraints
-
-    def slots_of(self, agent: PoolAgent) -> tuple[SlotId, ...] | None:
-        usable = narrowed(agent, steps(self.other.of_each()))
-        if usable is None:
-            return agent.slots
-        return tuple(slot for slot in agent.slots if slot not in usable.slots) or None
-
-    def described(self) -> str:
-        return f"none that meets: {described(self.other)}"
-
-    def unmet(self, agents: Sequence[PoolAgent]) -> str:
-        return f"has none but those that meet: {described(self.other)}"
-
-
 @lru_cache(maxsize=4096)
 def steps(constraints: Constraints) -> tuple[HardConstraint, ...]:
-    """What each machine must meet by itself, in order."""
+    """What each machine must meet by itself, in order; what is kept for others is no part of it."""
     listed: list[HardConstraint] = [WithLabel(key, values) for key, values in constraints.labels]
     if constraints.device_name:
         listed.append(WithDeviceName(constraints.device_name))
@@ -147,7 +129,6 @@ def steps(constraints: Constraints) -> tuple[HardConstraint, ...]:
         listed.append(OfModel(constraints.of_model))
     if constraints.device_memory is not None:
         listed.append(WithDeviceMemory(constraints.device_memory))
-    listed += [Beside(other) for other in constraints.beside]
     return tuple(listed)
 
 
@@ -293,7 +274,9 @@ def _devices(agents: Sequence[PoolAgent]) -> str:
     names = Counter(device.name for device in _all(agents))
     unnamed = names.pop("", 0)
     has = [_listed(names)] if names else []
-    return " and ".join([*has, *([f"{_count(unnamed, 'device')} of no name"] if unnamed else [])]) or "no device at all"
+    return (
+        " and ".join([*has, *([f"{counted(unnamed, 'device')} of no name"] if unnamed else [])]) or "no device at all"
+    )
 
 
 def _listed(counts: Mapping[str | None, int] | Mapping[str, int]) -> str:
@@ -313,7 +296,3 @@ def _either(values: Sequence[str]) -> str:
 
 def _gib(size: int) -> str:
     return f"{size / _GIB:.3g} GiB"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
 
+from tenax.display.plural import counted
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots, Room, distance
 from tenax.scheduler.constraints import alike, described, more_than, narrowed, steps
@@ -390,11 +391,11 @@ def _nearer(request: SlotRequest, agent: AgentId, other: AgentId) -> bool:
 
 
 def _slots(count: int) -> str:
-    return "1 slot" if count == 1 else f"{count} slots"
+    return counted(count, "slot")
 
 
 def _agents(count: int) -> str:
-    return "1 agent" if count == 1 else f"{count} agents"
+    return counted(count, "agent")
 
 
 def _excluded(agents: list[PoolAgent], usable: list[PoolAgent]) -> str:

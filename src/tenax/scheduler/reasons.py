@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Union
 
+from tenax.display.plural import counted
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.constraints import described
@@ -164,7 +165,7 @@ class ReasonWriter:
         """The reason of one waiting request."""
         kind = request.slots > 0
         ahead = self._ahead(request, kind) if self._in_turns else ""
-        what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
+        what = counted(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
             case Releasing():
@@ -173,7 +174,7 @@ class ReasonWriter:
             case MakingRoom(leaving):
                 self._lines[kind].same += 1
                 return (
-                    f"waits for {what} in pool {pool}: {_count(leaving, 'running request')} of less urgency "
+                    f"waits for {what} in pool {pool}: {counted(leaving, 'running request')} of less urgency "
                     f"{'was' if leaving == 1 else 'were'} asked to save and leave"
                 )
             case Capped(held, cap) if request.slots <= cap:
@@ -194,7 +195,7 @@ class ReasonWriter:
                 return self._behind(request, blocker)
             case BeyondShare(share, held, capacity):
                 return (
-                    f"waits for its job's share of pool {pool}: that is {share} of {_count(capacity, 'slot')} now, of "
+                    f"waits for its job's share of pool {pool}: that is {share} of {counted(capacity, 'slot')} now, of "
                     f"which {held} in use or promised, and this needs {request.slots}"
                 )
         return self._no_room(request, what, ahead)
@@ -204,7 +205,7 @@ class ReasonWriter:
         if request.slots > 1 and request.single_node:
             limits = "; it must run on one agent"
         if request.blocked_agents:
-            limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
+            limits += f"; {counted(len(request.blocked_agents), 'agent')} excluded for it"
         limits += self._kept(request)
         return f"waits for {what} in pool {self._snapshot.pool}: {self._supply(request)}{limits}{ahead}"
 
@@ -231,7 +232,7 @@ class ReasonWriter:
         starts = f"; by the time limits of what runs it starts{by}, {more}" if own and by else ""
         if not kept.slots:
             return starts
-        are = f"{_count(kept.slots, 'free slot')} {'is' if kept.slots == 1 else 'are'} kept for"
+        are = f"{counted(kept.slots, 'free slot')} {'is' if kept.slots == 1 else 'are'} kept for"
         if own:
             return f"; {are} it{starts}"
         others = f" and starts{by}: what is gone by then may use them (resources.time_limit)" if by else ""
@@ -267,14 +268,14 @@ class ReasonWriter:
         never = in_pool(self._snapshot, blocked)
         if never is not None:
             return f"{_SOMEBODY}{never}"
-        need = _count(slots, "slot") if slots else "a place for a task without slots"
+        need = counted(slots, "slot") if slots else "a place for a task without slots"
         return (
             f"{_SOMEBODY}pool {self._snapshot.pool} has {need} for it only with agents that take no work"
             f"{self._closed()}: enable them (tenax agent enable AGENT), or start them again"
         )
 
     def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
-        need = _count(blocker.slots, "slot") if blocker.slots else "a place"
+        need = counted(blocker.slots, "slot") if blocker.slots else "a place"
         rank = blocker.standing or f"priority {self._snapshot.jobs[blocker.job_id].priority}"
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
         return (
@@ -289,11 +290,11 @@ class ReasonWriter:
         ahead = []
         if line.more_urgent:
             what = "of higher priority, or that held less so far" if request.standing else "of higher priority"
-            ahead.append(f"{_count(line.more_urgent, 'request')} {what}")
+            ahead.append(f"{counted(line.more_urgent, 'request')} {what}")
         if line.same:
             turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
             what = "of the same priority that held about as much" if request.standing else "of the same priority"
-            ahead.append(f"{_count(line.same, 'request')} {what}{turns}")
+            ahead.append(f"{counted(line.same, 'request')} {what}{turns}")
         return f"; {' and '.join(ahead)} {'is' if line.more_urgent + line.same == 1 else 'are'} ahead" if ahead else ""
 
     def _closed(self) -> str:
@@ -308,14 +309,14 @@ def _slots_there_are(now: FreeSlots, meeting: str) -> str:
     free = [len(now.free_slots(agent)) for agent in now.agents]
     total = sum(len(agent.slots) for agent in now.agents.values())
     return (
-        f"{total - sum(free)} in use or promised, {sum(free)} free on {_count(len(free), 'agent')}{meeting}, "
+        f"{total - sum(free)} in use or promised, {sum(free)} free on {counted(len(free), 'agent')}{meeting}, "
         f"largest free block {max(free, default=0)}"
     )
 
 
 def _places_there_are(now: FreeSlots, meeting: str) -> str:
     places = [agent.aux_places for agent in now.agents.values()]
-    return f"all {sum(places)} on {_count(len(places), 'agent')}{meeting} are taken"
+    return f"all {sum(places)} on {counted(len(places), 'agent')}{meeting} are taken"
 
 
 #: How the reason of what leaves for another begins.
@@ -325,7 +326,7 @@ _MAKES_ROOM = "makes room for "
 def why_preempted(snapshot: PoolSnapshot, victim: SlotRequest, request: SlotRequest) -> str:
     """The reason for a request that is asked to leave for another."""
     mine, theirs = snapshot.jobs[victim.job_id], snapshot.jobs[request.job_id]
-    need = _count(request.slots, "slot") if request.slots else "a place"
+    need = counted(request.slots, "slot") if request.slots else "a place"
     rank = "earlier in the queue"
     if request.standing:
         rank = f"ahead of it ({request.standing}; this one: {victim.standing})"
@@ -341,7 +342,7 @@ def is_for_another(reason: str) -> bool:
 
 def why_taken_back(snapshot: PoolSnapshot, share: int, held: int, capacity: int) -> str:
     """The reason for a request that is asked to leave because its job holds more than its share."""
-    slots = _count(capacity, "slot")
+    slots = counted(capacity, "slot")
     return f"its job holds {held} of {slots} in pool {snapshot.pool}, and its share of them is {share} now"
 
 
@@ -352,15 +353,11 @@ def _beyond_limit(request: SlotRequest, limit: SlotLimit, held: int) -> str:
         return f"waits for the next month: by the quota of {limit.name}, {limit.spent}"
     needs = f"this needs {request.slots}"
     if limit.max_slots is not None and request.slots > limit.max_slots:
-        return f"{_NEVER}the quota of {limit.name} is {_count(limit.max_slots, 'slot')}, and {needs}"
-    slots = f"{_count(limit.max_slots or 0, 'slot')}, of which {held} in use or promised"
+        return f"{_NEVER}the quota of {limit.name} is {counted(limit.max_slots, 'slot')}, and {needs}"
+    slots = f"{counted(limit.max_slots or 0, 'slot')}, of which {held} in use or promised"
     return f"waits for the quota of {limit.name}: {slots}, and {needs}"
 
 
 def _moment(at: float) -> str:
     """Up to the next full minute: to the same state belong the same words."""
     return datetime.fromtimestamp(math.ceil(at / 60) * 60, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
