@@ -60,7 +60,8 @@ async def test_what_nothing_meets_is_refused_with_what_there_is(api: Api) -> Non
     assert (await submitted(api, {"device_name": "A100", "labels": {"zone": "a"}}, validateOnly=True))[0] == 200
     status, answer = await submitted(api, {"device_name": "H100"})
     assert status == 400
-    assert "Pool default has no device named H100, but NVIDIA A100-SXM4-40GB (2)" in str(answer)
+    refusal = "resources.constraints: Pool default has no device named H100, but NVIDIA A100-SXM4-40GB (2)"
+    assert refusal in str(answer)
     config = {"entrypoint": ["true"], "resources": {"constraints": {"labels": {"zone": "b"}}}}
     reply = await api.user.post("/api/v1/commands", {"config": config})
     assert reply.status_code == 400

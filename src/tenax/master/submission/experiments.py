@@ -295,6 +295,8 @@ async def unfit_in(
         return reason
     if not settings.launch_error:
         return reason
+    if constraints is not None and can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots) is None:
+        setting = "resources.constraints"
     raise InvalidInput(f"request unfulfillable: {setting}: {reason}")
 
 
