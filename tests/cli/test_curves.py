@@ -52,6 +52,20 @@ def test_plot(tenax: Tenax, curves: PretendMaster) -> None:
     assert (asked.query["trialIds"], asked.query["group"]) == (["1"], ["training"])
 
 
+def test_a_plot_is_no_higher_than_its_terminal(curves: PretendMaster) -> None:
+    """Its top scrolled away above a long legend."""
+    long = {f"parameter_{letter}": 0.125 for letter in "abcd"}
+    many = [trial(at, best=0.8, hparams={name: at * value for name, value in long.items()}) for at in range(1, 6)]
+    serve(curves, experiment(), *many)
+    curves.on("GET", SERIES, series(*range(1, 6)))
+    with on_terminal("e", "plot", "7", COLUMNS="60", LINES="24") as terminal:
+        assert terminal.end() == exits.OK
+        shown = plain(terminal.shown).rstrip().splitlines()
+    assert shown[0] == "accuracy by step"
+    assert sum("trial" in line for line in shown) == 5
+    assert 20 <= len(shown) < 24, shown
+
+
 def test_a_metric_of_two_groups_is_that_of_the_validation(tenax: Tenax, curves: PretendMaster) -> None:
     """As the search and -f have it; metrics that are named together are of one group, where one has them all."""
     both = {"training": ["loss", "lr"], "validation": ["accuracy", "loss"]}

@@ -31,6 +31,9 @@ _SPARKS = 200
 _PANELS = 6
 #: Rows of a plot, alone and below others.
 _HIGH, _LOW = 18, 9
+#: A single one has at least so many rows; so many lines of the terminal are left to a line below and the prompt, or to
+#: what led to it where the legend is short.
+_LEAST, _SAID, _MARGIN = 6, 2, 10
 _SUFFIXES = (".png", ".svg")
 
 _METRICS = click.option(
@@ -148,11 +151,14 @@ def show(panels: Sequence[Panel], stream: TextIO, height: Optional[int] = None) 
 
 
 def drawn(panels: Sequence[Panel], stream: TextIO, height: Optional[int] = None) -> List[str]:
-    """The lines of panels, as wide as the terminal; an empty line between two."""
+    """The lines of panels, as wide as the terminal; an empty line between two. One alone is never higher than it."""
     from tenax.cli.console.plots.terminal import draw
 
     room = shutil.get_terminal_size()
-    rows = height or (_LOW if len(panels) > 1 else min(_HIGH, max(6, room.lines - 10)))
+    rows = height or (_LOW if len(panels) > 1 else _HIGH)
+    if height is None and len(panels) == 1:
+        beside = len(draw(panels[0], room.columns, _LEAST)) - _LEAST + _SAID
+        rows = min(_HIGH, max(_LEAST, room.lines - max(beside, _MARGIN)))
     lines: List[str] = []
     for panel in panels:
         lines += [""] if lines else []
