@@ -115,6 +115,18 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     keep(page, "queue-classes")
     patient.get_by_role("button", name="Close").click()
     expect(patient.get_by_role("listitem")).to_have_count(0)
+
+    # On a phone the reason stands below its job, as wide as the screen: it was out of sight, in rows as high as it.
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    reason = page.get_by_text("waits for 2 free slots in pool default: 3 in use")
+    expect(reason).to_be_in_viewport(ratio=1)
+    place = reason.bounding_box()
+    assert place and 0 <= place["x"] and place["x"] + place["width"] <= 390 and place["height"] < 120, place
+    keep(page, "queue-classes-phone")
+    assert wide
+    page.set_viewport_size(wide)
+    expect(row(page, "patient")).to_contain_text("waits for 2 free slots")
     page.evaluate("document.body.dataset.loaded = 'once'")
 
     # By keys: to the third, and ahead of the second.

@@ -200,6 +200,7 @@ const COLUMNS = [
     id: "why",
     title: "Why it waits",
     wraps: true,
+    below: ({ job }: Row) => job.summary.state === "STATE_QUEUED" || Boolean(job.reason),
     cell: ({ job, holders, holding }: Row) => <Why job={job} holders={holders} holding={holding} />,
   },
 ];
