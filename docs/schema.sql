@@ -44,6 +44,17 @@ CREATE TABLE agent_presence (
     CONSTRAINT agent_presence_labels_check CHECK (jsonb_typeof(labels) = 'object'::text)
 );
 
+CREATE TABLE agent_setbacks (
+    agent_id text NOT NULL,
+    container_id text NOT NULL,
+    owner_id bigint NOT NULL,
+    reason text NOT NULL,
+    ended_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT agent_setbacks_pkey PRIMARY KEY (agent_id, container_id),
+    CONSTRAINT agent_setbacks_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
+    CONSTRAINT agent_setbacks_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
 CREATE TABLE agent_slots (
     agent_id text NOT NULL,
     slot_id integer NOT NULL,
@@ -69,6 +80,7 @@ CREATE TABLE agents (
     version bigint NOT NULL DEFAULT 1,
     revision bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
+    reason text NOT NULL DEFAULT ''::text,
     CONSTRAINT agents_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agents_credential_hash_key UNIQUE (credential_hash),
     CONSTRAINT agents_agent_id_check CHECK (agent_id ~ '^[A-Za-z0-9._-]{1,128}$'::text),

@@ -62,6 +62,16 @@ def test_agents_are_listed_and_filtered(master: PretendMaster, tenax: Tenax) -> 
     assert len(json.loads(tenax("slot", "list", "--json", "--agent", "a2").out)) == 2
 
 
+def test_an_agent_that_was_taken_out_says_why(master: PretendMaster, tenax: Tenax) -> None:
+    """And how it takes work again; to people, not in what scripts read."""
+    out = agent("a2", enabled=False, draining=True, reason="3 runs in a row failed here")
+    master.on("GET", "/api/v1/agents", {"agents": [agent("a1"), out]})
+    done = tenax("agent", "list")
+    assert "a2 was taken out: 3 runs in a row failed here. Once it is well: tenax agent enable a2" in done.err
+    assert "a1 was" not in done.err
+    assert "taken out" not in done.out
+
+
 def test_agents_and_slots_are_turned_on_and_off(master: PretendMaster, tenax: Tenax) -> None:
     """One, several or all of them; what is drained says so to the master."""
     master.on("GET", "/api/v1/agents", {"agents": [agent("a1"), agent("a2")]})

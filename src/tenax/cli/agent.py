@@ -78,6 +78,8 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
             "(the token: tenax agent join-token create)"
         )
     for agent in agents:
+        if agent.reason:
+            output.warn(f"{agent.id} was taken out: {agent.reason}. Once it is well: tenax agent enable {agent.id}")
         if agent.foreign_count:
             output.warn(
                 f"{agent.id} has {_containers(agent.foreign_count)} of another cluster, which this one will not end."

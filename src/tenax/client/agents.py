@@ -36,6 +36,8 @@ class Agent(Answer):
     id: str = part(reading.text, "id")
     enabled: bool = part(reading.flag, "enabled")
     draining: bool = part(reading.flag, "draining")
+    #: Why it drains, where nobody said so: run after run failed there.
+    reason: str = part(reading.text, "reason")
     pools: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "resourcePools")))
     addresses: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "addresses")))
     version: str = part(reading.text, "tenaxVersion")

@@ -9,6 +9,7 @@ import { TROUBLES, type Trouble } from "./troubles";
 /** Machines that are named. */
 const NAMED = 6;
 const MARKS: Record<Trouble, [string, string]> = {
+  failing: ["✕", "text-bad"],
   away: ["✕", "text-bad"],
   disabled: ["⊘", "text-off"],
   draining: ["◌", "text-wait"],

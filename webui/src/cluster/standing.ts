@@ -93,8 +93,10 @@ function has(trouble: Trouble, agent: Agent, known: Known): boolean {
       return !here;
     case "disabled":
       return here && !agent.enabled && !agent.draining;
+    case "failing":
+      return here && !!agent.reason;
     case "draining":
-      return here && agent.draining;
+      return here && agent.draining && !agent.reason;
     case "slots":
       return here && agent.enabled && slotsOf(agent).some((slot) => !slot.enabled);
     case "version":
@@ -116,6 +118,11 @@ export function told(trouble: Trouble, agents: readonly Agent[], known: Known): 
       return { what: `${many} ${is} away`, help: "Start the agent there again, or: tenax agent remove AGENT" };
     case "disabled":
       return { what: `${many} ${is} disabled: ${takes} no work`, help: "Once well: tenax agent enable AGENT" };
+    case "failing":
+      return {
+        what: `${many} ${agents.length === 1 ? "was" : "were"} taken out: what runs there may finish, nothing new begins`,
+        help: `${[...new Set(agents.map((each) => each.reason))].join("; ")}. Once well: tenax agent enable AGENT`,
+      };
     case "draining":
       return {
         what: `${many} ${is} draining: what runs there may finish, nothing new begins`,

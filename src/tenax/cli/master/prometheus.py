@@ -87,6 +87,14 @@ RULES: Sequence[Alert] = (
         "(tenax agent remove).",
     ),
     Alert(
+        "TenaxAgentTakenOut",
+        "max by (agent_id, pool) (tenax_agent_taken_out) > 0",
+        "0m",
+        "warning",
+        "Run after run failed on the agent {{ $labels.agent_id }} of the pool {{ $labels.pool }}: tenax agent list says "
+        "why; once it is well, tenax agent enable {{ $labels.agent_id }}.",
+    ),
+    Alert(
         "TenaxAgentFails",
         'sum by (agent_id) (increase(tenax_containers_ended_total{outcome!="ok"}[30m])) > 5'
         ' unless sum by (agent_id) (increase(tenax_containers_ended_total{outcome="ok"}[30m])) > 0',

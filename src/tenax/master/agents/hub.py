@@ -41,6 +41,7 @@ from tenax.master.agents import specs
 from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.life import SignsOfLife
+from tenax.master.agents.setbacks import Setbacks
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
 from tenax.master.observability import counters
@@ -110,6 +111,7 @@ class _Session:
     number: int
     generation: int
     channel: Channel
+    setbacks: Setbacks
     #: Containers that the agent has, so that it needs no specification for them.
     held: set[str] = field(default_factory=set)
     #: Containers of ours that the database does not know.
@@ -286,7 +288,7 @@ class Hub:
             self._db.replaced.set()
         for outcome in ("ok", "failed", "platform"):
             counters.CONTAINERS_ENDED.labels(agent_id, outcome)
-        session = _Session(agent_id, number, generation, channel)
+        session = _Session(agent_id, number, generation, channel, Setbacks(agent_id))
         await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
         await self._apply_reports(session, [bounded(report) for report in hello.containers])
         return session
@@ -404,15 +406,16 @@ class Hub:
             try:
                 with counters.AGENT_REPORT_SECONDS.time():
                     async with self._reporting, self._heartbeat(session) as conn:
-                        known = await allocation_events.members_reported(
-                            conn, reports, lines, agent_id=session.agent_id
-                        )
-                        await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
-                counters.AGENT_REPORTS.inc(len(reports))
-                session.count_ends(chunk)
-                return
+                        done = await allocation_events.members_reported(conn, reports, lines, agent_id=session.agent_id)
+                        await session.setbacks.note(conn, done.changes)
+                        unknown = [each for each in chunk if each.container_id not in done.known]
+                        await self._disown(conn, session, unknown)
             except Stale:
                 continue
+            counters.AGENT_REPORTS.inc(len(reports))
+            session.count_ends(chunk)
+            await session.setbacks.judge(self._db)
+            return
         # The agent reports it again on its next connection.
         raise TryAgain(f"the reports of agent {session.agent_id} met a change each time they were applied")
 

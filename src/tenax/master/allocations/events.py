@@ -60,6 +60,16 @@ class MemberReport:
     address: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What came of an agent's reports."""
+
+    #: Of the containers, those that the database knows.
+    known: frozenset[str]
+    #: What their members were, and became.
+    changes: tuple[MemberChange, ...]
+
+
 #: What an event makes of a member; the same object where it changes nothing.
 Change = Callable[[MemberRow], Container]
 #: By allocation, what its script wrote last.
@@ -74,8 +84,8 @@ async def lines_of_failed(conn: Connection, reports: Collection[MemberReport]) -
 
 async def members_reported(
     conn: Connection, reports: Collection[MemberReport], lines: Lines | None = None, *, agent_id: str | None = None
-) -> frozenset[str]:
-    """An agent reports the states of containers; those of them that the database knows.
+) -> Reported:
+    """An agent reports the states of containers.
 
     ``lines``: of `lines_of_failed`, for the reasons; ``agent_id``: who reports, the containers of other agents are not
     known either.
@@ -88,8 +98,8 @@ async def members_reported(
         ours = reported.get(member.container.container_id)
         return member.container if ours is None else report(member.container, ours.state, ours.ending)
 
-    await _settle(conn, locked, change, {name: each.address for name, each in reported.items()}, lines)
-    return frozenset(owners)
+    changes = await _settle(conn, locked, change, {name: each.address for name, each in reported.items()}, lines)
+    return Reported(frozenset(owners), tuple(each for each in changes if each.after.container_id in reported))
 
 
 async def end_members(conn: Connection, allocation_ids: Collection[str], desired: Desired) -> None:
@@ -191,7 +201,7 @@ async def _settle(
     change: Change,
     addresses: Mapping[str, str] | None = None,
     lines: Lines | None = None,
-) -> None:
+) -> list[MemberChange]:
     """Write what the members have become, and what their allocations, trials and tasks become of it."""
     members: list[MemberChange] = []
     moved: list[AllocationChange] = []
@@ -216,6 +226,7 @@ async def _settle(
     await containers.desired_state_changed(
         conn, (each.before.agent_id for each in members if each.after.desired is not each.before.container.desired)
     )
+    return members
 
 
 def _changes(

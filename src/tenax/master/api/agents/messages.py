@@ -87,6 +87,8 @@ class Agent(Message):
     addresses: list[str] = []
     enabled: bool
     draining: bool
+    #: Ours: why it drains, where nobody said so.
+    reason: str = ""
     #: Whether it is heard of.
     connected: bool = True
     last_seen_time: Timestamp | None = None

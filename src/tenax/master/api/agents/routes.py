@@ -206,6 +206,7 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         addresses=[agent.address] if agent.address else [],
         enabled=agent.state == "ENABLED" and agent.connected,
         draining=draining,
+        reason=agent.reason,
         connected=agent.connected,
         last_seen_time=agent.last_seen_at,
         runtime=agent.runtime,

@@ -25,6 +25,8 @@ class AgentView:
     pool: str
     #: ENABLED, DRAINING, DISABLED.
     state: str
+    #: Why it takes no work, where nobody said so.
+    reason: str
     created_at: datetime
     connected: bool
     last_seen_at: datetime | None

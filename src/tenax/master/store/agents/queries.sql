@@ -111,7 +111,32 @@ update agent_presence set connected = false, last_seen_at = case when $3 then la
 where agent_id = $1 and session = $2;
 
 -- name: set_state
-update agents set state = $2, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
+update agents set state = $2, reason = $3, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
+
+-- name: takes_work
+-- Whose row is held.
+select state = 'ENABLED' from agents where agent_id = $1 for no key update;
+
+-- name: setback_note
+-- One at most: what was begun before the last one failed, or together, failed with it.
+insert into agent_setbacks (agent_id, container_id, owner_id, reason)
+select $1, c.container_id, j.owner_id, n.reason
+from unnest($2::text[], $3::text[]) as n (container_id, reason)
+join containers c on c.container_id = n.container_id
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+where c.created_at > coalesce((select max(ended_at) from agent_setbacks where agent_id = $1), to_timestamp(0))
+order by c.created_at desc, c.container_id limit 1
+on conflict (agent_id, container_id) do nothing;
+
+-- name: setbacks_of
+select s.owner_id, u.admin as by_admin, s.reason
+from agent_setbacks s join users u on u.id = s.owner_id
+where s.agent_id = $1 order by s.ended_at;
+
+-- name: setbacks_forget
+delete from agent_setbacks where agent_id = $1;
 
 -- name: for_scheduling
 select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, p.labels,
@@ -211,7 +236,7 @@ insert into removed_agents (agent_id, revision) select agent_id, revision from g
 on conflict (agent_id) do update set revision = greatest(removed_agents.revision, excluded.revision), removed_at = now();
 
 -- name: views
-select a.agent_id, a.pool, a.state, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
+select a.agent_id, a.pool, a.state, a.reason, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
        coalesce(p.hostname, '') as hostname, coalesce(p.address, '') as address, coalesce(p.runtime, '') as runtime,
        coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers,
        coalesce(p.labels, '{}'::jsonb) as labels

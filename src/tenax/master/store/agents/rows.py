@@ -143,9 +143,9 @@ async def _changed(conn: Connection, agent_id: str) -> None:
     await notify(conn, "scheduling", "")
 
 
-async def set_state(conn: Connection, agent_id: str, state: str) -> None:
+async def set_state(conn: Connection, agent_id: str, state: str, reason: str = "") -> None:
     """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
-    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state)
+    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state, reason)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
@@ -212,9 +212,14 @@ class AgentOccupancy:
     live: int
 
 
-async def set_agent(conn: Connection, agent_id: str, state: str) -> None:
-    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is evicted). Raises NotFound."""
-    await set_state(conn, agent_id, state)
+async def set_agent(conn: Connection, agent_id: str, state: str, reason: str = "") -> None:
+    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is evicted); ``reason``: where nobody asked for it.
+
+    Raises NotFound.
+    """
+    await set_state(conn, agent_id, state, reason)
+    if state == "ENABLED":
+        await conn.execute(Q.setbacks_forget, agent_id)
     await notify(conn, "deadline", "")
 
 

@@ -37,6 +37,8 @@ class AgentGauge:
     agent_id: str
     pool: str
     state: str
+    #: Whether nobody said so: run after run failed there.
+    taken_out: bool
     connected: bool
     address: str
     version: str

@@ -1,0 +1,10 @@
+-- Why an agent takes no work, where nobody said so.
+alter table agents add column reason text not null default '';
+-- Runs that failed there one after the other for reasons that were not theirs, since something ended otherwise.
+create table agent_setbacks (
+    agent_id text not null references agents on delete cascade,
+    container_id text not null,
+    owner_id bigint not null references users (id) on delete cascade,
+    reason text not null,
+    ended_at timestamptz not null default now(),
+    primary key (agent_id, container_id));
