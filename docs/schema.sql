@@ -65,6 +65,7 @@ CREATE TABLE agent_slots (
     draining boolean NOT NULL DEFAULT false,
     present boolean NOT NULL DEFAULT true,
     memory bigint,
+    fault text NOT NULL DEFAULT ''::text,
     CONSTRAINT agent_slots_pkey PRIMARY KEY (agent_id, slot_id),
     CONSTRAINT agent_slots_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
     CONSTRAINT agent_slots_memory_check CHECK (memory >= 0),

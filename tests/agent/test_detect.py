@@ -144,6 +144,55 @@ def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+class Ailing(Nvml):
+    """One that is well, one that is lost, one with errors, one that waits for a reset, one for the bin, and a part."""
+
+    NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1
+    NVML_VOLATILE_ECC = 0
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        if uuid == "GPU-lost":
+            raise self.NVMLError("GPU is lost")
+        return uuid
+
+    def nvmlDeviceGetTotalEccErrors(self, handle: str, kind: int, counter: int) -> int:
+        if handle == "MIG-part":
+            raise self.NVMLError("Not Supported")
+        return 2 if handle == "GPU-errors" else 0
+
+    def nvmlDeviceGetRemappedRows(self, handle: str) -> tuple[int, int, int, int]:
+        if handle == "MIG-part":
+            raise self.NVMLError("Not Supported")
+        return 0, 1, int(handle == "GPU-waits"), int(handle == "GPU-worn")
+
+
+def test_what_is_wrong_with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver has lost, and memory with errors that nothing corrects."""
+    monkeypatch.setitem(sys.modules, "pynvml", Ailing("pynvml"))
+    well = ["GPU-well", "MIG-part"]
+    faults = Nvidia().faults([*well, "GPU-lost", "GPU-errors", "GPU-waits", "GPU-worn"])
+    reset = "its memory had errors that were not corrected: reset it (nvidia-smi --gpu-reset)"
+    assert faults == {
+        "GPU-lost": "its driver has lost it: GPU is lost",
+        "GPU-errors": reset,
+        "GPU-waits": reset,
+        "GPU-worn": "parts of its memory are broken and cannot be replaced: exchange it",
+    }
+
+
+def test_a_driver_that_went_away_takes_all_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(Nvml):
+        def nvmlInit(self) -> None:
+            raise self.NVMLError("Driver Not Loaded")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Gone("pynvml"))
+    assert Nvidia().faults(["GPU-a"]) == {"GPU-a": "its driver does not answer: Driver Not Loaded"}
+
+
+def test_an_amd_gpu_that_is_not_listed_any_more(tmp_path: Path) -> None:
+    assert Amd(tmp_path).faults(["GPU-1"]) == {"GPU-1": "its driver does not list it any more"}
+
+
 def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """No driver is no GPU, not an error."""
 

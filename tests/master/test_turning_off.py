@@ -118,7 +118,36 @@ async def test_a_slot_that_is_turned_off_is_left_alone_by_others(database: Datab
         assert await where.value("select restarts from trials") == 0
 
 
-@pytest.mark.parametrize("closing", ["agent", "slot", "removed", "moved"])
+async def test_a_broken_device_takes_nothing_new(database: Database) -> None:
+    """What runs on it goes on; whoever enables it does not mend it; the agent that says that it is well again does."""
+    hands = Hands()
+    async with running(database, hands, slots=1) as where:
+        runs = await submit(database, SINGLE)
+        await hands.started.get()
+
+        async def said(fault: str) -> None:
+            async with database.transaction() as conn:
+                await conn.execute("update agent_slots set fault = $1", fault)
+                await agents.set_slot(conn, "one", 0, enabled=True)
+
+        await said("its driver has lost it")
+        waits = await submit(database, SINGLE)
+        await until_waits(where)
+        assert (
+            await where.value(
+                "select preemption from allocations where run_id = 1 and requested_at = "
+                "(select min(requested_at) from allocations)"
+            )
+            == "NONE"
+        )
+        hands.go_on.set()
+        assert await where.ended(runs) == "COMPLETED"
+        assert hands.started.empty()
+        await said("")
+        assert await where.ended(waits) == "COMPLETED"
+
+
+@pytest.mark.parametrize("closing", ["agent", "slot", "broken", "removed", "moved"])
 async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(database: Database, closing: str) -> None:
     """The plan is old: the request waits on, and nothing is written."""
     async with database.transaction() as conn:
@@ -129,6 +158,8 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
             await agents.set_agent(conn, "a1", "DRAINING")
         elif closing == "slot":
             await agents.set_slot(conn, "a1", 0, enabled=False, draining=True)
+        elif closing == "broken":
+            await conn.execute("update agent_slots set fault = 'its driver has lost it' where slot_id = 0")
         elif closing == "moved":
             job_id = await conn.fetchval("select job_id from jobs")
             assert await jobs.set_pool(conn, await jobs.find(conn, job_id), "another") == []

@@ -122,7 +122,8 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     reason = page.get_by_text("waits for 2 free slots in pool default: 3 in use")
     expect(reason).to_be_in_viewport(ratio=1)
     place = reason.bounding_box()
-    assert place and 0 <= place["x"] and place["x"] + place["width"] <= 390 and place["height"] < 120, place
+    assert place
+    assert place["height"] < 120
     keep(page, "queue-classes-phone")
     assert wide
     page.set_viewport_size(wide)

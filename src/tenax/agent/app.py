@@ -20,7 +20,7 @@ import structlog
 from tenax.agent import join, placing
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts
-from tenax.agent.detect import detect
+from tenax.agent.devices import DeviceWatch, offered
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards, pause, retry
@@ -53,7 +53,8 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
     Raises UserError when the agent cannot work with these settings.
     """
     with directory_lock(settings.dir, make_parents=make_parents):
-        slots = await asyncio.to_thread(detect, settings)
+        holds = bool(await asyncio.to_thread(runtimes.held, settings.dir))
+        slots = await asyncio.to_thread(offered, settings, holds=holds)
         log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
         runtime = await make_runtime(settings)
         async with AsyncExitStack() as stack:
@@ -130,12 +131,17 @@ async def _serve(
             tools.address = address_towards(address)
 
     await _adopted(fleet)
-    listening = asyncio.create_task(keep_running("news of the runtime", fleet.listen))
+    watch = DeviceWatch(slots)
+    beside = [
+        asyncio.create_task(keep_running("news of the runtime", fleet.listen)),
+        asyncio.create_task(keep_running("watching devices", lambda: watch.run(session.offer))),
+    ]
     try:
         await session.run(connected)
     finally:
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await fleet.close()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 import msgspec
@@ -84,6 +84,8 @@ class AgentSession:
         #: The program that is run when a connection that stood is lost.
         self._on_lost = on_lost
         self._hook: asyncio.Task[None] | None = None
+        #: Set when a hello would say something else of this machine than the last one did.
+        self._has_changed = asyncio.Event()
         #: Of the desired states obeyed last.
         self._generation = 0
         self._revision = -1
@@ -101,6 +103,11 @@ class AgentSession:
             if self._hook is not None:
                 self._hook.cancel()
                 await asyncio.gather(self._hook, return_exceptions=True)
+
+    def offer(self, slots: tuple[SlotInfo, ...]) -> None:
+        """The slots are these from now on: the master hears of it by the hello of the next connection, made at once."""
+        self._face = replace(self._face, slots=slots)
+        self._has_changed.set()
 
     async def _connect_again(self, connected: Callable[[str], None]) -> None:
         attempts = retry()
@@ -143,7 +150,8 @@ class AgentSession:
                 raise
             attempts.reset()
             try:
-                await self._until_lost(socket, welcome)
+                if await self._until_lost(socket, welcome):
+                    return
             except UserError:
                 raise
             except Exception:
@@ -161,6 +169,7 @@ class AgentSession:
             self._hook = asyncio.ensure_future(run_hook("on_connection_lost", self._on_lost))
 
     def _hello(self) -> Hello:
+        self._has_changed.clear()
         return Hello(
             protocol=PROTOCOL,
             agent_version=tenax.__version__,
@@ -195,18 +204,21 @@ class AgentSession:
         self._fleet.generation(frame.generation)
         return frame
 
-    async def _until_lost(self, socket: aiohttp.ClientWebSocketResponse, welcome: Welcome) -> None:
-        """Both directions, until one of them fails."""
+    async def _until_lost(self, socket: aiohttp.ClientWebSocketResponse, welcome: Welcome) -> bool:
+        """Both directions, until one of them fails; True: until there is something new to say of this machine."""
         talking = asyncio.ensure_future(self._talk(socket, welcome.heartbeat_s / 2))
         listening = asyncio.ensure_future(self._listen(socket))
+        changing = asyncio.ensure_future(self._has_changed.wait())
+        tasks = {talking, listening, changing}
         try:
-            done, _ = await asyncio.wait({talking, listening}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+            return changing in done
         finally:
-            talking.cancel()
-            listening.cancel()
-            await asyncio.gather(talking, listening, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _talk(self, socket: aiohttp.ClientWebSocketResponse, interval_s: float) -> None:
         while True:

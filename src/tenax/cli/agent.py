@@ -11,6 +11,7 @@ from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.console.servers import ServerGroup
+from tenax.display.plural import counted
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent, JoinToken
@@ -80,6 +81,9 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
     for agent in agents:
         if agent.reason:
             output.warn(f"{agent.id} was taken out: {agent.reason}. Once it is well: tenax agent enable {agent.id}")
+        broken = [slot for slot in agent.slots if slot.fault]
+        if broken:
+            output.warn(f"{agent.id} has {counted(len(broken), 'broken device')}: tenax slot list --state broken")
         if agent.foreign_count:
             output.warn(
                 f"{agent.id} has {_containers(agent.foreign_count)} of another cluster, which this one will not end."

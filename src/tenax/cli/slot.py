@@ -37,7 +37,7 @@ def group() -> None:
 @group.command("list")
 @click.option("-a", "--agent", help="Only those of this agent.")
 @click.option(
-    "--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those in this state."
+    "--state", type=click.Choice(["free", "in use", "draining", "disabled", "broken"]), help="Only those in this state."
 )
 @list_options
 @pass_access
@@ -48,6 +48,9 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
     slots = [slot for listed in list_agents(access.session()) if agent in (None, listed.id) for slot in listed.slots]
     shown = [slot for slot in slots if state is None or _state(slot) == state]
     output.listing(*output.cells(_COLUMNS, shown), [_document(slot) for slot in shown], as_json, as_csv)
+    for slot in shown:
+        if slot.fault:
+            output.warn(f"Slot {slot.id} of {slot.agent_id} takes no new work: {slot.fault}.")
 
 
 @group.command()
@@ -79,6 +82,8 @@ group.alias("list", "ls")
 
 
 def _state(slot: Slot) -> str:
+    if slot.fault:
+        return "broken"
     if slot.enabled and not slot.draining:
         return "in use" if slot.container_id else "free"
     return "draining" if slot.draining else "disabled"
@@ -93,5 +98,6 @@ def _document(slot: Slot) -> JsonObject:
         "memory": slot.memory,
         "enabled": slot.enabled,
         "draining": slot.draining,
+        "fault": slot.fault,
         "containerId": slot.container_id,
     }

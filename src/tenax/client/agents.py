@@ -27,6 +27,8 @@ class Slot:
     container_id: str
     #: Bytes; None where its agent does not say.
     memory: Optional[int] = None
+    #: What is wrong with its device, which takes no new work then.
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def _slot(agent: str, key: str, value: JsonObject) -> Slot:
         draining=reading.flag(value, "draining"),
         container_id=reading.text(reading.record(value, "container"), "id"),
         memory=reading.integer(device, "memory") or None,
+        fault=reading.text(value, "fault"),
     )
 
 

@@ -52,6 +52,8 @@ class SlotInfo(msgspec.Struct, frozen=True):
     uuid: str = ""
     #: Bytes; None from agents, and of devices, that do not say.
     memory: int | None = None
+    #: What is wrong with it; it takes no new work then.
+    fault: str = ""
 
 
 class Exit(msgspec.Struct, frozen=True):

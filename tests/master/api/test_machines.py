@@ -8,6 +8,8 @@ import json
 
 from tenax.master.api.agents.messages import Container, Device, DeviceType, Slot
 from tenax.master.api.agents.routes import slot_stats
+from tenax.master.store.agents import rows as agents
+from tenax.wire.agents import Hello, SlotInfo
 from tests.kits.api import Api
 from tests.kits.cases import load
 from tests.kits.master.attempts import running
@@ -63,6 +65,18 @@ async def test_an_agent_that_is_turned_off_is_left(api: Api) -> None:
     assert (await api.admin.post("/api/v1/agents/a1/enable")).json()["agent"]["enabled"] is True
     assert (await api.user.post("/api/v1/agents/a1/disable")).status_code == 403
     assert (await api.admin.post("/api/v1/agents/a9/disable")).status_code == 404
+
+
+async def test_a_broken_device_says_what_is_wrong(api: Api) -> None:
+    """It counts as disabled for clients that know no fault."""
+    async with api.master.db.transaction() as conn:
+        hello = Hello(1, "0.1.0", "a1.local", "process", [SlotInfo(0, "cuda", "H100", "GPU-a", None, "lost")], [])
+        await add_agent(conn, "a1", slots=2)
+        await agents.open_session(conn, "a1", hello, "10.0.0.1", [])
+    slots = (await api.user.get("/api/v1/agents/a1/slots")).json()["slots"]
+    assert [(slot["id"], slot["enabled"], slot["draining"], slot["fault"]) for slot in slots] == [
+        ("0", False, False, "lost")
+    ]
 
 
 async def test_a_slot_can_be_turned_off_alone(api: Api) -> None:

@@ -27,6 +27,7 @@ const LOOKS: Record<Use, string> = {
   free: "border-ok text-ok",
   draining: "border-wait border-dashed text-wait",
   disabled: "border-line bg-sunken text-off",
+  broken: "border-bad text-bad",
   away: "border-bad border-dashed text-bad",
 };
 const CELL = "flex size-[22px] items-center justify-center rounded-[3px] border text-[11px] leading-none";

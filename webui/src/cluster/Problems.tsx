@@ -10,6 +10,7 @@ import { TROUBLES, type Trouble } from "./troubles";
 const NAMED = 6;
 const MARKS: Record<Trouble, [string, string]> = {
   failing: ["✕", "text-bad"],
+  broken: ["✕", "text-bad"],
   away: ["✕", "text-bad"],
   disabled: ["⊘", "text-off"],
   draining: ["◌", "text-wait"],

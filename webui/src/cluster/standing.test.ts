@@ -64,12 +64,18 @@ test("what is wrong is said once for all agents of which it holds", () => {
     agent("new", [], { tenaxVersion: "" }),
     agent("leaving", [], { enabled: false, draining: true }),
     agent("out", [], { enabled: false, draining: true, reason: "3 runs in a row failed here" }),
+    agent("dead", [slot("0"), slot("1", { enabled: false, fault: "its driver has lost it" })]),
   ];
   const names = (trouble: Parameters<typeof troubled>[0]) => troubled(trouble, agents, known).map(({ id }) => id);
   expect(names("away")).toEqual(["gone"]);
   expect(names("disabled")).toEqual([]);
   expect(names("draining")).toEqual(["leaving"]);
   expect(names("failing")).toEqual(["out"]);
+  expect(names("broken")).toEqual(["dead"]);
+  expect(told("broken", troubled("broken", agents, known), known)).toEqual({
+    what: "1 device of 1 agent is broken",
+    help: "its driver has lost it",
+  });
   expect(told("failing", troubled("failing", agents, known), known)).toEqual({
     what: "1 agent was taken out: what runs there may finish, nothing new begins",
     help: "3 runs in a row failed here. Once well: tenax agent enable AGENT",

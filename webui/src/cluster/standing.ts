@@ -5,7 +5,7 @@ import type { Agent, Slot } from "../services/cluster";
 import type { Trouble } from "./troubles";
 
 /** `leaving`: in use, and nothing new comes after it. */
-export type Use = "used" | "leaving" | "free" | "draining" | "disabled" | "away";
+export type Use = "used" | "leaving" | "free" | "draining" | "disabled" | "broken" | "away";
 
 export const USES: Record<Use, { word: string; shape: string }> = {
   used: { word: "in use", shape: "■" },
@@ -13,6 +13,7 @@ export const USES: Record<Use, { word: string; shape: string }> = {
   free: { word: "free", shape: "○" },
   draining: { word: "draining", shape: "◌" },
   disabled: { word: "disabled", shape: "⊘" },
+  broken: { word: "broken", shape: "!" },
   away: { word: "away", shape: "✕" },
 };
 
@@ -20,6 +21,7 @@ export function useOf(agent: Agent, slot: Slot): Use {
   if (agent.connected === false) return "away";
   const takes = agent.enabled && slot.enabled;
   if (slot.container) return takes ? "used" : "leaving";
+  if (slot.fault) return "broken";
   if (takes) return "free";
   return agent.draining || slot.draining ? "draining" : "disabled";
 }
@@ -63,7 +65,8 @@ export function sentence(agent: Agent, slot: Slot): string {
   const { word } = USES[useOf(agent, slot)];
   const kind = kindOf(slot);
   const holder = slot.container && `by ${slot.container.username || "somebody"} for ${heldFor(slot.container)}`;
-  return `Slot ${slot.id} of ${agent.id}${kind ? `, ${kind}` : ""}: ${word}${holder ? ` ${holder}` : ""}`;
+  const fault = slot.fault && `; ${slot.fault}`;
+  return `Slot ${slot.id} of ${agent.id}${kind ? `, ${kind}` : ""}: ${word}${holder ? ` ${holder}` : ""}${fault ?? ""}`;
 }
 
 function kindOf(slot: Slot): string {
@@ -97,8 +100,10 @@ function has(trouble: Trouble, agent: Agent, known: Known): boolean {
       return here && !!agent.reason;
     case "draining":
       return here && agent.draining && !agent.reason;
+    case "broken":
+      return slotsOf(agent).some((slot) => slot.fault);
     case "slots":
-      return here && agent.enabled && slotsOf(agent).some((slot) => !slot.enabled);
+      return here && agent.enabled && slotsOf(agent).some((slot) => !slot.enabled && !slot.fault);
     case "version":
       return !!agent.tenaxVersion && agent.tenaxVersion !== known.version;
     case "foreign":
@@ -112,7 +117,8 @@ function has(trouble: Trouble, agent: Agent, known: Known): boolean {
 export function told(trouble: Trouble, agents: readonly Agent[], known: Known): { what: string; help: string } {
   const many = agents.length === 1 ? "1 agent" : `${count(agents.length)} agents`;
   const [is, takes, runs] = agents.length === 1 ? ["is", "it takes", "runs"] : ["are", "they take", "run"];
-  const off = agents.flatMap(slotsOf).filter((slot) => !slot.enabled).length;
+  const slots = agents.flatMap(slotsOf);
+  const off = slots.filter((slot) => !slot.enabled && !slot.fault).length;
   switch (trouble) {
     case "away":
       return { what: `${many} ${is} away`, help: "Start the agent there again, or: tenax agent remove AGENT" };
@@ -123,6 +129,13 @@ export function told(trouble: Trouble, agents: readonly Agent[], known: Known): 
         what: `${many} ${agents.length === 1 ? "was" : "were"} taken out: what runs there may finish, nothing new begins`,
         help: `${[...new Set(agents.map((each) => each.reason))].join("; ")}. Once well: tenax agent enable AGENT`,
       };
+    case "broken": {
+      const faults = slots.flatMap(({ fault }) => fault || []);
+      return {
+        what: `${faults.length === 1 ? "1 device" : `${count(faults.length)} devices`} of ${many} ${faults.length === 1 ? "is" : "are"} broken`,
+        help: [...new Set(faults)].join("; "),
+      };
+    }
     case "draining":
       return {
         what: `${many} ${is} draining: what runs there may finish, nothing new begins`,

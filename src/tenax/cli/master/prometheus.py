@@ -91,8 +91,15 @@ RULES: Sequence[Alert] = (
         "max by (agent_id, pool) (tenax_agent_taken_out) > 0",
         "0m",
         "warning",
-        "Run after run failed on the agent {{ $labels.agent_id }} of the pool {{ $labels.pool }}: tenax agent list says "
-        "why; once it is well, tenax agent enable {{ $labels.agent_id }}.",
+        "Run after run failed on the agent {{ $labels.agent_id }} of the pool {{ $labels.pool }}: tenax agent list "
+        "says why; once it is well, tenax agent enable {{ $labels.agent_id }}.",
+    ),
+    Alert(
+        "TenaxDeviceBroken",
+        'max by (pool, kind) (tenax_slots{state="broken"}) > 0',
+        "0m",
+        "warning",
+        "A device of the kind {{ $labels.kind }} in the pool {{ $labels.pool }} is broken: tenax slot list says which.",
     ),
     Alert(
         "TenaxAgentFails",

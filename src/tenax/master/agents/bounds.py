@@ -39,7 +39,7 @@ def check_hello(hello: Hello) -> None:
     if any(not 0 <= slot.id <= _MAX_NUMBER for slot in hello.slots):
         raise InvalidInput(f"the number of a slot lies in 0 .. {_MAX_NUMBER}")
     texts = [hello.agent_version, hello.hostname, hello.runtime, hello.place]
-    texts += [text for slot in hello.slots for text in (slot.kind, slot.name, slot.uuid)]
+    texts += [text for slot in hello.slots for text in (slot.kind, slot.name, slot.uuid, slot.fault)]
     texts += [text for label in hello.labels.items() for text in label]
     texts += [text for each in hello.containers for text in (each.container_id, each.cluster_id)]
     if not all(_is_text(text, MAX_TEXT) for text in texts):

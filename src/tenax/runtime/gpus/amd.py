@@ -41,6 +41,11 @@ class Amd:
             gpus.append(Gpu(index, identity, name or "AMD GPU", _memory_of(node)))
         return gpus
 
+    def faults(self, uuids: Sequence[str]) -> Mapping[str, str]:
+        """Whom the kernel's compute driver does not list any more. Counters of memory errors are not read."""
+        here = {gpu.uuid for gpu in self.find()}
+        return {uuid: "its driver does not list it any more" for uuid in uuids if uuid not in here}
+
     def engine_request(self, uuids: Sequence[str]) -> EngineRequest:
         """The container sees the driver's files; the variable says which devices are its own."""
         return EngineRequest(

@@ -4,6 +4,7 @@ Rules:
 - Without its driver a machine has none of a kind: that is no error.
 - A device is named by its vendor's identity, which holds whatever is turned on or off around it.
 - A process that got no device of a kind sees none of that kind.
+- A device whose driver says what is wrong with it, or does not know it any more, is broken.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ class GpuKind(Protocol):
 
     def find(self) -> list[Gpu]:
         """Those of this machine, in the vendor's order. Blocks: for a thread."""
+
+    def faults(self, uuids: Sequence[str]) -> Mapping[str, str]:
+        """What is wrong with these devices, in words for people, by identity. May block as long as a driver does."""
 
     def engine_request(self, uuids: Sequence[str]) -> EngineRequest:
         """What gives these devices, one at least, to a container."""

@@ -40,6 +40,20 @@ class Nvidia:
         finally:
             pynvml.nvmlShutdown()
 
+    def faults(self, uuids: Sequence[str]) -> Mapping[str, str]:
+        """Whom the driver has lost, and whose memory has had errors that nothing corrects, as its monitors judge."""
+        import pynvml
+
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            return dict.fromkeys(uuids, f"its driver does not answer: {error}")
+        try:
+            faults = {uuid: _fault(uuid) for uuid in uuids}
+            return {uuid: fault for uuid, fault in faults.items() if fault}
+        finally:
+            pynvml.nvmlShutdown()
+
     def engine_request(self, uuids: Sequence[str]) -> EngineRequest:
         """NVIDIA's runtime of the engine is asked by identity."""
         request: Json = {"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu", "compute", "utility"]]}
@@ -55,6 +69,31 @@ def _gpu(index: str, handle: object) -> Gpu:
         # A GPU that shares the machine's memory has none of its own.
         memory = None
     return Gpu(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)), memory)
+
+
+def _fault(uuid: str) -> str:
+    import pynvml
+
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        pynvml.nvmlDeviceGetName(handle)
+    except pynvml.NVMLError as error:
+        return f"its driver has lost it: {error}"
+    # Both are of the time since it was reset; of parts of a GPU, and of others without such memory, nothing is known.
+    try:
+        uncorrected = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+        errors = pynvml.nvmlDeviceGetTotalEccErrors(handle, uncorrected, pynvml.NVML_VOLATILE_ECC)
+    except pynvml.NVMLError:
+        errors = 0
+    try:
+        waits, failed = pynvml.nvmlDeviceGetRemappedRows(handle)[2:]
+    except pynvml.NVMLError:
+        waits = failed = 0
+    if failed:
+        return "parts of its memory are broken and cannot be replaced: exchange it"
+    if errors or waits:
+        return "its memory had errors that were not corrected: reset it (nvidia-smi --gpu-reset)"
+    return ""
 
 
 def _mig_instances(index: int, handle: object) -> list[Gpu]:

@@ -58,6 +58,8 @@ class Slot(Message):
     device: Device
     enabled: bool
     draining: bool
+    #: Ours: what is wrong with its device, which takes no new work then.
+    fault: str = ""
     container: Container | None = None
 
 

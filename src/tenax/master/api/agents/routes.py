@@ -191,8 +191,9 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         messages.Slot(
             id=str(slot.slot_id),
             device=devices[slot.slot_id],
-            enabled=slot.enabled and agent.state == "ENABLED",
+            enabled=slot.enabled and agent.state == "ENABLED" and not slot.fault,
             draining=draining or slot.draining,
+            fault=slot.fault,
             container=None if slot.container_id is None else held.get(slot.container_id),
         )
         for slot in slots

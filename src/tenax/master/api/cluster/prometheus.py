@@ -128,7 +128,7 @@ class _State:
         yield _pairs("tenax_agent_info", "What agents are.", "agent_id pool version runtime", about)
         slots = GaugeMetricFamily("tenax_slots", "Slots by what they do.", labels=["pool", "kind", "state"])
         kinds = {(pool, kind) for pool, kind, _ in self._gauges.slots}
-        known = {(*place, state): 0 for place in kinds for state in ("used", "free", "disabled", "away")}
+        known = {(*place, state): 0 for place in kinds for state in ("used", "free", "disabled", "broken", "away")}
         for labels, count in sorted({**known, **self._gauges.slots}.items()):
             slots.add_metric(list(labels), count)
         yield slots

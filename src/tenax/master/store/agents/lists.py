@@ -49,6 +49,8 @@ class SlotView:
     uuid: str
     #: Bytes.
     memory: int | None
+    #: What is wrong with the device; empty where nothing is.
+    fault: str
     enabled: bool
     #: Turned off, and what runs on it may end by itself.
     draining: bool

@@ -46,10 +46,11 @@ select connected and last_seen_at > now() - interval '30 seconds' from agent_pre
 select container_id from containers where agent_id = $1 and container_id = any($2::text[]) and gone_at is null;
 
 -- name: put_slots
-insert into agent_slots (agent_id, slot_id, kind, name, uuid, memory)
-select $1, s.* from unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::bigint[]) as s
+insert into agent_slots (agent_id, slot_id, kind, name, uuid, memory, fault)
+select $1, s.* from unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[]) as s
 on conflict (agent_id, slot_id) do update
-set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, memory = excluded.memory, present = true;
+set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, memory = excluded.memory, fault = excluded.fault,
+    present = true;
 
 -- name: drop_slots
 update agent_slots set present = false where agent_id = $1 and not slot_id = any($2::integer[]) and present;
@@ -142,7 +143,8 @@ delete from agent_setbacks where agent_id = $1;
 select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, p.labels,
        coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind, 'name', s.name, 'memory', s.memory)
                                  order by s.slot_id)
-                 from agent_slots s where s.agent_id = a.agent_id and s.present and s.enabled), '[]'::json) as slots
+                 from agent_slots s
+                 where s.agent_id = a.agent_id and s.present and s.enabled and s.fault = ''), '[]'::json) as slots
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
@@ -214,7 +216,7 @@ select exists (select 1 from unnest($1::text[]) as taken (agent_id)
                where not exists (select 1 from agents a where a.agent_id = taken.agent_id and a.state = 'ENABLED'))
     or exists (select 1 from containers c join slots_in_use u on u.container_id = c.container_id
                join agent_slots s on s.agent_id = u.agent_id and s.slot_id = u.slot_id
-               where c.allocation_id = $2 and not s.enabled)
+               where c.allocation_id = $2 and not (s.enabled and s.fault = ''))
     or exists (select 1 from allocations al join tasks t on t.task_id = al.task_id join jobs j on j.job_id = t.job_id
                join agents a on a.agent_id = any($1) where al.allocation_id = $2 and a.pool <> j.pool);
 
@@ -244,7 +246,7 @@ from agents a left join agent_presence p on p.agent_id = a.agent_id
 where $1::text is null or a.agent_id = $1;
 
 -- name: slots
-select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.memory, s.enabled, s.draining, u.container_id
+select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.memory, s.fault, s.enabled, s.draining, u.container_id
 from agent_slots s left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 where s.present and ($1::text is null or s.agent_id = $1)
 order by s.agent_id, s.slot_id;

@@ -78,8 +78,12 @@ async def open_session(
         raise NotFound(f"agent {agent_id} not found") from error
     slots = hello.slots
     numbers, kinds, names = [slot.id for slot in slots], [slot.kind for slot in slots], [slot.name for slot in slots]
-    uuids, memory = [slot.uuid for slot in slots], [slot.memory for slot in slots]
-    await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, uuids, memory)
+    uuids, memory, faults = (
+        [slot.uuid for slot in slots],
+        [slot.memory for slot in slots],
+        [slot.fault for slot in slots],
+    )
+    await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, uuids, memory, faults)
     await conn.execute(Q.drop_slots, agent_id, numbers)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")

@@ -43,7 +43,8 @@ order by c.container_id;
 -- name: slots
 -- Per pool and kind, the slots by what they do; of agents that are not connected all are away.
 select a.pool, s.kind,
-       case when p.connected is not true then 'away' when u.container_id is not null then 'used' when s.enabled and a.state = 'ENABLED' then 'free' else 'disabled' end as state,
+       case when p.connected is not true then 'away' when s.fault <> '' then 'broken'
+            when u.container_id is not null then 'used' when s.enabled and a.state = 'ENABLED' then 'free' else 'disabled' end as state,
        count(*)::int as slots
 from agents a
 left join agent_presence p on p.agent_id = a.agent_id

@@ -170,7 +170,7 @@ select name from workspaces where id = $1;
 -- Per pool, its agents that are connected and what they have; and all slots, those of the others among them.
 select a.pool, count(distinct a.agent_id) filter (where p.connected)::int as agents,
        count(s.slot_id) filter (
-           where p.connected and (a.state = 'ENABLED' and s.enabled or u.container_id is not null))::int as slots,
+           where p.connected and (a.state = 'ENABLED' and s.enabled and s.fault = '' or u.container_id is not null))::int as slots,
        count(u.container_id) filter (where p.connected)::int as used,
        count(s.slot_id)::int as total,
        array_agg(distinct s.kind) filter (where p.connected and s.kind is not null) as kinds,

@@ -1,6 +1,8 @@
 -- Why an agent takes no work, where nobody said so.
 alter table agents add column reason text not null default '';
 -- Runs that failed there one after the other for reasons that were not theirs, since something ended otherwise.
+-- What is wrong with a device, as its agent says.
+alter table agent_slots add column fault text not null default '';
 create table agent_setbacks (
     agent_id text not null references agents on delete cascade,
     container_id text not null,
