@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.client.connection.session import Session
 from tests.e2e.trials import config, ran, script
 from tests.kits.machine import Machine, machine
 
@@ -90,3 +91,19 @@ def test_another_user_beside_them(place: Machine, tmp_path: Path) -> None:
     owners = {path.stat().st_uid for path in (place.directory / "checkpoints").glob("*/tensorboard/experiment/*")}
     assert owners == {UID, OTHER}
     place.tenax("experiment", "delete", str(experiment.id), "--yes")
+
+
+def test_the_group_of_a_workspace_without_a_user(place: Machine, tmp_path: Path) -> None:
+    """The group is the workspace's, and all else is of who is not linked: the agent's own user."""
+    place.tenax("workspace", "create", "shared", "--agent-gid", "41236", "--agent-group", "crew")
+    place.tenax("project", "create", "shared", "work")
+    with Session(place.url, token=place.token()) as session:
+        session.call("PATCH", "/api/v1/users/1", body={"agentUserGroup": {}})
+    try:
+        settings = {**config(), "workspace": "shared", "project": "work"}
+        experiment, (trial,) = ran(place, settings, script(tmp_path / "group", CODE))
+    finally:
+        link(place, "admin", UID)
+    log = place.tenax("trial", "logs", str(trial.id)).stdout
+    assert experiment.state == "COMPLETED", log
+    assert "I AM root crew root 0" in log

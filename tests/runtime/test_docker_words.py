@@ -106,6 +106,7 @@ def test_users() -> None:
     """uid:gid of the specification; a group of the same number where it names none."""
     assert request_for(spec(uid=5, gid=6), placement())["User"] == "5:6"
     assert request_for(spec(uid=5), placement())["User"] == "5:5"
+    assert request_for(spec(gid=6), placement())["User"] == "0:6"
 
 
 def test_nvidia_gpus_by_uuid() -> None:

@@ -82,6 +82,21 @@ def row(page: Page, name: str) -> Locator:
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=False))
 
 
+def reads_on_a_phone(page: Page) -> None:
+    """The reason stands below its job, as wide as the screen: it was out of sight, in rows as high as it."""
+    wide = page.viewport_size
+    assert wide
+    page.set_viewport_size({"width": 390, "height": 844})
+    reason = page.get_by_text("waits for 2 free slots in pool default: 3 in use")
+    expect(reason).to_be_in_viewport(ratio=1)
+    place = reason.bounding_box()
+    assert place
+    assert place["height"] < 120
+    keep(page, "queue-classes-phone")
+    page.set_viewport_size(wide)
+    expect(row(page, "patient")).to_contain_text("waits for 2 free slots")
+
+
 def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     """Of three that wait each says another thing to do; the impossible one, that it can never start. What is freed and
     who comes back changes the words without a reload. Keys move a job, and take it back."""
@@ -116,18 +131,7 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     patient.get_by_role("button", name="Close").click()
     expect(patient.get_by_role("listitem")).to_have_count(0)
 
-    # On a phone the reason stands below its job, as wide as the screen: it was out of sight, in rows as high as it.
-    wide = page.viewport_size
-    page.set_viewport_size({"width": 390, "height": 844})
-    reason = page.get_by_text("waits for 2 free slots in pool default: 3 in use")
-    expect(reason).to_be_in_viewport(ratio=1)
-    place = reason.bounding_box()
-    assert place
-    assert place["height"] < 120
-    keep(page, "queue-classes-phone")
-    assert wide
-    page.set_viewport_size(wide)
-    expect(row(page, "patient")).to_contain_text("waits for 2 free slots")
+    reads_on_a_phone(page)
     page.evaluate("document.body.dataset.loaded = 'once'")
 
     # By keys: to the third, and ahead of the second.

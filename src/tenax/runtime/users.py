@@ -53,9 +53,12 @@ class TaskUser:
 
 
 def user_of(spec: ContainerSpec) -> TaskUser | None:
-    """None for the agent's own; 0 too means that, where the agent is not root. Raises StartFailed."""
+    """None for the agent's own; 0 too means that, where the agent is not root. Raises StartFailed.
+
+    A group without a user, as a workspace has it, is that of the agent's own user.
+    """
     if spec.uid is None or spec.uid == os.geteuid() or (spec.uid == 0 and os.geteuid() != 0):
-        return None
+        return _own_in_group(spec.gid)
     if os.geteuid() != 0:
         raise StartFailed(
             f"the task is to run as uid {spec.uid}, and the agent is not root: start the agent as root, "
@@ -69,6 +72,18 @@ def user_of(spec: ContainerSpec) -> TaskUser | None:
             platform=False,
         )
     return _account(spec.uid, spec.gid)
+
+
+def _own_in_group(gid: int | None) -> TaskUser | None:
+    if gid is None or gid == os.getegid():
+        return None
+    if os.geteuid() != 0:
+        raise StartFailed(
+            f"the task is to run in group {gid}, and the agent is not root: start the agent as root, "
+            "or remove the group from the workspace or the user",
+            platform=False,
+        )
+    return TaskUser(0, gid, (gid,))
 
 
 def files_of(spec: ContainerSpec | None) -> TaskUser | None:

@@ -218,18 +218,20 @@ async def test_lines_of_determineds_shipper(api: Api, desk: Book) -> None:
         "rank_id": 1,
         "log": "mind the gap\n",
     }
-    body = {"logs": [line, {**line, "level": "ERROR", "log": "two\nlines\n", "rank_id": None}]}
+    # A NUL stays, as in what a program writes by itself.
+    body = {"logs": [line, {**line, "level": "ERROR", "log": "two\nlines\u0000\n", "rank_id": None}]}
     reply = await task.post("/api/v1/task/logs", body)
     assert (reply.status_code, reply.text) == (200, "{}")
     entries = [each["result"] for each in lines(await api.user.get(f"/api/v1/tasks/{task_id}/logs"))]
     assert [(each["log"], each["level"], each.get("rankId")) for each in entries] == [
         ("mind the gap\n", "LOG_LEVEL_WARNING", 1),
         ("two\n", "LOG_LEVEL_ERROR", None),
-        ("lines\n", "LOG_LEVEL_ERROR", None),
+        ("lines\u0000\n", "LOG_LEVEL_ERROR", None),
     ]
     assert str(entries[0]["message"]).startswith("[2026-01-02T03:04:05.000001Z] ")
     other = {**line, "task_id": "another"}
-    for bad in ({"logs": []}, {}, {"logs": [line, other]}, {"logs": [1]}):
+    nul = {**line, "source": "ta\u0000sk"}
+    for bad in ({"logs": []}, {}, {"logs": [line, other]}, {"logs": [1]}, {"logs": [nul]}):
         assert (await task.post("/api/v1/task/logs", bad)).status_code == 400
     assert (await task.post("/api/v1/task/logs", {"logs": [other]})).status_code == 403
 

@@ -112,7 +112,11 @@ async def test_what_is_archived_takes_nothing_new_and_does_not_change(api: Api) 
     path = f"/api/v1/workspaces/{(await workspace(api))['id']}"
     kept, hidden = await project(api, 2, "kept"), await project(api, 2, "hidden")
     await api.user.post(f"/api/v1/projects/{hidden['id']}/archive")
+    made = (await create(api, projectId=kept["id"]))["experiment"]
+    assert made["parentArchived"] is False
     await api.user.post(f"{path}/archive")
+    shown = (await api.user.get(f"/api/v1/experiments/{made['id']}")).json()["experiment"]
+    assert (shown["archived"], shown["parentArchived"]) == (False, True)
     for reply in (
         await api.user.post(f"{path}/projects", {"name": "dogs"}),
         await api.user.patch(path, {"name": "other"}),

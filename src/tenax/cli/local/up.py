@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -36,6 +37,7 @@ _POLL_S = 0.1
 _EXPLAINED_S = 3.0
 #: Of users, in one sentence.
 _NAMES = 5
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def directory_option(function: Function) -> Function:
@@ -198,17 +200,29 @@ def _show_next_steps(cluster: LocalCluster) -> None:
             "  commands mean this cluster until another one is started or logged in at; to make sure: "
             f"export TENAX_DIR={state.root}"
         )
-    if cluster.certificate is None and cluster.settings.host not in ("127.0.0.1", "::1", "localhost"):
+    if cluster.certificate is None and cluster.settings.host not in _LOOPBACK:
         output.warn(
             "Other machines reach it without TLS: passwords and tokens can be read on the way (docs: operations)."
         )
     elsewhere = os.environ.get("DET_MASTER")
-    if elsewhere:
+    if elsewhere and not _is_here(elsewhere, cluster):
         output.warn(
             f"DET_MASTER is {elsewhere}, so commands go there and not here: unset DET_MASTER to use this cluster."
         )
     output.say(f"The web page: tenax open, or {cluster.url}/ui/")
     output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
+
+
+def _is_here(address: str, cluster: LocalCluster) -> bool:
+    """Whether an address is that of this cluster, by whatever name of this machine."""
+    from tenax.client.connection.address import canonical
+    from tenax.errors import InvalidInput
+
+    try:
+        named, ours = urlsplit(canonical(address)), urlsplit(canonical(cluster.url))
+    except InvalidInput:
+        return False
+    return named.port == ours.port and (named.hostname == ours.hostname or named.hostname in _LOOPBACK)
 
 
 def _run_here(cluster: LocalCluster, lock: int) -> int:

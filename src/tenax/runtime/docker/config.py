@@ -68,6 +68,13 @@ def image_of(spec: ContainerSpec, device_kind: str) -> str:
     return spec.images.get(device_kind) or spec.images.get("cpu") or next(iter(spec.images.values()), "")
 
 
+def _user(spec: ContainerSpec, own: str) -> str:
+    """``own``: of tasks that name none; a group without a user is theirs, who are root where nothing else is said."""
+    if spec.uid is not None:
+        return f"{spec.uid}:{spec.uid if spec.gid is None else spec.gid}"
+    return own if spec.gid is None else f"{own.partition(':')[0] or 0}:{spec.gid}"
+
+
 def workdir_of(spec: ContainerSpec) -> str:
     named = spec.env.get("DET_WORKDIR", "")
     return named if PurePosixPath(named).is_absolute() else f"{RUN_DIRECTORY}/workdir"
@@ -83,7 +90,7 @@ def create_request(
         "Image": image_of(spec, placement.device_kind),
         "Cmd": [python if word == PYTHON and not n else word for n, word in enumerate(spec.argv)],
         "Env": [f"{name}={value}" for name, value in environment.items()],
-        "User": around.user if spec.uid is None else f"{spec.uid}:{spec.uid if spec.gid is None else spec.gid}",
+        "User": _user(spec, around.user),
         "WorkingDir": workdir_of(spec),
         "Labels": {
             LABEL: spec.container_id,

@@ -205,7 +205,7 @@ def _seconds(reported: float | None) -> float | None:
 
 
 def _posted(body: bytes) -> logs.Posted:
-    rows = decode_large(body)
+    rows = decode_large(body, keeps_nul=True)
     if not isinstance(rows, list):
         raise InvalidInput("the body must be a list of lines")
     lines: list[Json] = [{**row, "rank_id": _rank(row)} if isinstance(row, dict) else row for row in rows]

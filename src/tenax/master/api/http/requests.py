@@ -152,10 +152,10 @@ def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(labels))
 
 
-def decode_large(body: bytes) -> object:
+def decode_large(body: bytes, *, keeps_nul: bool = False) -> object:
     """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
     check_values(body, MAX_VALUES)
-    return decode_body(body)
+    return decode_body(body, keeps_nul=keeps_nul)
 
 
 def check_values(body: bytes, most: int) -> None:
@@ -209,14 +209,17 @@ def _is_small(request: Request) -> bool:
     return length.isdigit() and int(length) <= LARGE_BODY_BYTES
 
 
-def decode_body(body: bytes) -> object:
-    """The JSON of a body. Raises `HTTPException` 400 for what is not JSON or cannot be stored."""
+def decode_body(body: bytes, *, keeps_nul: bool = False) -> object:
+    """The JSON of a body; ``keeps_nul``: whoever calls sees to it that no NUL comes where none can be stored.
+
+    Raises `HTTPException` 400 for what is not JSON or cannot be stored.
+    """
     try:
         decoded: Json = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise HTTPException(400, f"the body is not valid JSON: {error}") from None
-    # PostgreSQL cannot keep this character, and nothing that we take needs it.
-    if b"\\u0000" in body and _ESCAPED_NUL.search(body):
+    # PostgreSQL cannot keep this character, and nothing that we take needs it, but the lines of a program's output.
+    if not keeps_nul and b"\\u0000" in body and _ESCAPED_NUL.search(body):
         raise HTTPException(400, "the body holds a NUL character, which cannot be stored: remove it")
     # Deeper ones could be stored and never be shown again.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_deeper(decoded, MAX_DEPTH):

@@ -31,7 +31,7 @@ from tenax.master.store.database.faults import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import lists as trial_lists
-from tenax.master.telemetry.log_lines import LEVELS, MAX_LINE, NO_RANK, Origin, OutputLine, clean, level_number
+from tenax.master.telemetry.log_lines import LEVELS, MAX_LINE, NO_RANK, Origin, OutputLine, level_number
 from tenax.master.telemetry.reports import microseconds
 from tenax.wire.message import Empty, OrderBy
 
@@ -242,7 +242,7 @@ def _message(entry: FoundLine) -> JsonObject:
 
 
 def _posted(body: bytes) -> Posted:
-    document = decode_large(body)
+    document = decode_large(body, keeps_nul=True)
     return posted(document.get("logs") if isinstance(document, dict) else None)
 
 
@@ -279,7 +279,8 @@ def _lines_of(row: dict[str, Json], origin: int, most: int) -> list[OutputLine]:
     rank = row.get("rank_id", row.get("rankId"))
     number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
     level = level_number(_text(row, "level"))
-    text = clean(_text(row, "log")).removesuffix("\n")
+    written = row.get("log")
+    text = (written if isinstance(written, str) else "").removesuffix("\n")
     if text.count("\n") >= most:
         raise InvalidInput(f"a request has at most {_MAX_LINES} lines, and this one has more")
     texts = [
@@ -292,6 +293,8 @@ def _text(row: dict[str, Json], *names: str) -> str:
     for name in names:
         value = row.get(name)
         if isinstance(value, str):
+            if "\0" in value:
+                raise InvalidInput(f"{name} holds a NUL character, which only the log itself may")
             return value
     return ""
 

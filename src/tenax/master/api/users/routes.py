@@ -7,6 +7,7 @@ whoever comes with an access token, which is for some days, sets a password only
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from typing import Annotated
 
@@ -239,7 +240,9 @@ def _check_display_name(username: str, shown: str, *, admin: bool) -> None:
     check_sizes(displayName=shown)
     if not is_name(shown):
         raise InvalidInput("displayName is one line without control characters")
-    named = shown.strip().lower()
+    # What cannot be seen, or is a letter in another width, makes no other name of it.
+    seen = (sign for sign in unicodedata.normalize("NFKD", shown) if unicodedata.category(sign) not in ("Cf", "Mn"))
+    named = "".join(seen).strip().casefold()
     if (named == "admin" and not admin) or (named == "determined" and username != "determined"):
         raise InvalidInput(f"displayName: {shown!r} is another user's name: choose another one")
 

@@ -89,7 +89,7 @@ with page as materialized (
     where e.id = any($1::bigint[]))
 select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.name as project_name,
        coalesce(p.owner_id, 0) as project_owner_id, p.workspace_id, w.name as workspace_name,
-       e.parent_id, coalesce((select o.archived from experiments o where o.id = e.parent_id), false) as parent_archived,
+       e.parent_id, p.archived or w.archived as parent_archived,
        e.state, e.reason, e.archived, e.unmanaged, e.external_id, e.created_at, e.started_at, e.ended_at,
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
        e.name, e.description, e.notes, e.notes_digest, e.labels, e.original_config, e.config_text, e.pool,
