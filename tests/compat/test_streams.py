@@ -32,6 +32,9 @@ b.patch_PatchProject(s, id=first, body=b.v1PatchProject(name="renamed"))
 note()
 b.delete_DeleteProject(s, id=second)
 note()
+b.post_ArchiveWorkspace(s, id=w)
+event = next(events)
+seen.append([type(event).__name__, event.name, event.archived])
 stream.close()
 result = [seen, first, second]
 """
@@ -48,6 +51,7 @@ def test_projects_are_followed(admin: RealClient) -> None:
         ["ProjectMsg", "second", None],
         ["ProjectMsg", "renamed", None],
         ["ProjectsDeleted", str(second), None],
+        ["ProjectMsg", "renamed", True],
     ]
 
 
