@@ -118,6 +118,10 @@ def test_every_request_is_answered(target: Target, operation: str) -> None:
         status, body = answered(case, target.url, token)
         if status == row.status == 302:
             return
+        if operation == "Health" and (case.query or {}).get("role") == "loops":
+            # This process has none, and says so in the shape of a health.
+            assert '"loops":"elsewhere"' in body
+            return
         assert status in STATUSES, f"{status} {body[:500]!r}\n{case.as_curl_command()}"
         assert status == 200 or says_why(case.path, body), f"{status} {body[:500]!r}\n{case.as_curl_command()}"
 
