@@ -22,6 +22,23 @@ def test_the_last_traceback_names_the_exception() -> None:
     assert exception_line([*earlier, *TRACEBACK, "bye"]) == TRACEBACK[-1]
 
 
+@pytest.mark.parametrize("rank", ["", "[rank1]: "])
+def test_what_python_ignores_while_it_ends_is_no_reason(rank: str) -> None:
+    """Python 3.13 prints a traceback of its own about what is left open; it stood for the script's in every failure."""
+    ignored = [
+        "Exception ignored in: <_io.BufferedReader name=6>",
+        "Traceback (most recent call last):",
+        '  File "/usr/lib/python3.13/socket.py", line 788, in close',
+        "AttributeError: 'NoneType' object has no attribute 'RawIOBase'",
+    ]
+    lines = [f"{rank}{line}" for line in (*TRACEBACK, *ignored, *ignored)]
+    # Another rank may speak in between.
+    lines.insert(5, "[rank7]: still here")
+    assert exception_line(lines) == TRACEBACK[-1]
+    assert str(failure_place(lines)).startswith("ModuleNotFoundError in train.py, line 3")
+    assert exception_line([f"{rank}{line}" for line in ignored]) is None
+
+
 @pytest.mark.parametrize(
     ("lines", "place"),
     [

@@ -79,6 +79,9 @@ class PreemptionWatcher:
         self._wake.set()
         self._client.abort()
         self._thread.join(1.0)
+        if not self._thread.is_alive():
+            # Left to the end of the interpreter, Python 3.13 prints a traceback of its own about it.
+            self._client.close()
 
     def _run(self) -> None:
         self._wake.wait(_QUIET_START)

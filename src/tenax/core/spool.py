@@ -147,6 +147,8 @@ class Spool:
                 self._changed.notify_all()
             self._client.abort()
             thread.join(2.0)
+            if not thread.is_alive():
+                self._client.close()
         with self._changed:
             self._file.close()
             self._closing = True

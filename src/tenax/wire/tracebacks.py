@@ -1,6 +1,7 @@
 """What the last traceback in some lines of output says. Pure; standard library only, Python 3.9.
 
-A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it.
+A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it. What Python says of exceptions that
+it ignores, as while it ends, is no reason of anything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from typing import Optional
 
 BEGINNING = "Traceback (most recent call last):"
+#: Stands before the traceback of an exception that goes nowhere.
+_IGNORED = "Exception ignored "
 #: The line that names an exception: ``package.SomeError: text``.
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
@@ -65,7 +68,17 @@ def last_frame(lines: Sequence[str]) -> str:
 
 def last_traceback(lines: Sequence[str]) -> Optional[int]:
     """The number of the line that it begins with."""
-    return next((at for at in range(len(lines) - 1, -1, -1) if of_rank(lines[at])[1].strip() == BEGINNING), None)
+    for at in range(len(lines) - 1, -1, -1):
+        rank, line = of_rank(lines[at])
+        if line.strip() == BEGINNING and not _before(lines, at, rank).startswith(_IGNORED):
+            return at
+    return None
+
+
+def _before(lines: Sequence[str], at: int, rank: str) -> str:
+    """The line that the same rank wrote before that one; empty: none."""
+    earlier = (of_rank(line) for line in reversed(lines[:at]))
+    return next((line for other, line in earlier if other == rank), "")
 
 
 def of_rank(line: str) -> tuple[str, str]:
