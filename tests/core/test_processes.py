@@ -72,6 +72,16 @@ def test_whole_script(trial: Path, master: TaskMaster, python: str) -> None:
     assert master.bodies_of("metrics")[1]["metrics"] == {"loss": 0.5, "nan": "NaN"}
 
 
+@pytest.mark.parametrize("ends", ["", "raise ValueError('its own')"])
+def test_no_connection_is_left_to_the_end(trial: Path, master: TaskMaster, ends: str) -> None:
+    """The interpreter says so of what is; Python 3.13 prints a traceback, which stood for the script's own."""
+    script = WHOLE + f"    {ends}\n"
+    _, _, err = run(script, trial, PYTHONDEVMODE="1")
+    assert ("ValueError: its own" in err) is bool(ends)
+    assert "ResourceWarning" not in err, err
+    assert "ignored" not in err, err
+
+
 @pytest.mark.parametrize("python", interpreters())
 def test_imports_are_the_standard_library(trial: Path, python: str) -> None:
     """On any supported Python the task side loads nothing but the standard library and itself."""
