@@ -74,6 +74,12 @@ def test_first_record_is_the_start(trial: Path, master: TaskMaster) -> None:
     ]
 
 
+def test_the_search_stands_above_what_a_run_by_hand_has(trial: Path, master: TaskMaster) -> None:
+    """What it did not choose is as by hand: a script that was submitted as it is found no such name."""
+    with core.init(hparams={"lr": 7.0, "warmup": 3}) as context:
+        assert context.hparams == {"lr": 0.1, "warmup": 3, "nested": {"units": 3}}
+
+
 def test_validations_are_not_held_back(trial: Path, master: TaskMaster) -> None:
     """A validation is sent while the script goes on: the search waits for it."""
     with core.init() as context:

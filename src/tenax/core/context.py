@@ -53,8 +53,8 @@ def init(
     ``distributed``: needed by a task with several slots or containers. ``checkpoint_storage``: a directory, or a
     ``checkpoint_storage`` section, instead of the experiment's. ``preempt_mode``: who asks whether to stop.
     ``tensorboard_mode``: whether reports become TensorBoard files by themselves. ``hparams``: what a run by hand trains
-    with, as a dict or as argparse gives it; on a cluster the search says that. `Context.hparams` has either. Raises
-    InvalidInput, and TypeError for hyperparameters that are none.
+    with, as a dict or as argparse gives it; on a cluster what the search chose stands above it. `Context.hparams` has
+    both. Raises InvalidInput, and TypeError for hyperparameters that are none.
     """
     info = get_cluster_info()
     if (info is None or not info.is_trial) and is_tracked():
@@ -92,6 +92,7 @@ class Context:
         self._storage = checkpoint_storage
         self._client = client_of(info) if info is not None else None
         declared = declared_hparams(hparams)
+        self._declared = declared
         self._by_hand = RunByHand(distributed.rank == 0, declared, distributed.size) if info is None else None
         self._spool = _spool(info, self._by_hand)
         beats.OWN.open(distributed.rank, distributed.size)
@@ -133,12 +134,12 @@ class Context:
 
     @property
     def hparams(self) -> JsonObject:
-        """The hyperparameters: those that the search chose; in a run by hand those that ``core.init`` was given, with
-        what ``tenax track --hparam`` said over them."""
+        """The hyperparameters: those that the search chose over those that ``core.init`` was given; in a run by hand
+        what ``tenax track --hparam`` said over the latter."""
         if self._by_hand is not None:
             return dict(self._by_hand.read_hparams())
         assert self.info is not None
-        return self.info.trial.hparams
+        return {**self._declared, **self.info.trial.hparams}
 
     @property
     def latest_checkpoint(self) -> Optional[str]:

@@ -123,8 +123,17 @@ class _Demo:
             output.fail(f"The checkpoint does not give the figure that was reported.\n{done.stderr.strip()}")
             return exits.FAILED
         click.echo(click.style("   It gives the figure that was reported.", fg="green"))
-        output.say("\nWhat next: tenax up, then docs/quickstart.md with a script of your own.")
+        output.say(f"\nWhat next: {_program()} up, then docs/quickstart.md with a script of your own.")
         return exits.OK
+
+
+def _program() -> str:
+    """How this program is called from here: `make demo` has it in an environment that no shell has activated."""
+    own = Path(sys.executable).with_name("tenax")
+    found = shutil.which("tenax")
+    if not own.exists() or (found and os.path.samefile(found, own)):
+        return "tenax"
+    return str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own)
 
 
 def _stopped_early(trial: Trial, experiment: Experiment) -> bool:

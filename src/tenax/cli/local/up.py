@@ -365,7 +365,7 @@ def _running_containers(state: StateDir, url: str) -> int:
 
     try:
         with session_of(state, url) as session:
-            return sum(agent.container_count for agent in list_agents(session))
+            return sum(agent.container_count for agent in list_agents(session) if agent.connected)
     except TenaxError:
         return 0
 
