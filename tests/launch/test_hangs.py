@@ -175,7 +175,7 @@ def test_a_rank_that_hangs_is_named_after_a_minute(
     seconds = [int(re.findall(r"No step for (\d+) s", sentence)[0]) for sentence in sentences]
     record_property(f"seconds of run {run}", seconds)
     # Later only where a step took more than six seconds, as on a machine that is busy.
-    assert all(60 <= each for each in seconds), seconds
+    assert all(each >= 60 for each in seconds), seconds
 
 
 #: Rank 1 does not come; without torch.

@@ -1,7 +1,7 @@
 """What the last traceback in some lines of output says. Pure; standard library only, Python 3.9.
 
-A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it. What Python says of exceptions that
-it ignores, as while it ends, is no reason of anything.
+A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it. What Python says of
+exceptions that it ignores, as while it ends, is no reason of anything.
 """
 
 from __future__ import annotations
