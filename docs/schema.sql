@@ -82,6 +82,7 @@ CREATE TABLE agents (
     revision bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     reason text NOT NULL DEFAULT ''::text,
+    rests_until timestamp with time zone,
     CONSTRAINT agents_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agents_credential_hash_key UNIQUE (credential_hash),
     CONSTRAINT agents_agent_id_check CHECK (agent_id ~ '^[A-Za-z0-9._-]{1,128}$'::text),

@@ -144,6 +144,19 @@ def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_a_gpu_that_has_died_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its driver still counts it."""
+
+    class Fallen(Nvml):
+        def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+            if index == 1:
+                raise self.NVMLError("GPU is lost")
+            return f"gpu{index}"
+
+    monkeypatch.setitem(sys.modules, "pynvml", Fallen("pynvml"))
+    assert [gpu.uuid for gpu in Nvidia().find()] == ["UUID-gpu0"]
+
+
 class Ailing(Nvml):
     """One that is well, one that is lost, one with errors, one that waits for a reset, one for the bin, and a part."""
 

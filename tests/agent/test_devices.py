@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tenax.agent import app, devices
-from tenax.agent.devices import DeviceWatch, numbered, offered
+from tenax.agent.devices import MISSING, DeviceWatch, numbered, offered
 from tenax.errors import UserError
 from tenax.wire.agents import SlotInfo
 from tests.agent.host import WAIT, Host, spec
@@ -23,21 +25,23 @@ def gpu(number: int, uuid: str, fault: str = "") -> SlotInfo:
 
 
 def test_devices_keep_their_numbers() -> None:
-    """One that is missing is broken, one that is new gets a number of its own, one that is back is well."""
-    kept = (gpu(0, "a"), gpu(1, "b"), gpu(2, "c", "its driver has lost it"))
+    """One that is missing and in use is broken, one that is new gets a number of its own, one that is back is well."""
+    kept = (gpu(0, "a"), gpu(1, "b"), gpu(2, "c", "its driver has lost it"), gpu(3, "d"))
     found = (gpu(0, "b"), gpu(1, "c"), gpu(2, "new"))
-    assert numbered(found, kept) == (
-        gpu(0, "a", "it is not found on its machine any more"),
-        gpu(1, "b"),
-        gpu(2, "c"),
-        gpu(3, "new"),
-    )
+    assert numbered(found, kept, {0, 1}) == (gpu(0, "a", MISSING), gpu(1, "b"), gpu(2, "c"), gpu(4, "new"))
 
 
 def test_what_has_no_identity_is_numbered_as_it_is_found() -> None:
     cores = (SlotInfo(0, "cpu", "core"), SlotInfo(1, "cpu", "core"))
-    assert numbered(cores[:1], cores) == cores[:1]
-    assert numbered((gpu(0, "a"),), ()) == (gpu(0, "a"),)
+    assert numbered(cores[:1], cores, {1}) == cores[:1]
+    assert numbered((gpu(0, "a"),), (), {0}) == (gpu(0, "a"),)
+
+
+def test_an_operator_takes_the_gpus_out() -> None:
+    """One that a task has is offered to nobody; slots of another kind come beside it."""
+    core = SlotInfo(0, "cpu", "core")
+    kept = (gpu(0, "a"), gpu(1, "b"))
+    assert numbered((core,), kept, {1}) == (gpu(1, "b", MISSING), SlotInfo(2, "cpu", "core"))
 
 
 @pytest.fixture
@@ -54,29 +58,29 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> list[SlotInfo]:
     return found
 
 
-def test_numbers_hold_as_long_as_containers_are_here(machine: list[SlotInfo], host: Host) -> None:
+def test_numbers_hold_as_long_as_a_container_has_one(machine: list[SlotInfo], host: Host) -> None:
     """A machine whose first GPU has died, under an agent that is started again while its second is in use: the second
     had the number of the first, and was given away twice."""
     host.directory.mkdir()
     settings = host.settings()
-    assert offered(settings, holds=False) == (gpu(0, "a"), gpu(1, "b"))
+    assert offered(settings, ()) == (gpu(0, "a"), gpu(1, "b"))
     machine[:] = [gpu(0, "b")]
-    gone = gpu(0, "a", "it is not found on its machine any more")
-    assert offered(settings, holds=True) == (gone, gpu(1, "b"))
+    assert offered(settings, {1}) == (gpu(1, "b"),)
     machine.clear()
-    assert [slot.fault for slot in offered(settings, holds=True)] == [gone.fault] * 2
+    assert offered(settings, {1}) == (gpu(1, "b", MISSING),)
+    assert offered(settings, None) == (gpu(1, "b", MISSING),)
     # Nobody refers to a number any more.
     with pytest.raises(UserError):
-        offered(settings, holds=False)
+        offered(settings, ())
     machine[:] = [gpu(0, "b")]
-    assert offered(settings, holds=False) == (gpu(0, "b"),)
+    assert offered(settings, ()) == (gpu(0, "b"),)
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[1", b'[{"id": "x"}]'])
 def test_numbers_that_cannot_be_read_are_made_anew(machine: list[SlotInfo], host: Host, text: bytes) -> None:
     host.directory.mkdir()
     (host.directory / "devices.json").write_bytes(text)
-    assert offered(host.settings(), holds=True) == tuple(machine)
+    assert offered(host.settings(), {1}) == tuple(machine)
 
 
 class Driver:
@@ -125,6 +129,30 @@ async def test_a_driver_that_hangs_is_asked_once() -> None:
     driver = Driver(None)
     watch = DeviceWatch([gpu(0, "a"), gpu(1, "b")], look=driver, every_s=0, within_s=0.05)
     assert await watched(watch, 2, driver.go_on.set) == [["its driver does not answer"] * 2, ["", ""]]
+
+
+async def test_the_first_look_comes_before_anybody_hears_of_the_devices() -> None:
+    """What is broken from the beginning is never offered; what is missing stays so, whatever a driver says."""
+    watch = DeviceWatch([gpu(0, "a"), gpu(1, "b"), gpu(2, "c", MISSING)], look=Driver({1: "lost"}), every_s=0)
+    await watch.begin()
+    assert [slot.fault for slot in watch.slots] == ["", "lost", MISSING]
+    assert await watched(watch, 1) == [["", "", MISSING]]
+
+
+def test_an_agent_ends_while_its_driver_hangs() -> None:
+    """Nobody waits for the thread that does."""
+    script = """
+import asyncio, time
+from tenax.agent.devices import DeviceWatch
+from tenax.wire.agents import SlotInfo
+async def main():
+    watch = DeviceWatch([SlotInfo(0, "cuda", "", "GPU-a")], look=lambda _: time.sleep(600), within_s=0.01)
+    await watch.begin()
+    print(watch.slots[0].fault)
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "its driver does not answer"
 
 
 @pytest.fixture

@@ -45,22 +45,28 @@ def states(place: Machine) -> dict[str, bool]:
 
 
 @pytest.mark.timeout(240)
-def test_three_runs_that_cannot_start(place: Machine, second: SecondMachine) -> None:
-    """They are the first machine's while the second is busy; what comes later waits for the second, and runs."""
+def test_three_starts_that_fail(place: Machine, second: SecondMachine) -> None:
+    """On the first machine, while the second is busy with what began meanwhile; what comes later waits for the second,
+    and runs there."""
     assert run(place)[0] == 0
     (first,) = states(place).keys() - {SECOND}
     place.tenax("agent", "disable", SECOND)
     aside = broken(place)
-    for _ in range(3):
-        code, said = run(place)
-        assert code != 0
-        assert "could not prepare its directory" in said
-    wait_for(lambda: not states(place)[first] or None, "the agent to be taken out")
+    fails(place)
     place.tenax("agent", "enable", SECOND)
+    busy = place.tenax(
+        "command", "run", "-d", "--config", "resources.constraints.labels.side=second",
+        "--config", "resources.slots=1", "--", "sleep", "300",
+    ).stdout.split()[-1]  # fmt: skip
+    wait_for(lambda: second.task_processes() or None, "the second machine to be busy")
+    fails(place)
+    fails(place)
+    wait_for(lambda: not states(place)[first] or None, "the agent to be taken out")
+    place.tenax("command", "kill", busy)
     assert run(place)[0] == 0
 
     listed = place.tenax("agent", "list")
-    assert f"{first} was taken out: 3 runs in a row failed here" in listed.stderr
+    assert f"{first} was taken out: 3 starts in a row failed here" in listed.stderr
     assert f"tenax agent enable {first}" in listed.stderr
     assert "agent taken out" in (place.directory / "master.log").read_text()
 
@@ -70,3 +76,9 @@ def test_three_runs_that_cannot_start(place: Machine, second: SecondMachine) -> 
     place.tenax("agent", "enable", first)
     assert run(place)[0] == 0
     assert "was taken out" not in place.tenax("agent", "list").stderr
+
+
+def fails(place: Machine) -> None:
+    code, said = run(place)
+    assert code != 0
+    assert "could not prepare its directory" in said

@@ -53,12 +53,12 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
     Raises UserError when the agent cannot work with these settings.
     """
     with directory_lock(settings.dir, make_parents=make_parents):
-        holds = bool(await asyncio.to_thread(runtimes.held, settings.dir))
-        slots = await asyncio.to_thread(offered, settings, holds=holds)
-        log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
         runtime = await make_runtime(settings)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(runtime.close)
+            in_use = await _slots_in_use(runtime)
+            slots = await asyncio.to_thread(offered, settings, in_use)
+            log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
             link = Link(settings)
             await link.open()
             stack.push_async_callback(link.close)
@@ -102,6 +102,8 @@ async def _serve(
     settings: AgentSettings, link: Link, runtime: Runtime, slots: tuple[SlotInfo, ...], cluster_id: str
 ) -> None:
     """Keep containers and stay connected. Raises UserError, MasterRefused."""
+    watch = DeviceWatch(slots)
+    await watch.begin()
     reports = ContainerReports()
     urls = settings.task_master_urls
     own = placing.Self(settings.agent_id, cluster_id, urls, settings.tls.master_cert_name, slots)
@@ -123,7 +125,9 @@ async def _serve(
     )
     fleet = Fleet(tools)
     allowed = _allowed(settings.allowed, by_engine=runtime.by_engine)
-    face = Face(socket.gethostname(), runtime.name, slots, allowed, _place(settings.dir), _labels(settings.labels))
+    face = Face(
+        socket.gethostname(), runtime.name, watch.slots, allowed, _place(settings.dir), _labels(settings.labels)
+    )
     session = AgentSession(link, fleet, reports, face, cluster_id, settings.hooks.on_connection_lost)
 
     def connected(address: str) -> None:
@@ -131,7 +135,6 @@ async def _serve(
             tools.address = address_towards(address)
 
     await _adopted(fleet)
-    watch = DeviceWatch(slots)
     beside = [
         asyncio.create_task(keep_running("news of the runtime", fleet.listen)),
         asyncio.create_task(keep_running("watching devices", lambda: watch.run(session.offer))),
@@ -143,6 +146,18 @@ async def _serve(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await fleet.close()
+
+
+async def _slots_in_use(runtime: Runtime) -> frozenset[int] | None:
+    """Numbers of the slots that containers here have; None where that cannot be read now."""
+    try:
+        found = await runtime.find()
+    except (OSError, RuntimeAway) as error:
+        log.warning("cannot see what runs here", reason=str(error))
+        return None
+    if any(each.spec is None for each in found):
+        return None
+    return frozenset(number for each in found if each.spec is not None for number in each.spec.slots)
 
 
 def _labels(pairs: Iterable[str]) -> Mapping[str, str]:

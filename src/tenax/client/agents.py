@@ -38,7 +38,7 @@ class Agent(Answer):
     id: str = part(reading.text, "id")
     enabled: bool = part(reading.flag, "enabled")
     draining: bool = part(reading.flag, "draining")
-    #: Why it drains, where nobody said so: run after run failed there.
+    #: Why it drains, where nobody said so: start after start failed there.
     reason: str = part(reading.text, "reason")
     pools: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "resourcePools")))
     addresses: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "addresses")))

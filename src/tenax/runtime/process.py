@@ -259,7 +259,7 @@ class ProcessRuntime:
         if spec.uid != 0 or os.geteuid() == 0:
             limits.check_user(spec, self._allowed)
         who = user_of(spec)
-        if who is not None:
+        if who is not None and who.uid != 0:
             await asyncio.to_thread(contents.check_reachable, self._homes.home(spec.container_id).path, who)
         return who
 

@@ -57,8 +57,12 @@ def user_of(spec: ContainerSpec) -> TaskUser | None:
 
     A group without a user, as a workspace has it, is that of the agent's own user.
     """
-    if spec.uid is None or spec.uid == os.geteuid() or (spec.uid == 0 and os.geteuid() != 0):
+    if spec.uid is None:
         return _own_in_group(spec.gid)
+    if os.geteuid() == 0 == spec.uid:
+        return _own_in_group(spec.gid)
+    if spec.uid in (0, os.geteuid()):
+        return None
     if os.geteuid() != 0:
         raise StartFailed(
             f"the task is to run as uid {spec.uid}, and the agent is not root: start the agent as root, "

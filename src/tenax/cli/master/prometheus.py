@@ -91,7 +91,7 @@ RULES: Sequence[Alert] = (
         "max by (agent_id, pool) (tenax_agent_taken_out) > 0",
         "0m",
         "warning",
-        "Run after run failed on the agent {{ $labels.agent_id }} of the pool {{ $labels.pool }}: tenax agent list "
+        "Start after start failed on the agent {{ $labels.agent_id }} of the pool {{ $labels.pool }}: tenax agent list "
         "says why; once it is well, tenax agent enable {{ $labels.agent_id }}.",
     ),
     Alert(

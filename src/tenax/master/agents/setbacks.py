@@ -31,7 +31,9 @@ class Setbacks:
         """Within the transaction that writes these ends."""
         ended = [(each.before.container, each.after) for each in changes]
         self._will_be, self._is_new = self._may_be, False
-        if self._may_be and any(ends_the_row(before, after) for before, after in ended):
+        # What needs no device says nothing of them.
+        started = any(each.before.slots and ends_the_row(each.before.container, each.after) for each in changes)
+        if self._may_be and started:
             await setbacks.forget(conn, self._agent_id)
             self._will_be = False
         reasons = {
@@ -51,4 +53,4 @@ class Setbacks:
         async with database.transaction() as conn:
             reason = await setbacks.take_out(conn, self._agent_id)
         if reason:
-            log.error("agent taken out: it drains until it is enabled", agent=self._agent_id, reason=reason)
+            log.error("agent taken out: it drains", agent=self._agent_id, reason=reason)

@@ -69,6 +69,10 @@ class Timeouts:
             # Last, as a sign of life is noted: whoever holds such a row waits for no other.
             if self._watch.seconds >= _UNHEARD_S:
                 await agents.close_unheard(conn, _UNHEARD_S)
+        async with context.transaction() as conn:
+            rested = await agents.end_rests(conn)
+        if rested:
+            log.warning("agents that were taken out are tried again", agents=rested)
         for first in range(0, len(overdue), AT_ONCE):
             await self._end(context, overdue[first : first + AT_ONCE])
         left = {each.allocation_id: asked_after_s(each.time_limit_s) - each.held_s for each in limited}

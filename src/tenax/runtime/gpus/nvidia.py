@@ -34,8 +34,12 @@ class Nvidia:
         try:
             gpus: list[Gpu] = []
             for index in range(pynvml.nvmlDeviceGetCount()):
-                handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-                gpus += _mig_instances(index, handle) or [_gpu(str(index), handle)]
+                try:
+                    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+                    gpus += _mig_instances(index, handle) or [_gpu(str(index), handle)]
+                except pynvml.NVMLError as error:
+                    # It has died: the others have not.
+                    log.error("a GPU is left out", index=index, reason=str(error))
             return gpus
         finally:
             pynvml.nvmlShutdown()

@@ -123,7 +123,7 @@ class _State:
                 silent.add_metric([agent.agent_id, agent.pool], agent.silent_s)
         yield silent
         out = {(agent.agent_id, agent.pool) for agent in self._gauges.agents if agent.taken_out}
-        yield _pairs("tenax_agent_taken_out", "Agents on which run after run failed.", "agent_id pool", out)
+        yield _pairs("tenax_agent_taken_out", "Agents on which start after start failed.", "agent_id pool", out)
         about = {(agent.agent_id, agent.pool, agent.version, agent.runtime) for agent in self._gauges.agents}
         yield _pairs("tenax_agent_info", "What agents are.", "agent_id pool version runtime", about)
         slots = GaugeMetricFamily("tenax_slots", "Slots by what they do.", labels=["pool", "kind", "state"])

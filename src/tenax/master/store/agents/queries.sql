@@ -112,7 +112,16 @@ update agent_presence set connected = false, last_seen_at = case when $3 then la
 where agent_id = $1 and session = $2;
 
 -- name: set_state
-update agents set state = $2, reason = $3, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
+update agents
+set state = $2, reason = $3, rests_until = now() + make_interval(secs => $4), version = version + 1, revision = revision + 1
+where agent_id = $1 returning agent_id;
+
+-- name: rested
+-- Those that were taken out by themselves long enough ago take work again.
+update agents a set state = 'ENABLED', reason = '', rests_until = null, version = version + 1, revision = revision + 1
+from (select agent_id from agents where rests_until <= now() order by agent_id for no key update skip locked) r
+where a.agent_id = r.agent_id
+returning a.agent_id;
 
 -- name: takes_work
 -- Whose row is held.
@@ -134,7 +143,18 @@ on conflict (agent_id, container_id) do nothing;
 -- name: setbacks_of
 select s.owner_id, u.admin as by_admin, s.reason
 from agent_setbacks s join users u on u.id = s.owner_id
-where s.agent_id = $1 order by s.ended_at;
+where s.agent_id = $1 and s.ended_at > now() - make_interval(secs => $2) order by s.ended_at;
+
+-- name: others_start
+-- Whether on another agent of the pool that takes work something runs that began after the first setback did not.
+select exists (
+    select 1 from agents a
+    join agents o on o.pool = a.pool and o.agent_id <> a.agent_id and o.state = 'ENABLED'
+    join agent_presence p on p.agent_id = o.agent_id and p.connected
+    join containers c on c.agent_id = o.agent_id and c.gone_at is null
+    where a.agent_id = $1
+      and c.started_at > (select min(s.ended_at) from agent_setbacks s
+                          where s.agent_id = $1 and s.ended_at > now() - make_interval(secs => $2)));
 
 -- name: setbacks_forget
 delete from agent_setbacks where agent_id = $1;
@@ -238,7 +258,7 @@ insert into removed_agents (agent_id, revision) select agent_id, revision from g
 on conflict (agent_id) do update set revision = greatest(removed_agents.revision, excluded.revision), removed_at = now();
 
 -- name: views
-select a.agent_id, a.pool, a.state, a.reason, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
+select a.agent_id, a.pool, a.state, case when a.state = 'DRAINING' then a.reason else '' end as reason, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
        coalesce(p.hostname, '') as hostname, coalesce(p.address, '') as address, coalesce(p.runtime, '') as runtime,
        coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers,
        coalesce(p.labels, '{}'::jsonb) as labels

@@ -142,16 +142,23 @@ async def disconnected(conn: Connection, agent_id: str, session: int, *, silent:
 
 
 async def _changed(conn: Connection, agent_id: str) -> None:
-    """It is connected now, or is not any more."""
+    """It is connected now, or is not any more; it takes work, or does not."""
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
 
-async def set_state(conn: Connection, agent_id: str, state: str, reason: str = "") -> None:
+async def set_state(conn: Connection, agent_id: str, state: str, reason: str = "", rest_s: float | None = None) -> None:
     """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
-    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state, reason)
-    await notify(conn, "agent", agent_id)
-    await notify(conn, "scheduling", "")
+    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state, reason, rest_s)
+    await _changed(conn, agent_id)
+
+
+async def end_rests(conn: Connection) -> list[str]:
+    """Let those take work again that were taken out by themselves, once they have rested; their names."""
+    names = [row["agent_id"] for row in await conn.fetch(Q.rested)]
+    for name in names:
+        await _changed(conn, name)
+    return names
 
 
 async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject]:
@@ -216,12 +223,9 @@ class AgentOccupancy:
     live: int
 
 
-async def set_agent(conn: Connection, agent_id: str, state: str, reason: str = "") -> None:
-    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is evicted); ``reason``: where nobody asked for it.
-
-    Raises NotFound.
-    """
-    await set_state(conn, agent_id, state, reason)
+async def set_agent(conn: Connection, agent_id: str, state: str) -> None:
+    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is evicted): a person says so. Raises NotFound."""
+    await set_state(conn, agent_id, state)
     if state == "ENABLED":
         await conn.execute(Q.setbacks_forget, agent_id)
     await notify(conn, "deadline", "")

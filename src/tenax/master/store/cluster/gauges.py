@@ -37,7 +37,7 @@ class AgentGauge:
     agent_id: str
     pool: str
     state: str
-    #: Whether nobody said so: run after run failed there.
+    #: Whether nobody said so: start after start failed there.
     taken_out: bool
     connected: bool
     address: str

@@ -53,7 +53,7 @@ left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 group by 1, 2, 3;
 
 -- name: agents
-select a.agent_id, a.pool, a.state, a.reason <> '' as taken_out, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address,
+select a.agent_id, a.pool, a.state, a.state = 'DRAINING' and a.reason <> '' as taken_out, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address,
        coalesce(p.agent_version, '') as version, coalesce(p.runtime, '') as runtime,
        greatest(0, extract(epoch from now() - p.last_seen_at))::float8 as silent_s
 from agents a left join agent_presence p on p.agent_id = a.agent_id
