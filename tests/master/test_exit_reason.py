@@ -23,6 +23,20 @@ def test_the_last_traceback_names_the_exception() -> None:
 
 
 @pytest.mark.parametrize("rank", ["", "[rank1]: "])
+@pytest.mark.parametrize("shown", [["    def f(:", "          ^"], ["    y = 2"], []])
+def test_a_script_that_is_no_python(rank: str, shown: list[str]) -> None:
+    """Python prints no traceback then, and it was tried six times."""
+    own = ['  File "/run/1/code/train.py", line 7', *shown, "SyntaxError: invalid syntax"]
+    lines = [f"{rank}{line}" for line in ["it begins", *own]]
+    assert exception_line(lines) == "SyntaxError: invalid syntax"
+    assert str(failure_place(lines)).startswith("SyntaxError in code/train.py, line 7")
+    imported = [f"{rank}{line}" for line in [*TRACEBACK[:3], *own]]
+    assert exception_line(imported) == "SyntaxError: invalid syntax"
+    assert str(failure_place(imported)).startswith("SyntaxError in code/train.py, line 7")
+    assert exception_line([f"{rank}SyntaxError: a word of its own"]) is None
+
+
+@pytest.mark.parametrize("rank", ["", "[rank1]: "])
 def test_what_python_ignores_while_it_ends_is_no_reason(rank: str) -> None:
     """Python 3.13 prints a traceback of its own about what is left open; it stood for the script's in every failure."""
     ignored = [

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ _NAMED = 5
 _INTERPRETERS = ("python", "bash", "sh")
 _SCRIPTS = (".py", ".sh")
 _OF_THE_SHELL = frozenset("$`;&|<>(){}*?\n")
+#: What a shell sets for one command.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,8 @@ def script_of(entrypoint: Json) -> Optional[str]:
             return None
     else:
         parts = [str(word) for word in entrypoint] if isinstance(entrypoint, list) else []
+    while isinstance(entrypoint, str) and parts and _ASSIGNMENT.match(parts[0]):
+        parts = parts[1:]
     if not parts:
         return None
     program, rest = parts[0], parts[1:]
@@ -151,7 +156,10 @@ def script_of(entrypoint: Json) -> Optional[str]:
         return program
     name = os.path.basename(program).rstrip("0123456789.")
     # `-u` and its like may stand before the script; `-m` and `-c` name none.
-    if name not in _INTERPRETERS:
+    if name == "torchrun":
+        # None of its options takes a file of Python.
+        rest = [word for word in rest if word.endswith(".py")] if "-m" not in rest else []
+    elif name not in _INTERPRETERS:
         return None
     while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
         rest = rest[1:]

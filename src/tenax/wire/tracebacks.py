@@ -1,7 +1,8 @@
 """What the last traceback in some lines of output says. Pure; standard library only, Python 3.9.
 
 A line that one of several ranks wrote begins with ``[rankN]: ``, as PyTorch does it. What Python says of
-exceptions that it ignores, as while it ends, is no reason of anything.
+exceptions that it ignores, as while it ends, is no reason of anything. A script that is no Python has no traceback: the
+place stands alone before the error.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ _IGNORED = "Exception ignored "
 #: The line that names an exception: ``package.SomeError: text``.
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
+#: Of a script that is no Python; its place is at most so many lines before it.
+_SYNTAX = re.compile(r"(SyntaxError|IndentationError|TabError)(:|$)")
+_ABOVE = 4
 _FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _MAX_LINE = 300
@@ -55,7 +59,7 @@ def last_frame(lines: Sequence[str]) -> str:
     rank, _ = of_rank(lines[start])
     raised = (exception_line(lines) or "").partition(":")[0]
     frame, ended = "", ""
-    for other, line in map(of_rank, lines[start + 1 :]):
+    for other, line in map(of_rank, lines[start:]):
         match = _FRAME.match(line) if other == rank else None
         if match:
             frame = f"{'/'.join(match[1].split('/')[-2:])}, line {match[2]}"
@@ -72,7 +76,21 @@ def last_traceback(lines: Sequence[str]) -> Optional[int]:
         rank, line = of_rank(lines[at])
         if line.strip() == BEGINNING and not _before(lines, at, rank).startswith(_IGNORED):
             return at
+        if _SYNTAX.match(line):
+            place = _place_above(lines, at, rank)
+            if place is not None:
+                return place
     return None
+
+
+def _place_above(lines: Sequence[str], at: int, rank: str) -> Optional[int]:
+    """Where the place of a syntax error stands, if no traceback leads to it."""
+    above = [number for number in range(at - 1, -1, -1) if of_rank(lines[number])[0] == rank][: _ABOVE + 1]
+    place = next((number for number in above[:_ABOVE] if _FRAME.match(of_rank(lines[number])[1])), None)
+    if place is None:
+        return None
+    before = _before(lines, place, rank)
+    return None if before[:1].isspace() or before.strip() == BEGINNING else place
 
 
 def _before(lines: Sequence[str], at: int, rank: str) -> str:
