@@ -142,6 +142,21 @@ def test_not_here(home: Path) -> None:
         target()
 
 
+def test_the_directory_of_another_user(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said whose it is, and not that no cluster was ever started there."""
+    root = home / "cluster"
+    root.mkdir()
+    assert StateDir(root).owner_elsewhere() is None
+    # Root may look everywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != root)
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    assert StateDir(root).owner_elsewhere() == os.getuid()
+    with pytest.raises(
+        Unreachable, match=f"cluster is that of user '{owner}'.* TENAX_DIR is .*--master, or DET_MASTER"
+    ):
+        target()
+
+
 def test_who_listens() -> None:
     """The kernel says whose program listens on a port; nobody's where none does."""
     with socket.socket() as server:

@@ -6,7 +6,10 @@ import json
 import stat
 from pathlib import Path
 
+import pytest
+
 from tenax.client.connection.saved_logins import TokenStore
+from tenax.errors import InvalidInput
 
 
 def test_last_login_is_used(tmp_path: Path) -> None:
@@ -41,10 +44,11 @@ def test_private(tmp_path: Path) -> None:
 
 
 def test_broken_file(tmp_path: Path) -> None:
-    """A file that is no JSON counts as empty and is replaced by the next login."""
+    """A file that is no JSON is no word that nobody logged in; the next login writes it anew."""
     path = tmp_path / "auth.json"
     path.write_text("{")
     store = TokenStore(path)
-    assert store.get("http://a:1") is None
+    with pytest.raises(InvalidInput, match="where logins are remembered, cannot be read"):
+        store.get("http://a:1")
     store.put("http://a:1", "ann", "t1")
     assert store.get("http://a:1") == ("ann", "t1")

@@ -202,7 +202,7 @@ def test_settings_without_effect_are_told() -> None:
     resolved = resolve(
         SMALL.replace("python3 train.py", "model_def:Trial")
         + "resources: {agent_label: a}\nsecurity: {kerberos: {config_file: x}}\n"
-        + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: adagrad, minval: 0, maxval: 1}}\n"
+        + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: adagrad, base: 1}}\n"
     )
     assert [notice.split(":")[0] for notice in resolved.notices] == [
         "resources.agent_label",
@@ -456,9 +456,15 @@ def test_grids_that_no_master_survives() -> None:
 
 
 def test_a_slip_of_the_pen_is_no_nested_map() -> None:
-    """A kind that is nearly one is refused; a word of another kind is a map like any other, and said to be."""
+    """A kind that is nearly one is refused, one of another tool, and any of a range; another word is a map like any
+    other, and said to be."""
     lines = SMALL + "hyperparameters:\n  lr: {type: itn, minval: 1, maxval: 3}\n"
     (told,) = problems(lines).values()
     assert "did you mean 'int'?" in told
+    for name, meant in (("float", "double"), ("loguniform", "log"), ("choice", "categorical")):
+        (told,) = problems(lines.replace("itn", name)).values()
+        assert f"did you mean '{meant}'?" in told
+    (told,) = problems(lines.replace("itn", "floot")).values()
+    assert told == "type 'floot' is not a kind of hyperparameter; there are const, int, double, log, categorical"
     nested = resolve(SMALL + "hyperparameters:\n  pick: {type: adagrad, base: 3}\n")
     assert any("taken as a nested map" in notice for notice in nested.notices)

@@ -184,6 +184,16 @@ class StateDir:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
+    def owner_elsewhere(self) -> Optional[int]:
+        """The user whose directory it is, where this one may not look into it; else None."""
+        try:
+            if not self.root.is_dir() or os.access(self.root, os.R_OK | os.X_OK):
+                return None
+            return self.root.stat().st_uid
+        except OSError:
+            # Somewhere above it is closed.
+            return None
+
     def is_locked(self) -> bool:
         """Whether a process holds the directory: its supervising one, or one that is about to start that.
 

@@ -195,7 +195,13 @@ def _show_next_steps(cluster: LocalCluster) -> None:
     if cluster.options.agent:
         _say_who_shares_a_uid(cluster)
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
-    if state.root != state_of(None).root:
+    is_default = state.root == state_of(None).root
+    meant = os.environ.get("TENAX_DIR")
+    if not is_default and meant:
+        output.warn(
+            f"TENAX_DIR is {meant}, so commands mean the cluster there and not this one: export TENAX_DIR={state.root}"
+        )
+    elif not is_default:
         output.say(
             "  commands mean this cluster until another one is started or logged in at; to make sure: "
             f"export TENAX_DIR={state.root}"
@@ -210,7 +216,8 @@ def _show_next_steps(cluster: LocalCluster) -> None:
             f"DET_MASTER is {elsewhere}, so commands go there and not here: unset DET_MASTER to use this cluster."
         )
     output.say(f"The web page: tenax open, or {cluster.url}/ui/")
-    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
+    down = "tenax down" if is_default else f"tenax down --dir {state.root}"
+    output.say(f"Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: {down}.")
 
 
 def _is_here(address: str, cluster: LocalCluster) -> bool:
@@ -335,6 +342,9 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
         for identity in wait_for_beginning(state):
             output.warn(f"Process {identity.pid} is tenax up for {state.root}, and does not go on: end it.")
         seen = glance(state)
+    if state.owner_elsewhere() is not None:
+        output.fail(_of_another(state))
+        return exits.FAILED
     if not seen.alive:
         output.say(f"No cluster is up in {state.root}.{_one_elsewhere(state)}")
     else:
@@ -350,6 +360,14 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
         ended = end_tasks(state)
         output.say(f"{ended} task{'' if ended == 1 else 's'} ended." if ended else "No task was left running.")
     return exits.OK
+
+
+def _of_another(state: StateDir) -> str:
+    from tenax.client.connection.listener import name_of
+
+    owner = state.owner_elsewhere()
+    whose = name_of(owner) if owner is not None else "another user"
+    return f"The cluster in {state.root} is that of {whose}, who alone may see how it is and stop it."
 
 
 def _one_elsewhere(state: StateDir) -> str:
@@ -403,6 +421,8 @@ def status(directory: Optional[Path], as_json: bool) -> int:
         click.echo()
         _show_services(state)
         _warn_of_what_waits(state)
+    elif state.owner_elsewhere() is not None:
+        output.say(_of_another(state))
     elif not seen.document:
         output.say(f"No cluster was ever started here. Start one with: tenax up.{_one_elsewhere(state)}")
     return exits.OK if seen.phase == "up" else exits.UNREACHABLE

@@ -142,6 +142,12 @@ def _remembered() -> Optional[MasterTarget]:
 
 def _ours(state: StateDir, why: str) -> MasterTarget:
     """A cluster of ours. Raises Unreachable, saying why it is meant."""
+    owner = state.owner_elsewhere()
+    if owner is not None:
+        raise Unreachable(
+            f"The cluster in {state.root} is that of {name_of(owner)}. {why}. To use it, name its address: "
+            f"--master, or {VARIABLE}; for one of your own: {state_dir.VARIABLE}."
+        )
     url = local_url(state)
     if not url:
         raise Unreachable(

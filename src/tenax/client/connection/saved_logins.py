@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
+from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 from tenax.local.state_dir import read_json, text_of, write_json
 
@@ -54,8 +55,8 @@ class TokenStore:
         return self._tokens(self._entry(url))
 
     def put(self, url: str, user: str, token: str) -> None:
-        """Remember a login, which becomes the one that is used."""
-        entry = self._entry(url)
+        """Remember a login, which becomes the one that is used; of a file that is damaged nothing else is left."""
+        entry = self._entry(url, read_json(self._path))
         self._write(url, user, {**self._tokens(entry), user: token})
 
     def drop(self, url: str, user: str) -> None:
@@ -66,8 +67,27 @@ class TokenStore:
         if tokens.pop(user, None) is not None or active == user:
             self._write(url, active if active in tokens else next(iter(tokens), ""), tokens)
 
-    def _entry(self, url: str) -> JsonObject:
-        masters = read_json(self._path).get("masters")
+    def _document(self) -> JsonObject:
+        """Empty where nobody ever logged in.
+
+        Raises InvalidInput for one that is damaged: it may name somebody else than who would be meant without it.
+        """
+        document = read_json(self._path)
+        if not document and self._is_there():
+            raise InvalidInput(
+                f"{self._path}, where logins are remembered, cannot be read: mend it, or log in again "
+                "(tenax user login), which writes it anew."
+            )
+        return document
+
+    def _is_there(self) -> bool:
+        try:
+            return self._path.stat().st_size > 0
+        except OSError:
+            return False
+
+    def _entry(self, url: str, document: Optional[JsonObject] = None) -> JsonObject:
+        masters = (self._document() if document is None else document).get("masters")
         entry = masters.get(url) if isinstance(masters, dict) else None
         return entry if isinstance(entry, dict) else {}
 

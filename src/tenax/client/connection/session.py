@@ -45,6 +45,8 @@ Query = Mapping[str, QueryValue]
 CONNECT_S = 10.0
 #: Between two pieces of an answer; uploads of large contexts are digested before the first.
 READ_S = 300.0
+#: The same of what only asks, and is no stream.
+ASK_S = 60.0
 #: How long a master that is away or not ready is tried again.
 RETRY_S = 10.0
 BACKOFF = Backoff(first=0.2, ceiling=2.0)
@@ -146,7 +148,7 @@ class Session:
 
     def get_anonymously(self, path: str) -> JsonObject:
         """The object at a path that needs no login."""
-        return self._object(_Request("GET", path, anonymous=True))
+        return self._object(_Request("GET", path, read_s=ASK_S, anonymous=True))
 
     def call(
         self,
@@ -158,7 +160,8 @@ class Session:
         once: bool = False,
     ) -> JsonObject:
         """One request and its answer, an object. ``once``: never sent a second time."""
-        return self._object(_Request(method, path, body=body, query=query, once=once))
+        read_s = ASK_S if method == "GET" else READ_S
+        return self._object(_Request(method, path, body=body, query=query, read_s=read_s, once=once))
 
     def ship(self, path: str, query: Query, content: bytes) -> JsonObject:
         """Send bytes, once; the object that comes back."""
@@ -298,8 +301,9 @@ class Session:
                 if late or waited > self._absence_s() or _is_about_trust(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
-                # It may have been done.
+                # It may have been done. Who was silent for long is not asked for as long once more.
                 self._move_on()
+                late = late or time.monotonic() - started > self._retry_for_s
                 if late or not (request.method == "GET" or request.key):
                     raise self._unreachable(error) from None
             time.sleep(pause)

@@ -96,6 +96,18 @@ _KINDS: dict[str, Struct[object]] = {
 }
 _RANGES = ("int", "double", "log")
 _TELLTALES = frozenset({"minval", "maxval", "vals", "val", "base", "count"})
+#: With these a map is a range or a choice, whatever else it says of itself.
+_UNMISTAKABLE = (frozenset({"minval", "maxval"}), frozenset({"vals"}))
+#: What other tools call the kinds.
+_ELSEWHERE = {
+    "float": "double",
+    "real": "double",
+    "uniform": "double",
+    "loguniform": "log",
+    "log_uniform": "log",
+    "choice": "categorical",
+    "discrete": "categorical",
+}
 
 
 class HyperparameterConfig(Shape):
@@ -113,13 +125,14 @@ class HyperparameterConfig(Shape):
             checked = _KINDS[name].check(rest, at, report)
             return {"type": name, **checked} if isinstance(checked, dict) else None
         if isinstance(name, str) and _TELLTALES & set(value):
-            meant = nearest(name, _KINDS)
+            meant = _ELSEWHERE.get(name.lower()) or nearest(name, _KINDS)
             unknown = f"type {name!r} is not a kind of hyperparameter"
-            if meant:
-                # As a nested map it would be trained with, and cost what a search costs.
-                report.add((*at, "type"), f"{unknown}; did you mean {meant!r}?")
+            all_kinds = f"there are {', '.join(_KINDS)}"
+            # As a nested map it would be trained with, and cost what a search costs.
+            if meant or any(keys <= value.keys() for keys in _UNMISTAKABLE):
+                report.add((*at, "type"), f"{unknown}; " + (f"did you mean {meant!r}?" if meant else all_kinds))
                 return None
-            report.note(at, f"{unknown} (there are {', '.join(_KINDS)}), so this is taken as a nested map")
+            report.note(at, f"{unknown} ({all_kinds}), so this is taken as a nested map")
         return {key: self.check(item, (*at, key), report) for key, item in value.items()}
 
     def merge(self, high: Json, low: Json) -> Json:
