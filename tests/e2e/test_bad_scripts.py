@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from tests.e2e.trials import config, output, ran, script
-from tests.kits.machine import Machine
+from tests.kits.machine import Machine, outlast
 
 ADAPTIVE = {
     "name": "adaptive_asha",
@@ -75,6 +75,12 @@ def test_the_same_failure_twice_in_a_row_ends_a_trial_that_says_nothing_of_resta
         assert f"{error}Error in workdir/train.py, line" in trial.reason
         assert "tenax experiment fork" in trial.reason
         assert "set max_restarts" in trial.reason
+    # Whoever continues it has two runs again: what failed before is not held against the first.
+    place.tenax("experiment", "continue", str(experiment.id))
+    assert outlast(place, experiment.id).state == "ERROR"
+    with place.client() as client:
+        (again,) = client.experiment(experiment.id).trials()
+    assert (again.state, again.restarts) == ("ERROR", 1)
 
 
 def test_the_same_failure_a_step_further_is_tried_again(place: Machine, tmp_path: Path) -> None:

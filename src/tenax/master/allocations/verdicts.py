@@ -131,7 +131,12 @@ async def _trials_ended(
 
 
 def _repeated(trial: TrialRow, own: Sequence[str], lines: Mapping[str, Sequence[str]]) -> str | None:
-    """Where this run failed, if the run before failed there, too, after the same last step."""
+    """Where this run failed, if the run before failed there, too, after the same last step.
+
+    Not of the first that counts: whoever continues a trial has changed something, or hopes that something has.
+    """
+    if not trial.restarts:
+        return None
     before = lines.get(allocation_id(TaskId(trial.task_id), trial.run_id - 1), ())
     place = failure_place(own)
     return place if place is not None and place == failure_place(before) else None
