@@ -127,6 +127,43 @@ def test_a_wrong_password_of_the_environment_is_nobody_elses_login(
     assert logged_in(master) == ["robot"]
 
 
+@pytest.mark.parametrize("proof", ["DET_PASS", "DET_USER_TOKEN"])
+def test_a_proof_of_nobody_is_refused(
+    master: PretendMaster, state: StateDir, monkeypatch: pytest.MonkeyPatch, proof: str
+) -> None:
+    """Whoever set it would be taken for the administrator; a flag says whom they mean."""
+    master.on("POST", LOGIN, {"token": "determineds"})
+    master.on("GET", ME, {})
+    monkeypatch.setenv(proof, "x")
+    with pytest.raises(NotAuthenticated, match=f"{proof} is set and DET_USER is not"):
+        Session().get(ME)
+    assert logged_in(master) == []
+    Session(user="determined").get(ME)
+
+
+def test_a_token_of_the_environment_that_is_none_is_named(
+    master: PretendMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master.on("GET", ME, refused(401, "no"))
+    monkeypatch.setenv("DET_USER", "robot")
+    monkeypatch.setenv("DET_USER_TOKEN", "hush")
+    with pytest.raises(NotAuthenticated, match="The token in DET_USER_TOKEN is none of") as caught:
+        session(master).get(ME)
+    assert "hush" not in str(caught.value)
+    monkeypatch.delenv("DET_USER_TOKEN")
+    with pytest.raises(NotAuthenticated, match="The token that was given is none of"):
+        session(master, token="hush").get(ME)
+
+
+@pytest.mark.parametrize("status", [404, 502])
+def test_another_program_that_answers_there(master: PretendMaster, status: int) -> None:
+    """Its page is not shown."""
+    master.on("GET", ME, Reply(b"<!DOCTYPE HTML>\n<html><head><title>Error response</title>", status))
+    with pytest.raises(Unreachable, match=rf"no master of Tenax, .*status {status}") as caught:
+        session(master, token="t").get(ME)
+    assert "html" not in str(caught.value).lower()
+
+
 def test_one_user_for_a_command_is_not_the_next_ones(master: PretendMaster, state: StateDir) -> None:
     """After --user determined a command without it is the administrator's again."""
     master.on("POST", LOGIN, {"token": "determineds"}, {"token": "admins"})

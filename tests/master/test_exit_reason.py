@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.master.allocations.exit_reason import explained, failure_place
+from tenax.lifecycle.container import Ending
+from tenax.master.allocations.exit_reason import explained, failure_place, last_words, with_exit_reason
 from tenax.master.telemetry.log_lines import gap_line, is_gap
 from tenax.wire.tracebacks import exception_line
 
@@ -20,6 +21,29 @@ def test_the_last_traceback_names_the_exception() -> None:
     """Also where others came before it, and lines after it."""
     earlier = ["Traceback (most recent call last):", "  File ...", "KeyError: 'x'", "going on"]
     assert exception_line([*earlier, *TRACEBACK, "bye"]) == TRACEBACK[-1]
+
+
+@pytest.mark.parametrize(
+    ("ending", "after", "place", "says"),
+    [
+        (Ending(code=1, reason="r"), ["bye"], True, "your code raised ModuleNotFoundError"),
+        (Ending(code=75, reason="r"), [], True, "your code raised ModuleNotFoundError"),
+        # A logged one: the program went on, and left by itself, or was killed.
+        (Ending(code=75, reason="r"), ["going on", ""], False, "r; its last line of error output: going on"),
+        (
+            Ending(code=75, reason="r"),
+            [*TRACEBACK, "no more room"],
+            False,
+            "r; its last line of error output: no more room",
+        ),
+        (Ending(signal=9, reason="r"), [], False, "r"),
+    ],
+)
+def test_an_exception_that_was_caught_is_no_reason(ending: Ending, after: list[str], place: bool, says: str) -> None:
+    """Nor the place of a failure that comes again: an exit without one has all its restarts."""
+    lines = [*TRACEBACK, *after]
+    assert (failure_place(last_words(ending, lines)) is not None) is place
+    assert with_exit_reason(ending, lines).reason.startswith(says)
 
 
 @pytest.mark.parametrize("rank", ["", "[rank1]: "])

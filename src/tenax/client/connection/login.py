@@ -25,6 +25,7 @@ from tenax.local.state_dir import StateDir, read_json, text_of, write_json
 
 #: Put before a password before it is hashed, so that what travels is of no use elsewhere; the wire's, not ours.
 _SALT = "GubPEmmotfiK9TMD6Zdw"
+_PROOF = "DET_USER_TOKEN"
 
 #: (user, hashed password) -> token. Raises NotAuthenticated.
 AskMaster = Callable[[str, str], str]
@@ -84,6 +85,14 @@ class SessionLogin:
             return True
         return False
 
+    def why_refused(self) -> str:
+        """What to do, for people, where the master did not take it."""
+        if self._fixed is not None:
+            return f"The token that was given is none of {self._url}, or not any more: make another one."
+        if self.how.endswith(_PROOF):
+            return f"The token in {_PROOF} is none of {self._url}, or not any more: set another one, or unset it."
+        return f"Your session at {self._url} has ended: tenax user login."
+
     def forget(self, user: str) -> None:
         """Forget the local cluster's login if it is that user's."""
         self._current = None
@@ -91,13 +100,19 @@ class SessionLogin:
             _unlink(self._local)
 
     def _from_environment(self, ask: AskMaster) -> Optional[Tuple[str, str]]:
-        """DET_USER with its proof; nothing where a flag names somebody else."""
+        """DET_USER with its proof; nothing where a flag names somebody else.
+
+        Raises NotAuthenticated for a proof of nobody: whoever set it means to be somebody else than who would be taken.
+        """
         name = os.environ.get("DET_USER", "")
+        alone = next((proof for proof in ("DET_PASS", _PROOF) if os.environ.get(proof)), None)
+        if not name and self._user is None and alone:
+            raise NotAuthenticated(f"{alone} is set and DET_USER is not: name whose it is, or unset {alone}.")
         if not name or self._user not in (None, name):
             return None
-        token, password = os.environ.get("DET_USER_TOKEN"), os.environ.get("DET_PASS")
+        token, password = os.environ.get(_PROOF), os.environ.get("DET_PASS")
         if token:
-            self.how = "DET_USER and DET_USER_TOKEN"
+            self.how = f"DET_USER and {_PROOF}"
             return name, token
         if password is not None:
             self.how = "DET_USER and DET_PASS"

@@ -368,7 +368,13 @@ class Session:
         value = _json(body)
         message = _error_message(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
         if response.status_code == 401:
-            return NotAuthenticated(f"Your session at {self.url} has ended: tenax user login.")
+            return NotAuthenticated(self._login.why_refused())
+        if not isinstance(value, dict) and message.startswith("<"):
+            # A page, of whatever else answers there.
+            return Unreachable(
+                f"What answers at {self.url} is no master of Tenax, or a proxy before one "
+                f"(status {response.status_code}): name the master's address with --master, or DET_MASTER."
+            )
         if message == _NO_ROUTE:
             message = _no_such(path) or message
         kind = _KINDS.get(response.status_code)
