@@ -196,6 +196,20 @@ def test_best_checkpoint(client: Client, master: PretendMaster) -> None:
     assert client.experiment(7).best_checkpoint().uuid == "high"
 
 
+def test_what_a_run_by_hand_saved_is_found_on_its_machine(
+    client: Client, master: PretendMaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies where such runs keep it, and its experiment names the storage of the cluster."""
+    monkeypatch.setenv("TENAX_DATA_DIR", str(tmp_path))
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": checkpoint("u", 0.5)})
+    assert client.checkpoint("u").path() is None
+    saved = tmp_path / "checkpoints" / "u"
+    saved.mkdir(parents=True)
+    (saved / "w.bin").write_bytes(b"1234")
+    assert client.checkpoint("u").path() == saved
+    assert (client.checkpoint("u").download(tmp_path / "here") / "w.bin").read_bytes() == b"1234"
+
+
 def test_of_equal_checkpoints_the_first_is_the_best(client: Client, master: PretendMaster) -> None:
     """The one that was saved first, whatever its steps and its uuid."""
     listed = [

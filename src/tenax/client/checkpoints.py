@@ -73,10 +73,17 @@ class Checkpoint(LiveAnswer):
         return reading.record(config, "checkpoint_storage")
 
     def path(self) -> Optional[Path]:
-        """Where it lies, if this machine sees that directory; a link there leads to whatever its maker likes."""
-        base = storage_directory(self.storage)
-        here = base / self.uuid if base is not None else None
-        return here if here is not None and here.is_dir() and not here.is_symlink() else None
+        """Where it lies, if this machine sees that directory; a link there leads to whatever its maker likes.
+
+        What a run by hand saved on this machine lies where such runs keep it, whatever its experiment's storage is.
+        """
+        from tenax.local.user_data import checkpoint_directory
+
+        for base in (storage_directory(self.storage), Path(checkpoint_directory())):
+            here = base / self.uuid if base is not None else None
+            if here is not None and here.is_dir() and not here.is_symlink():
+                return here
+        return None
 
     def reload(self) -> Checkpoint:
         """The checkpoint as it is now."""

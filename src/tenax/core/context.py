@@ -372,7 +372,7 @@ def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mappi
     if chosen is not None:
         return from_config(chosen)
     if info is None:
-        from tenax.core.local_runs.files import checkpoint_directory
+        from tenax.local.user_data import checkpoint_directory
 
         return from_directory(checkpoint_directory())
     section = info.trial._config.get("checkpoint_storage") if info.is_trial else None

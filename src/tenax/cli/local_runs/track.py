@@ -77,7 +77,7 @@ def track_run(access: Access, run: LocalRun, card: JsonObject, *, offline: bool,
     """Run what the card says in the directory of ``run``, and send it; the exit code. Raises InvalidInput."""
     from tenax.cli.local_runs.script import ScriptEnding, run_script
     from tenax.core.local_runs.by_hand import RUN_DIRECTORY, TRACK, ending
-    from tenax.core.local_runs.files import VARIABLE
+    from tenax.local.user_data import VARIABLE
 
     run.make()
     lock = run.hold()

@@ -23,6 +23,7 @@ from time import localtime, strftime, time
 
 from tenax.client.connection import fast_json
 from tenax.errors import InvalidInput, NotFound, UserError
+from tenax.local.user_data import VARIABLE, data_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json, JsonObject
 
-#: Names the directory of this user's data.
-VARIABLE = "TENAX_DATA_DIR"
 REPORTS = "reports"
 OUTPUTS = ("stdout", "stderr")
 _SUFFIX = ".jsonl"
@@ -40,21 +39,6 @@ _SUFFIX = ".jsonl"
 
 class DataDirectoryUnusable(UserError):
     """The directory for data of this user cannot be written."""
-
-
-def data_directory() -> str:
-    """The directory of this user's data; not made here."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return os.path.abspath(chosen)
-    home = os.path.expanduser("~")
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support", "tenax")
-    return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share"), "tenax")
-
-
-def checkpoint_directory() -> str:
-    return os.path.join(data_directory(), "checkpoints")
 
 
 def runs_directory() -> str:

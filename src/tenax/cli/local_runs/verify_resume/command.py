@@ -108,7 +108,8 @@ class _Runs:
     def make(self, name: str, plan: Dict[str, Json], *, checkpoint: Optional[str] = None, dies: bool = False) -> _Made:
         """From start to end. Raises InvalidInput for one that fails, or goes on where it should stop."""
         from tenax.core.local_runs.by_hand import RUN_DIRECTORY, TRACK, VERIFY
-        from tenax.core.local_runs.files import VARIABLE, LocalRun, new_card
+        from tenax.core.local_runs.files import LocalRun, new_card
+        from tenax.local.user_data import VARIABLE
 
         run = LocalRun(str(self._directory / "runs" / name))
         run.make()
