@@ -139,7 +139,10 @@ def test_how_far_and_how_long(tenax: Tenax, master: PretendMaster) -> None:
 def test_an_empty_list_says_who_has_some(tenax: Tenax, master: PretendMaster) -> None:
     """A user without experiments on a cluster that has some is told how to see them."""
     master.on("GET", "/api/v1/experiments", {"experiments": [], "pagination": {"total": 4}})
-    assert "Other users have 4: tenax experiment list --all" in tenax("e", "list").err
+    assert "Other users have 4: tenax experiment list --all" in tenax("e", "list", "--label", "nope").err
+    # Of the same kind: it counted one's own, and what no filter shows.
+    counted = master.sent("GET", "/api/v1/experiments")[-1].query
+    assert (counted["labels"], counted["archived"]) == (["nope"], ["false"])
     assert "--all" not in tenax("e", "list", "--all").err
     master.on("GET", "/api/v1/experiments", {"experiments": [], "pagination": {"total": 0}})
     assert "--all" not in tenax("e", "list").err

@@ -205,6 +205,7 @@ def list_(
     session = access.session()
     # The master has one direction for all; the best are the smallest of some and the largest of others.
     best_first = sort_by == "metric" and not reverse
+    in_project = project_id(session, project)
     experiments = list_experiments(
         session,
         users=users or ([] if everybodys else [whoami(session).username]),
@@ -213,7 +214,7 @@ def list_(
         limit=None if best_first else limit,
         name=name,
         labels=labels,
-        project_id=project_id(session, project),
+        project_id=in_project,
         sort=_WIRE_ORDERS.get(sort_by, sort_by),
         # The newest and the largest come first, names and states from A to Z.
         descending=(sort_by not in _RISING) is not reverse,
@@ -222,7 +223,11 @@ def list_(
         experiments = sorted(experiments, key=rank)[:limit]
     show_list(experiments, as_json, as_csv)
     if not experiments:
-        hidden = 0 if everybodys or users else count_experiments(session, ExperimentQuery(archived=False))
+        # One has none of them: whoever has is somebody else.
+        like_these = ExperimentQuery(
+            name=name, labels=labels, states=states, archived=archived or False, project_id=in_project
+        )
+        hidden = 0 if everybodys or users else count_experiments(session, like_these)
         others = f" Other users have {hidden}: tenax experiment list --all shows them." if hidden else ""
         output.say(f"You have no such experiments.{others} To create one: tenax experiment create CONFIG DIRECTORY")
 
