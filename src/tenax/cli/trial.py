@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Tuple, Union
 
@@ -17,6 +18,7 @@ from tenax.cli.console.log_options import log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 from tenax.jsonvalue import Json, JsonObject
+from tenax.wire.task_names import RUN_BEGINS
 
 if TYPE_CHECKING:
     from tarfile import TarFile
@@ -162,8 +164,17 @@ def print_logs(
     return exits.OK
 
 
+def without_configuration(line: LogLine) -> LogLine:
+    """The first line of a run without the whole configuration, which the log keeps: it fills a terminal."""
+    if RUN_BEGINS not in line.message:
+        return line
+    return replace(line, message=line.message.partition(": {")[0], log=line.log.partition(": {")[0])
+
+
 def show_line(line: LogLine) -> None:
     """Print a line of output in the colour of its level: as it is kept, or on a terminal with the time of day alone."""
+    if sys.stdout.isatty():
+        line = without_configuration(line)
     shown = line.message
     if sys.stdout.isatty() and line.time is not None and line.log:
         rank = f"[rank={line.rank}] " if line.rank else ""

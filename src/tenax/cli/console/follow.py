@@ -32,10 +32,9 @@ from tenax.cli.experiment.view import (
     trial_table,
 )
 from tenax.client.experiments import Experiment
-from tenax.client.trials import LogFilter, LogLine, Trial, pages
+from tenax.client.trials import LogFilter, Trial, pages
 from tenax.display.terminal import VisibleStream, moves_cursor, visible_line
 from tenax.errors import TenaxError
-from tenax.wire.task_names import RUN_BEGINS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -104,7 +103,7 @@ class Follower:
 
     def _watch_output(self) -> Experiment:
         """The lines of its only trial as they come, how far it is below them, then its end."""
-        from tenax.cli.trial import show_line
+        from tenax.cli.trial import show_line, without_configuration
 
         trial = self._first_trial()
         if trial is not None:
@@ -113,7 +112,7 @@ class Follower:
             with status.shown():
                 for line in trial.logs(follow=True, where=since):
                     with status.above():
-                        show_line(_without_configuration(line))
+                        show_line(without_configuration(line))
         return self._experiment.wait(interval=_EVERY_S)
 
     def _first_trial(self) -> Optional[Trial]:
@@ -309,13 +308,6 @@ class Follower:
             failed = [trial for trial in self._trials if trial.state == "ERROR"] if ended.state == "ERROR" else []
             subject = (failed or best)[0]
             output.say(f"  {'next':<11}{_next_command(ended, subject, _checkpoint_of(subject))}")
-
-
-def _without_configuration(line: LogLine) -> LogLine:
-    """The first line of a run without the whole configuration, which the log keeps: it fills a terminal."""
-    if RUN_BEGINS not in line.message:
-        return line
-    return replace(line, message=line.message.partition(": {")[0], log=line.log.partition(": {")[0])
 
 
 def _narrowed(panel: Panel, width: int, most: int) -> Panel:
