@@ -135,6 +135,10 @@ def test_the_configuration_is_not_shown_while_a_trial_is_followed(master: Preten
     shown = tenax("e", "wait", "7").out.splitlines()
     assert shown[:2] == [begins, logged[1]]
     assert tenax("t", "logs", "3").out.splitlines() == logged
+    # It filled the terminal of who looked for the first line of a script.
+    with on_terminal("t", "logs", "3") as terminal:
+        assert terminal.end() == exits.OK
+        assert plain(terminal.shown).splitlines() == shown[:2]
 
 
 @pytest.mark.parametrize("searcher", ["adaptive_asha", "single"])
