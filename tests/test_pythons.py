@@ -75,5 +75,7 @@ def test_an_old_python_is_refused_when_it_installs_the_servers() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     first, *others = project["optional-dependencies"]["server"]
     oldest = ".".join(map(str, OLDEST))
-    assert first.endswith(f"== 0+the.servers.of.tenax.need.python.{oldest}.or.newer ; python_version < '{oldest}'")
+    says = f"the.servers.of.tenax.need.python.{oldest}.or.newer.docs.quickstart.has.a.line.that.brings.one"
+    assert first.endswith(f"== 0+{says} ; python_version < '{oldest}'")
+    assert "uv venv --python" in (ROOT / "docs" / "quickstart.md").read_text()
     assert all(other.endswith(f" ; python_version >= '{oldest}'") for other in others)

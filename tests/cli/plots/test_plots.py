@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tenax.cli.console import layout
 from tenax.cli.console.plots.axes import axis
 from tenax.cli.console.plots.curves import Curve, Panel
-from tenax.cli.console.plots.picture import lay_out
+from tenax.cli.console.plots.picture import FONT_WIDTH, lay_out
 from tenax.cli.console.plots.png import png
 from tenax.cli.console.plots.sparkline import sparkline
 from tenax.cli.console.plots.svg import svg
@@ -65,6 +65,16 @@ def test_gaps_are_counted_and_marked() -> None:
     assert "1 of 5 values is not above 0" in shown
     # Three on the axis, and one in each of the two remarks.
     assert shown.count("×") == 5
+
+
+def test_notes_leave_room_for_the_word_of_the_axis() -> None:
+    """Both stand in one line of a picture; a panel of many curves is narrow."""
+    curves = [Curve(f"trial {number} of the search", [1, 2, 3], [math.nan, -1.0, 2.0]) for number in range(8)]
+    picture = lay_out("Experiment 1", [Panel("loss", curves, log=True)])
+    (word,) = [caption for caption in picture.captions if caption.text == "steps"]
+    (notes,) = [caption for caption in picture.captions if "no finite number" in caption.text]
+    assert notes.at[1] == word.at[1]
+    assert notes.at[0] + FONT_WIDTH * len(notes.text) < word.at[0] - FONT_WIDTH * len(word.text)
 
 
 def test_several_curves_without_colour() -> None:

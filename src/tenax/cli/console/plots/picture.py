@@ -115,7 +115,9 @@ def _panel(picture: Picture, panel: Panel, top: int) -> None:
             _cross(picture, (frame.place((step, frame.y_axis.low))[0], frame.bottom), color)
     _names(picture, ends, frame)
     notes = panel.notes() if any(curve.values for curve in panel.curves) else ["No values yet."]
-    picture.captions += [Caption((frame.left, frame.bottom + 44), "; ".join(notes))] if notes else []
+    # Beside the word for the axis.
+    room = int(frame.right - frame.left) // FONT_WIDTH - len("steps") - 2
+    picture.captions += [Caption((frame.left, frame.bottom + 44), layout.cut("; ".join(notes), room))] if notes else []
 
 
 def _frame(panel: Panel, top: int) -> _Frame:
