@@ -71,9 +71,9 @@ def test_the_same_failure_twice_in_a_row_ends_a_trial_that_says_nothing_of_resta
     reports = script(tmp_path / "reports", FAILS_AT_STEP.format(steps=3))
     for code, error in ((script(tmp_path / "imports", "import no_such_module"), "ModuleNotFound"), (reports, "Key")):
         experiment, (trial,) = ran(place, wanted, code)
-        assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 1)
+        assert (experiment.state, trial.state, trial.restarts) == ("ERROR", "ERROR", 1), trial.reason
         assert f"{error}Error in workdir/train.py, line" in trial.reason
-        assert "tenax experiment fork" in trial.reason
+        assert f"tenax experiment fork {experiment.id} DIRECTORY" in trial.reason
         assert "set max_restarts" in trial.reason
     # Whoever continues it has two runs again: what failed before is not held against the first.
     place.tenax("experiment", "continue", str(experiment.id))

@@ -117,6 +117,8 @@ class TrialAttempt:
     lasted: bool = True
     #: Attempts in a row before this one that the platform ended within a minute, or at any time by a full disk.
     setbacks: int = 0
+    #: Of its experiment, for commands that are named; None: it is not known.
+    experiment_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +212,9 @@ def _too_often(attempt: TrialAttempt) -> TrialVerdict:
 def _repeats(attempt: TrialAttempt) -> TrialVerdict:
     reason = (
         f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), and this one came no "
-        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork ID "
-        "DIRECTORY), continue it if the cause lies outside the code, or set max_restarts to try that often"
+        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork "
+        f"{attempt.experiment_id or 'ID'} DIRECTORY), continue it if the cause lies outside the code, or set "
+        "max_restarts to try that often"
     )
     return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 

@@ -24,7 +24,7 @@ log = structlog.get_logger("tenax.runtime")
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
 SERVERS = frozenset({"master", "agent", "local", "scheduler", "lifecycle"})
 #: Of those folders what the SDK imports all the same, which tasks have.
-_OF_SERVERS = (Path("local", "__init__.py"), Path("local", "state_dir.py"))
+_OF_SERVERS = tuple(Path("local", name) for name in ("__init__.py", "state_dir.py", "user_data.py"))
 
 
 def install(root: Path) -> Path:

@@ -107,6 +107,7 @@ async def _trials_ended(
             ending=replace(ending, reason=f"it hung: {hang}") if hang else ending,
             preemption=allocation.preemption,
             restarts=trial.restarts,
+            experiment_id=trial.experiment_id,
             max_restarts=limit if isinstance(limit, int) else MAX_RESTARTS,
             invalid_hp=trial.invalid_hp,
             fatal=trial.fatal,
