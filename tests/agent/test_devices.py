@@ -139,6 +139,15 @@ async def test_the_first_look_comes_before_anybody_hears_of_the_devices() -> Non
     assert await watched(watch, 1) == [["", "", MISSING]]
 
 
+async def test_a_look_that_breaks_keeps_no_agent_from_starting() -> None:
+    def breaks(_: Sequence[SlotInfo]) -> Mapping[int, str]:
+        raise ZeroDivisionError
+
+    watch = DeviceWatch([gpu(0, "a")], look=breaks)
+    await watch.begin()
+    assert watch.slots == (gpu(0, "a"),)
+
+
 def test_an_agent_ends_while_its_driver_hangs() -> None:
     """Nobody waits for the thread that does."""
     script = """

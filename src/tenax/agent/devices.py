@@ -114,9 +114,14 @@ class DeviceWatch:
 
     async def begin(self) -> None:
         """The first look, before anybody hears of the devices; one that lasts too long goes on in `run`."""
-        if self._watched:
-            self._answer = _in_thread(self._look, self._watched)
+        if not self._watched:
+            return
+        self._answer = _in_thread(self._look, self._watched)
+        try:
             await self._wait(self._first_s, lambda _: None)
+        except Exception:
+            # A mistake of ours or of a driver's library: whatever it is, the agent has other work.
+            log.exception("cannot ask how the devices are")
 
     async def run(self, changed: Callable[[tuple[SlotInfo, ...]], None]) -> None:
         """For ever; ``changed`` is given the slots when what is wrong with some is not what it was."""
