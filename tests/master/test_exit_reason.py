@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenax.lifecycle.container import Ending
-from tenax.master.allocations.exit_reason import explained, failure_place, last_words, with_exit_reason
+from tenax.master.allocations.exit_reason import explained, failure_place, lines_that_explain, with_exit_reason
 from tenax.master.telemetry.log_lines import gap_line, is_gap
 from tenax.wire.tracebacks import exception_line
 
@@ -42,7 +42,7 @@ def test_the_last_traceback_names_the_exception() -> None:
 def test_an_exception_that_was_caught_is_no_reason(ending: Ending, after: list[str], place: bool, says: str) -> None:
     """Nor the place of a failure that comes again: an exit without one has all its restarts."""
     lines = [*TRACEBACK, *after]
-    assert (failure_place(last_words(ending, lines)) is not None) is place
+    assert (failure_place(lines_that_explain(ending, lines)) is not None) is place
     assert with_exit_reason(ending, lines).reason.startswith(says)
 
 

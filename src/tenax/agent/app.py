@@ -151,13 +151,13 @@ async def _serve(
 async def _slots_in_use(runtime: Runtime) -> frozenset[int] | None:
     """Numbers of the slots that containers here have; None where that cannot be read now."""
     try:
-        found = await runtime.find()
+        containers = await runtime.find()
     except (OSError, RuntimeAway) as error:
         log.warning("cannot see what runs here", reason=str(error))
         return None
-    if any(each.spec is None for each in found):
+    if any(each.spec is None for each in containers):
         return None
-    return frozenset(number for each in found if each.spec is not None for number in each.spec.slots)
+    return frozenset(number for each in containers if each.spec is not None for number in each.spec.slots)
 
 
 def _labels(pairs: Iterable[str]) -> Mapping[str, str]:

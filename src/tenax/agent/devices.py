@@ -53,21 +53,21 @@ def offered(settings: AgentSettings, in_use: Collection[int] | None) -> tuple[Sl
     if in_use is None:
         in_use = {slot.id for slot in kept}
     try:
-        found = detect(settings)
+        detected = detect(settings)
     except UserError:
         if not any(slot.id in in_use for slot in kept):
             raise
-        found = ()
-    slots = numbered(found, kept, in_use)
+        detected = ()
+    slots = numbered(detected, kept, in_use)
     _remember(settings.dir, slots)
     return slots
 
 
-def numbered(found: Sequence[SlotInfo], kept: Sequence[SlotInfo], in_use: Collection[int]) -> tuple[SlotInfo, ...]:
+def numbered(detected: Sequence[SlotInfo], kept: Sequence[SlotInfo], in_use: Collection[int]) -> tuple[SlotInfo, ...]:
     """What is found, under the numbers that ``kept`` has for it; what is missing of that and in use is broken."""
     if not any(slot.uuid for slot in kept):
-        return tuple(found)
-    here = {slot.uuid: slot for slot in found if slot.uuid}
+        return tuple(detected)
+    here = {slot.uuid: slot for slot in detected if slot.uuid}
     slots = []
     for slot in kept:
         if slot.uuid in here:
@@ -76,7 +76,7 @@ def numbered(found: Sequence[SlotInfo], kept: Sequence[SlotInfo], in_use: Collec
             slots.append(msgspec.structs.replace(slot, fault=MISSING))
     # Numbers of those that are gone and were not in use are given away again only when nothing is.
     first = max((slot.id for slot in kept), default=-1) + 1
-    others = [*here.values(), *(slot for slot in found if not slot.uuid)]
+    others = [*here.values(), *(slot for slot in detected if not slot.uuid)]
     slots += [msgspec.structs.replace(slot, id=first + place) for place, slot in enumerate(others)]
     return tuple(sorted(slots, key=lambda slot: slot.id))
 
@@ -89,8 +89,8 @@ def faults_of(slots: Sequence[SlotInfo]) -> dict[int, str]:
             kinds[slot.kind].append(slot)
     faults: dict[int, str] = {}
     for kind, of_kind in kinds.items():
-        said = GPUS[kind].faults([slot.uuid for slot in of_kind])
-        faults |= {slot.id: said[slot.uuid] for slot in of_kind if slot.uuid in said}
+        answers = GPUS[kind].faults([slot.uuid for slot in of_kind])
+        faults |= {slot.id: answers[slot.uuid] for slot in of_kind if slot.uuid in answers}
     return faults
 
 

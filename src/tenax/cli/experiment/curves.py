@@ -33,7 +33,7 @@ _PANELS = 6
 _HIGH, _LOW = 18, 9
 #: A single one has at least so many rows; so many lines of the terminal are left to a line below and the prompt, or to
 #: what led to it where the legend is short.
-_LEAST, _SAID, _MARGIN = 6, 2, 10
+_LEAST, _BELOW, _MARGIN = 6, 2, 10
 _SUFFIXES = (".png", ".svg")
 
 _METRICS = click.option(
@@ -157,7 +157,7 @@ def drawn(panels: Sequence[Panel], stream: TextIO, height: Optional[int] = None)
     room = shutil.get_terminal_size()
     rows = height or (_LOW if len(panels) > 1 else _HIGH)
     if height is None and len(panels) == 1:
-        beside = len(draw(panels[0], room.columns, _LEAST)) - _LEAST + _SAID
+        beside = len(draw(panels[0], room.columns, _LEAST)) - _LEAST + _BELOW
         rows = min(_HIGH, max(_LEAST, room.lines - max(beside, _MARGIN)))
     lines: List[str] = []
     for panel in panels:

@@ -130,8 +130,8 @@ class _Demo:
 def _program() -> str:
     """How this program is called from here: `make demo` has it in an environment that no shell has activated."""
     own = Path(sys.executable).with_name("tenax")
-    found = shutil.which("tenax")
-    if not own.exists() or (found and os.path.samefile(found, own)):
+    on_path = shutil.which("tenax")
+    if not own.exists() or (on_path and os.path.samefile(on_path, own)):
         return "tenax"
     return str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own)
 

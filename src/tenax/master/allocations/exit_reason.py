@@ -37,10 +37,10 @@ def with_exit_reason(ending: Ending, lines: Sequence[str]) -> Ending:
     """The ending, with what the last lines of the script's error output say in its reason."""
     if not ending.failed or ending.signal is not None:
         return ending
-    return replace(ending, reason=explained(ending.reason, last_words(ending, lines)))
+    return replace(ending, reason=explained(ending.reason, lines_that_explain(ending, lines)))
 
 
-def last_words(ending: Ending, lines: Sequence[str]) -> Sequence[str]:
+def lines_that_explain(ending: Ending, lines: Sequence[str]) -> Sequence[str]:
     """Of these last lines those that can be why it ended so; none of a program that a signal ended.
 
     Python leaves with 1 where an exception ends it. Of another code one is the reason only where nothing is written
@@ -52,7 +52,7 @@ def last_words(ending: Ending, lines: Sequence[str]) -> Sequence[str]:
         return lines
     at = exception_at(lines)
     rest = () if at is None else [line for line in lines[at + 1 :] if line.strip()]
-    return last_words(ending, rest) if rest else lines
+    return lines_that_explain(ending, rest) if rest else lines
 
 
 def explained(reason: str, lines: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from tenax.lifecycle.container import Ending, exit_status
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import MAX_RESTARTS, TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
-from tenax.master.allocations.exit_reason import failure_place, last_errors, last_words, with_exit_reason
+from tenax.master.allocations.exit_reason import failure_place, last_errors, lines_that_explain, with_exit_reason
 from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.rows import AllocationRow, Size
 from tenax.master.store.experiments import rows as experiments
@@ -122,7 +122,7 @@ async def _trials_ended(
             comes_further=trial.id in further,
             repeats=None
             if plan.max_restarts_given or hang
-            else _repeated(trial, last_words(each.ending, own_lines), lines),
+            else _repeated(trial, lines_that_explain(each.ending, own_lines), lines),
         )
         verdict = decide_exit(attempt)
         concluded.append(Conclusion(trial, verdict, experiment.state))

@@ -122,8 +122,12 @@ class _State:
             if agent.silent_s is not None:
                 silent.add_metric([agent.agent_id, agent.pool], agent.silent_s)
         yield silent
-        out = {(agent.agent_id, agent.pool) for agent in self._gauges.agents if agent.taken_out}
-        yield _pairs("tenax_agent_taken_out", "Agents on which start after start failed.", "agent_id pool", out)
+        out = GaugeMetricFamily(
+            "tenax_agent_taken_out", "1: start after start failed on it, and it rests.", labels=["agent_id", "pool"]
+        )
+        for agent in self._gauges.agents:
+            out.add_metric([agent.agent_id, agent.pool], float(agent.taken_out))
+        yield out
         about = {(agent.agent_id, agent.pool, agent.version, agent.runtime) for agent in self._gauges.agents}
         yield _pairs("tenax_agent_info", "What agents are.", "agent_id pool version runtime", about)
         slots = GaugeMetricFamily("tenax_slots", "Slots by what they do.", labels=["pool", "kind", "state"])

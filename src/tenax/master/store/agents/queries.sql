@@ -117,11 +117,12 @@ set state = $2, reason = $3, rests_until = now() + make_interval(secs => $4), ve
 where agent_id = $1 returning agent_id;
 
 -- name: rested
--- Those that were taken out by themselves long enough ago take work again.
-update agents a set state = 'ENABLED', reason = '', rests_until = null, version = version + 1, revision = revision + 1
-from (select agent_id from agents where rests_until <= now() order by agent_id for no key update skip locked) r
-where a.agent_id = r.agent_id
-returning a.agent_id;
+-- Those that were taken out by themselves long enough ago, whose rows are held.
+select agent_id from agents where rests_until <= now() order by agent_id for no key update skip locked;
+
+-- name: end_rests
+update agents set state = 'ENABLED', reason = '', rests_until = null, version = version + 1, revision = revision + 1
+where agent_id = any($1::text[]);
 
 -- name: takes_work
 -- Whose row is held.

@@ -156,6 +156,8 @@ async def set_state(conn: Connection, agent_id: str, state: str, reason: str = "
 async def end_rests(conn: Connection) -> list[str]:
     """Let those take work again that were taken out by themselves, once they have rested; their names."""
     names = [row["agent_id"] for row in await conn.fetch(Q.rested)]
+    if names:
+        await conn.execute(Q.end_rests, names)
     for name in names:
         await _changed(conn, name)
     return names

@@ -31,8 +31,8 @@ async def take_out(conn: Connection, agent_id: str) -> str:
     # Its row is held from here on: whoever enables it has done so before, or does it after.
     if not await conn.fetchval(Q.takes_work, agent_id):
         return ""
-    found = [Setback(**row) for row in await conn.fetch(Q.setbacks_of, agent_id, AGE_S)]
-    reason = why_taken_out(found, others_start=await conn.fetchval(Q.others_start, agent_id, AGE_S))
+    rows = [Setback(**row) for row in await conn.fetch(Q.setbacks_of, agent_id, AGE_S)]
+    reason = why_taken_out(rows, others_start=await conn.fetchval(Q.others_start, agent_id, AGE_S))
     if reason:
         await agents.set_state(conn, agent_id, "DRAINING", reason, REST_S)
     return reason
