@@ -58,7 +58,7 @@ def test_three_starts_that_fail(place: Machine, second: SecondMachine) -> None:
         "command", "run", "-d", "--config", "resources.constraints.labels.side=second",
         "--config", "resources.slots=1", "--", "sleep", "300",
     ).stdout.split()[-1]  # fmt: skip
-    wait_for(lambda: second.task_processes() or None, "the second machine to be busy")
+    wait_for(lambda: "RUNNING" in place.tenax("command", "describe", busy).stdout or None, "the second to be busy")
     fails(place)
     fails(place)
     wait_for(lambda: not states(place)[first] or None, "the agent to be taken out")
