@@ -101,11 +101,13 @@ format: env
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/ruff check --fix src tests benchmarks examples
 
-# What is made from the command line, from the tables of the state machines, and from the migrations.
+# What is made from the command line, from the tables of the state machines, and from the migrations; and the types of the
+# asynchronous SDK.
 docs: env
 	$(BIN)/python -m tenax.cli.console.reference > docs/cli.md
 	$(BIN)/python -m tests.docs.side_by_side > docs/det-and-tenax.md
 	$(BIN)/python -m tests.docs.state_machines > docs/state-machines.md
+	$(BIN)/python -m tests.docs.async_types
 	$(BIN)/python -m tests.docs.schema > docs/schema.sql.new && mv docs/schema.sql.new docs/schema.sql
 
 # The peers' packages stay out of the product's environment. On standard output there are the benchmarks' lines and

@@ -25,6 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from benchmarks._measure import LONG, ROOT, Line
+from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS
 
 ROUNDS = 5
 CALLS = 5000 if LONG else 1000
@@ -118,6 +119,7 @@ def environment(way: str, directory: str, port: int) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("DET_")}
     env |= {"DET_RUN_DIR": directory, "TENAX_DATA_DIR": directory, "DET_REPORT_WAIT": "0"}
     if way in ("up", "down"):
+        env[SPOOL_FORMATS] = SEGMENTS  # as an agent says
         config = {"resources": {"slots_per_trial": 1}}
         info = Path(directory) / "info"
         info.mkdir()

@@ -43,6 +43,10 @@ CREATE TABLE agent_presence (
     CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
     CONSTRAINT agent_presence_labels_check CHECK (jsonb_typeof(labels) = 'object'::text)
 );
+CREATE TRIGGER agent_presence_note AFTER INSERT OR DELETE ON agent_presence
+    FOR EACH ROW EXECUTE FUNCTION tenax_note_agent();
+CREATE TRIGGER agent_presence_note_update AFTER UPDATE ON agent_presence
+    FOR EACH ROW WHEN (old.connected IS DISTINCT FROM new.connected OR old.labels IS DISTINCT FROM new.labels) EXECUTE FUNCTION tenax_note_agent();
 
 CREATE TABLE agent_setbacks (
     agent_id text NOT NULL,
@@ -72,6 +76,10 @@ CREATE TABLE agent_slots (
     CONSTRAINT agent_slots_slot_id_check CHECK (slot_id >= 0),
     CONSTRAINT drained_when_off CHECK (NOT (draining AND enabled))
 );
+CREATE TRIGGER agent_slots_note AFTER INSERT OR DELETE ON agent_slots
+    FOR EACH ROW EXECUTE FUNCTION tenax_note_agent();
+CREATE TRIGGER agent_slots_note_update AFTER UPDATE ON agent_slots
+    FOR EACH ROW WHEN (old.slot_id IS DISTINCT FROM new.slot_id OR old.kind IS DISTINCT FROM new.kind OR old.name IS DISTINCT FROM new.name OR old.memory IS DISTINCT FROM new.memory OR old.present IS DISTINCT FROM new.present OR old.enabled IS DISTINCT FROM new.enabled OR old.fault IS DISTINCT FROM new.fault) EXECUTE FUNCTION tenax_note_agent();
 
 CREATE TABLE agents (
     agent_id text NOT NULL,
@@ -89,6 +97,10 @@ CREATE TABLE agents (
     CONSTRAINT agents_credential_hash_check CHECK (octet_length(credential_hash) = 32),
     CONSTRAINT agents_state_check CHECK (state = ANY (ARRAY['ENABLED'::text, 'DRAINING'::text, 'DISABLED'::text]))
 );
+CREATE TRIGGER agents_note AFTER INSERT OR DELETE ON agents
+    FOR EACH ROW EXECUTE FUNCTION tenax_note_agent();
+CREATE TRIGGER agents_note_update AFTER UPDATE ON agents
+    FOR EACH ROW WHEN (old.pool IS DISTINCT FROM new.pool OR old.state IS DISTINCT FROM new.state) EXECUTE FUNCTION tenax_note_agent();
 CREATE TRIGGER agents_tell AFTER DELETE OR UPDATE OF credential_hash ON agents
     FOR EACH ROW EXECUTE FUNCTION tell_credential_changed('agent', 'agent_id');
 
@@ -172,6 +184,12 @@ CREATE TABLE allocations (
 );
 CREATE UNIQUE INDEX allocations_one_open ON allocations (task_id) WHERE state <> 'TERMINATED'::text;
 CREATE INDEX allocations_open ON allocations (allocation_id) WHERE state <> 'TERMINATED'::text;
+CREATE TRIGGER allocations_note AFTER INSERT ON allocations
+    FOR EACH ROW EXECUTE FUNCTION tenax_note_allocation();
+CREATE TRIGGER allocations_note_delete AFTER DELETE ON allocations
+    FOR EACH ROW WHEN (old.state <> 'TERMINATED'::text) EXECUTE FUNCTION tenax_note_allocation();
+CREATE TRIGGER allocations_note_update AFTER UPDATE ON allocations
+    FOR EACH ROW WHEN (old.task_id IS DISTINCT FROM new.task_id OR old.run_id IS DISTINCT FROM new.run_id OR old.slots IS DISTINCT FROM new.slots OR old.preemptible IS DISTINCT FROM new.preemptible OR old.single_node IS DISTINCT FROM new.single_node OR old.blocked_agents IS DISTINCT FROM new.blocked_agents OR old.constraints IS DISTINCT FROM new.constraints OR old.requested_at IS DISTINCT FROM new.requested_at OR old.assigned_at IS DISTINCT FROM new.assigned_at OR old.time_limit_s IS DISTINCT FROM new.time_limit_s OR old.over_time IS DISTINCT FROM new.over_time OR old.preemption IS DISTINCT FROM new.preemption OR old.preemption_reason IS DISTINCT FROM new.preemption_reason OR old.preemption_deadline IS DISTINCT FROM new.preemption_deadline OR (old.state = 'PENDING'::text) IS DISTINCT FROM (new.state = 'PENDING'::text) OR (old.state = 'TERMINATING'::text) IS DISTINCT FROM (new.state = 'TERMINATING'::text) OR (old.state = 'TERMINATED'::text) IS DISTINCT FROM (new.state = 'TERMINATED'::text)) EXECUTE FUNCTION tenax_note_allocation();
 CREATE TRIGGER allocations_tell AFTER UPDATE OF state ON allocations
     FOR EACH ROW WHEN (new.state = 'TERMINATED'::text AND old.state <> 'TERMINATED'::text) EXECUTE FUNCTION tell_credential_changed('allocation', 'allocation_id');
 
@@ -237,6 +255,14 @@ CREATE TABLE cluster (
     CONSTRAINT cluster_secret_check CHECK (octet_length(secret) = 32)
 );
 
+CREATE TABLE cluster_changes (
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    kind text NOT NULL,
+    id text NOT NULL,
+    CONSTRAINT cluster_changes_kind_check CHECK (kind = ANY (ARRAY['allocation'::text, 'job'::text, 'agent'::text]))
+);
+CREATE INDEX cluster_changes_xid ON cluster_changes (xid);
+
 CREATE TABLE cluster_message (
     only_row boolean NOT NULL DEFAULT true,
     message text NOT NULL,
@@ -278,6 +304,13 @@ CREATE TABLE containers (
 );
 CREATE INDEX containers_agent ON containers (agent_id) WHERE gone_at IS NULL;
 CREATE INDEX containers_live ON containers (agent_id) WHERE state <> 'TERMINATED'::text;
+CREATE INDEX containers_of_machines ON containers (agent_id, gone_at) WHERE agent_id ~~ 'm-%'::text;
+CREATE TRIGGER containers_note AFTER INSERT ON containers
+    FOR EACH ROW EXECUTE FUNCTION tenax_note_allocation();
+CREATE TRIGGER containers_note_delete AFTER DELETE ON containers
+    FOR EACH ROW WHEN (old.gone_at IS NULL) EXECUTE FUNCTION tenax_note_allocation();
+CREATE TRIGGER containers_note_update AFTER UPDATE ON containers
+    FOR EACH ROW WHEN (old.allocation_id IS DISTINCT FROM new.allocation_id OR old.rank IS DISTINCT FROM new.rank OR old.agent_id IS DISTINCT FROM new.agent_id OR old.slots IS DISTINCT FROM new.slots OR (old.gone_at IS NULL) IS DISTINCT FROM (new.gone_at IS NULL)) EXECUTE FUNCTION tenax_note_allocation();
 CREATE CONSTRAINT TRIGGER containers_tally_begin AFTER UPDATE OF started_at ON containers DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (new.rank = 0 AND old.started_at IS NULL AND new.started_at IS NOT NULL AND new.ended_at IS NULL) EXECUTE FUNCTION tenax_tally_running();
 CREATE CONSTRAINT TRIGGER containers_tally_end AFTER UPDATE OF ended_at ON containers DEFERRABLE INITIALLY DEFERRED
@@ -373,6 +406,10 @@ CREATE TABLE experiment_tallies (
 CREATE INDEX experiment_tallies_best ON experiment_tallies (best_order, experiment_id);
 CREATE INDEX experiment_tallies_best_last ON experiment_tallies (best_order DESC NULLS LAST, experiment_id DESC);
 CREATE INDEX experiment_tallies_pool ON experiment_tallies (pool, experiment_id);
+CREATE TRIGGER experiment_tallies_note AFTER INSERT ON experiment_tallies
+    FOR EACH ROW WHEN (new.expected_trials > new.trials) EXECUTE FUNCTION tenax_note_tally();
+CREATE TRIGGER experiment_tallies_note_update AFTER UPDATE ON experiment_tallies
+    FOR EACH ROW WHEN ((old.expected_trials > old.trials) IS DISTINCT FROM (new.expected_trials > new.trials)) EXECUTE FUNCTION tenax_note_tally();
 
 CREATE TABLE experiments (
     id bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
@@ -467,6 +504,8 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_time_limit_s_check CHECK (time_limit_s > 0::double precision),
     CONSTRAINT jobs_weight_check CHECK (weight > 0::double precision)
 );
+CREATE TRIGGER jobs_note AFTER UPDATE ON jobs
+    FOR EACH ROW WHEN (old.pool IS DISTINCT FROM new.pool OR old.priority IS DISTINCT FROM new.priority OR old.queue_position IS DISTINCT FROM new.queue_position OR old.weight IS DISTINCT FROM new.weight OR old.max_slots IS DISTINCT FROM new.max_slots OR old.time_limit_s IS DISTINCT FROM new.time_limit_s) EXECUTE FUNCTION tenax_note_job();
 CREATE CONSTRAINT TRIGGER jobs_tally_pool AFTER UPDATE OF pool ON jobs DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (old.pool IS DISTINCT FROM new.pool) EXECUTE FUNCTION tenax_tally_pool();
 
@@ -584,6 +623,38 @@ CREATE TABLE log_tasks (
 CREATE INDEX log_tasks_ended ON log_tasks (keep_days, ended_at) WHERE ended_at IS NOT NULL;
 CREATE TRIGGER log_tasks_fill BEFORE INSERT ON log_tasks
     FOR EACH ROW EXECUTE FUNCTION tenax_fill_log_task();
+
+CREATE TABLE machines (
+    machine_id text NOT NULL,
+    pool text NOT NULL,
+    provider text NOT NULL,
+    region text NOT NULL,
+    endpoint text NOT NULL DEFAULT ''::text,
+    instance_type text NOT NULL,
+    slots integer NOT NULL,
+    state text NOT NULL,
+    wanted_by text[] NOT NULL DEFAULT '{}'::text[],
+    provider_id text NOT NULL DEFAULT ''::text,
+    zone text NOT NULL DEFAULT ''::text,
+    token_hash bytea,
+    story text NOT NULL DEFAULT ''::text,
+    planned_at timestamp with time zone NOT NULL DEFAULT now(),
+    joined_at timestamp with time zone,
+    changed_at timestamp with time zone NOT NULL DEFAULT now(),
+    sent integer NOT NULL DEFAULT 0,
+    end_sent integer NOT NULL DEFAULT 0,
+    ended_at timestamp with time zone,
+    version bigint NOT NULL DEFAULT 1,
+    CONSTRAINT machines_pkey PRIMARY KEY (machine_id),
+    CONSTRAINT machines_are_known CHECK ((state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'GONE'::text, 'FAILED'::text])) OR provider_id <> ''::text),
+    CONSTRAINT machines_end CHECK ((state = ANY (ARRAY['GONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
+    CONSTRAINT machines_slots_check CHECK (slots >= 0),
+    CONSTRAINT machines_state_check CHECK (state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'STARTING'::text, 'JOINED'::text, 'LEAVING'::text, 'ENDING'::text, 'GONE'::text, 'FAILED'::text]))
+);
+CREATE UNIQUE INDEX machines_known ON machines (provider, region, endpoint, provider_id) WHERE provider_id <> ''::text AND ended_at IS NULL;
+CREATE INDEX machines_of_pool ON machines (pool, planned_at DESC);
+CREATE INDEX machines_open ON machines (pool) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX machines_token ON machines (token_hash);
 
 CREATE TABLE masters (
     master_id text NOT NULL,
@@ -842,6 +913,14 @@ CREATE TABLE rendezvous_members (
     CONSTRAINT rendezvous_members_container_id_fkey FOREIGN KEY (container_id) REFERENCES containers(container_id) ON DELETE CASCADE
 );
 
+CREATE TABLE repeated_failures (
+    experiment_id bigint NOT NULL,
+    place text NOT NULL,
+    trial_id bigint NOT NULL,
+    CONSTRAINT repeated_failures_pkey PRIMARY KEY (experiment_id, place),
+    CONSTRAINT repeated_failures_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE
+);
+
 CREATE TABLE run_hparams (
     trial_id bigint NOT NULL,
     key text NOT NULL,
@@ -985,13 +1064,17 @@ CREATE TABLE tasks (
     spec jsonb,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     ended_at timestamp with time zone,
+    log_task_id text,
     CONSTRAINT tasks_pkey PRIMARY KEY (task_id),
     CONSTRAINT tasks_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
+    CONSTRAINT tasks_log_task_id_fkey FOREIGN KEY (log_task_id) REFERENCES tasks(task_id) ON DELETE CASCADE,
     CONSTRAINT tasks_trial_id_fkey FOREIGN KEY (trial_id) REFERENCES trials(id) ON DELETE CASCADE,
+    CONSTRAINT tasks_check CHECK (log_task_id IS NULL OR log_task_id <> task_id AND trial_id IS NOT NULL),
     CONSTRAINT tasks_kind_check CHECK (kind = ANY (ARRAY['TRIAL'::text, 'NOTEBOOK'::text, 'SHELL'::text, 'COMMAND'::text, 'TENSORBOARD'::text, 'CHECKPOINT_GC'::text, 'GENERIC'::text]))
 );
 CREATE INDEX tasks_job ON tasks (job_id);
 CREATE INDEX tasks_kind ON tasks (kind, created_at) WHERE kind <> 'TRIAL'::text;
+CREATE INDEX tasks_log ON tasks (log_task_id) WHERE log_task_id IS NOT NULL;
 CREATE INDEX tasks_trial ON tasks (trial_id);
 CREATE TRIGGER tasks_end_log AFTER UPDATE OF ended_at ON tasks
     FOR EACH ROW WHEN (old.ended_at IS DISTINCT FROM new.ended_at) EXECUTE FUNCTION tenax_end_log_task();
@@ -1469,7 +1552,7 @@ CREATE OR REPLACE FUNCTION tenax_end_log_task()
  LANGUAGE plpgsql
 AS $function$
 begin
-    update log_tasks set ended_at = new.ended_at where task_id = new.task_id;
+    update log_tasks set ended_at = new.ended_at where task_id = coalesce(new.log_task_id, new.task_id);
     return null;
 end $function$;
 
@@ -1521,8 +1604,9 @@ CREATE OR REPLACE FUNCTION tenax_keep_log_of_experiment()
  LANGUAGE plpgsql
 AS $function$
 begin
-    update log_tasks l set keep_days = tenax_log_keep_days(t.id)
-    from trials t where t.experiment_id = new.experiment_id and l.task_id = t.task_id;
+    update log_tasks l set keep_days = tenax_log_keep_days(k.trial_id)
+    from trials t join tasks k on k.trial_id = t.id
+    where t.experiment_id = new.experiment_id and l.task_id = k.task_id;
     return null;
 end $function$;
 
@@ -1531,7 +1615,8 @@ CREATE OR REPLACE FUNCTION tenax_keep_log_of_trial()
  LANGUAGE plpgsql
 AS $function$
 begin
-    update log_tasks set keep_days = tenax_log_keep_days(new.id) where task_id = new.task_id;
+    update log_tasks set keep_days = tenax_log_keep_days(new.id)
+    where task_id in (select k.task_id from tasks k where k.trial_id = new.id);
     return null;
 end $function$;
 
@@ -1600,6 +1685,45 @@ begin
     return used;
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION tenax_note_agent()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into cluster_changes (kind, id)
+    select distinct 'agent', n.id from unnest(array[old.agent_id, new.agent_id]) as n (id) where n.id is not null;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_note_allocation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into cluster_changes (kind, id)
+    select distinct 'allocation', n.id from unnest(array[old.allocation_id, new.allocation_id]) as n (id) where n.id is not null;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_note_job()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into cluster_changes (kind, id)
+    select distinct 'job', n.id from unnest(array[old.job_id, new.job_id]) as n (id) where n.id is not null;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_note_tally()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into cluster_changes (kind, id) select 'job', e.job_id from experiments e where e.id = new.experiment_id;
+    return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION tenax_note_uid()
  RETURNS trigger

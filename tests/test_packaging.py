@@ -1,4 +1,4 @@
-"""What a source distribution holds: the project, and nothing else that stands in a checkout."""
+"""What a source distribution holds, and the environment that a checkout makes for itself."""
 
 from __future__ import annotations
 
@@ -33,3 +33,15 @@ def test_a_source_distribution_holds_the_project_alone(tmp_path: Path) -> None:
     assert {name for name in names if name.startswith(("env", "data/", "notes"))} == set()
     carried = {"src/tenax/cli/__init__.py", "src/tenax/_webui/index.html", "webui/package-lock.json", "hatch_build.py"}
     assert carried | {"pyproject.toml", "README.md", "LICENSE", "docs/quickstart.md"} <= names
+
+
+def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
+    """On Debian without python3-venv the first make leaves one; with that package the next make goes on."""
+    directory = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--copies", "--without-pip", str(directory)], check=True)
+    command = [sys.executable, str(ROOT / "tests" / "setup" / "environment.py"), "--venv", str(directory)]
+    # Nothing is installed here: there is neither an index nor a directory to take packages from.
+    environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "No module named pip" not in done.stderr
+    assert (directory / "bin" / "pip").exists(), done.stderr

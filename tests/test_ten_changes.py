@@ -24,9 +24,11 @@ from tenax.agent.detect import detect
 from tenax.cli.console.reference import page
 from tenax.cli.main import cli
 from tenax.cli.queue import group as queue
-from tenax.config import ConfigError, Layers, agent, parse_experiment, resolve
+from tenax.config import agent, resolve
 from tenax.config.agent import AgentSettings
 from tenax.config.master import PoolSettings, SchedulerSettings
+from tenax.config.problems import ConfigError
+from tenax.config.resolve import Layers, parse_experiment
 from tenax.config.schema import experiment as experiment_schema
 from tenax.config.schema import searcher as searcher_schema
 from tenax.config.schema import storage as storage_schema

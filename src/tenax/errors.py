@@ -8,6 +8,7 @@
     │   ├── NotAuthenticated   no credential, or one that is wrong or ended (401)
     │   ├── Forbidden          known, and not allowed (403)
     │   ├── NotNow             legal, but not in the state that the thing is in (400)
+    │   ├── Overtaken          somebody else changed it since the sender read it (412)
     │   ├── TooLarge           more bytes than are taken (413)
     │   ├── TooOften           asked again too soon (429 with Retry-After)
     │   └── Unsupported        known, and not offered here (501)
@@ -60,6 +61,10 @@ class Forbidden(UserError):
 
 class NotNow(UserError):
     """This cannot be done in the present state."""
+
+
+class Overtaken(UserError):
+    """Somebody else has changed it meanwhile: read it again, then save."""
 
 
 class TooLarge(UserError):

@@ -13,7 +13,7 @@ TrialId = NewType("TrialId", int)
 UserId = NewType("UserId", int)
 #: Drawn by the search from its random stream: names a trial before the database has numbered it.
 RequestId = NewType("RequestId", str)
-#: ``{experiment}.{request id}`` for a trial; a UUID for other tasks.
+#: ``{experiment}.{request id}`` for a trial, with ``-1``, ``-2`` ... after it for its further tasks; a UUID for others.
 TaskId = NewType("TaskId", str)
 #: ``{task}.{run id}``.
 AllocationId = NewType("AllocationId", str)

@@ -97,6 +97,7 @@ class MasterDouble:
     async def back(self) -> None:
         """Listen, at the same port as before."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_get("/info", self._info)
         app.router.add_post("/agents/join", self._join)
         app.router.add_get("/agents/session", self._session)
         app.router.add_post("/agents/logs", self._logs)
@@ -182,6 +183,9 @@ class MasterDouble:
     async def _note(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+    async def _info(self, _: web.Request) -> web.Response:
+        return web.json_response({"version": "0.38.1"})
 
     async def _join(self, request: web.Request) -> web.Response:
         join = msgspec.json.decode(await request.read(), type=JoinRequest)

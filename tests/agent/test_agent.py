@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import socket
 import stat
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tenax.agent import keeper
 from tenax.agent.fleet import Fleet
 from tenax.agent.log_setup import UnfailingStream
+from tenax.agent.placing import choose_ports
 from tenax.backoff import Backoff, background
 from tenax.errors import UserError
 from tenax.runtime.processes import belonging_to
@@ -210,6 +212,22 @@ async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: H
     assert slot.platform
 
 
+async def test_a_gang_whose_ports_are_in_use_is_not_started(master: MasterDouble, host: Host) -> None:
+    """The platform's failure, by the agent of its first member: the next run has other ports. Others listen nowhere."""
+    host.start()
+    first, other = (spec("", allocation_id="1.x.1", members=2, rank=rank) for rank in (0, 1))
+    port = choose_ports(first, set())["C10D_PORT"]
+    await master.until(lambda: master.hellos)
+    with socket.create_server(("127.0.0.1", port)):
+        for task_spec in (first, other):
+            await master.run(task_spec)
+            await master.until(lambda name=task_spec.container_id: master.exited(name))
+    occupied, ran = (master.reports[each.container_id].exit for each in (first, other))
+    assert occupied is not None
+    assert (occupied.platform, f"could not start: port {port}, " in occupied.reason) == (True, True)
+    assert ran == Exit(code=0)
+
+
 async def test_containers_of_another_generation_are_kept_until_they_are_named(master: MasterDouble, host: Host) -> None:
     """What an earlier generation of the cluster started runs on, and says so; it ends by a want that names it."""
     host.start()
@@ -241,6 +259,22 @@ async def test_model_code_lies_in_the_work_directory(master: MasterDouble, host:
         await master.until(lambda name=task_spec.container_id: master.exited(name))
         assert master.text(task_spec.container_id) == "from train.py\n"
     assert master.context_requests == 1
+
+
+async def test_model_code_that_cannot_be_stored(master: MasterDouble, host: Host) -> None:
+    """That start fails, as it would on a full disk, by the platform's fault: it is not tried here for ever."""
+    digest = master.add_context({"train.py": "print('here')"})
+    host.start()
+    await master.until(lambda: master.hellos)
+    cache = host.directory / "contexts"
+    cache.rmdir()
+    cache.touch()
+    task_spec = spec("", context_hash=digest)
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert (exit.platform, exit.reason) == (True, "could not start: its model code cannot be stored: Not a directory")
 
 
 async def test_model_code_that_the_master_does_not_have(master: MasterDouble, host: Host) -> None:

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.agent import placing
-from tenax.agent.placing import PORT_BASES, PORT_PLACES, PORT_STEP, Self, choose_ports, environment, ports_of
+from tenax.agent.placing import (
+    PORT_BASES,
+    PORT_PLACES,
+    PORT_STEP,
+    Self,
+    choose_ports,
+    environment,
+    port_in_use,
+    ports_of,
+)
 from tenax.wire.agents import ContainerSpec, SlotInfo
 from tenax.wire.task_names import masters_of
 from tests.kits.cases import load
@@ -80,6 +89,15 @@ def test_members_of_a_gang_name_the_same_ports() -> None:
     """On every machine, whatever is taken there: they follow from the allocation."""
     there = choose_ports(spec(members=2), {29400})
     assert choose_ports(spec(members=2), set()) == there
+
+
+def test_what_another_container_has_is_in_use() -> None:
+    """Whether it listens there yet or not; nobody looks for one that is alone."""
+    gang = spec(members=2)
+    ports = choose_ports(gang, set())
+    assert port_in_use(gang, ports, set()) is None
+    assert port_in_use(gang, ports, {ports["DTRAIN_SSH_PORT"]}) == ports["DTRAIN_SSH_PORT"]
+    assert port_in_use(spec(), ports, set(ports.values())) is None
 
 
 def test_ports_that_the_specification_sets_stay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -14,6 +15,7 @@ from tenax.agent import session as sessions
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.link import Link, MasterUnreachable
 from tenax.agent.session import AgentSession, Face
+from tenax.client.connection.http1 import ALIVE
 from tenax.config.agent import AgentSettings
 from tenax.wire.agents import Allowed
 from tests.kits.ports import free_port
@@ -164,6 +166,24 @@ async def test_the_next_one_is_asked_where_nobody_listens() -> None:
             assert await link.post("/x", b"1") == b"here"
             with pytest.raises(MasterUnreachable, match=gone):
                 await alone.post("/x", b"1")
+
+
+async def test_one_that_hangs_is_not_waited_for_as_long_as_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections all the same; whoever comes to it first asks whether it is there."""
+    monkeypatch.setattr(links, "ALIVE_S", 0.2)
+    looks = []
+
+    async def answers(request: web.Request) -> web.Response:
+        looks.append(request.path)
+        return web.Response(text="here")
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hung = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with serving(answers, path="/{path}") as there, opened(hung, there) as link:
+            with pytest.raises(MasterUnreachable, match=hung):
+                await link.post("/x", b"1")
+            assert await link.post("/x", b"1") == await link.post("/x", b"1") == b"here"
+    assert looks == [ALIVE, "/x", "/x"]
 
 
 def test_agents_begin_with_different_ones() -> None:

@@ -14,7 +14,8 @@ from tenax.agent import spool
 from tenax.agent.link import Link
 from tenax.config.agent import AgentSettings
 from tenax.config.master import MasterSettings
-from tenax.core import spool_file
+from tenax.core.spooling import file as spool_file
+from tenax.core.values import MetricsPacker
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token
 from tenax.wire.agents import ContainerSpec
@@ -152,6 +153,86 @@ async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_p
     assert stored(master, "good") == [1]
 
 
+def segment(directory: Path, name: str, records: int) -> spool_file.SpoolFile:
+    """One whose writer has not closed it, as a killed one."""
+    file = spool_file.SpoolFile(str(directory), name, segments=True)
+    for step in range(1, records + 1):
+        body = MetricsPacker().pack("training", step, {"x": step / 7})
+        assert body is not None
+        file.append("metrics", body)
+    return file
+
+
+async def test_segments_to_their_ends(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """A task that was killed left room behind its records; beside it lies a file of lines, as of an older task."""
+    segment(tmp_path, "a", 3000)
+    long = segment(tmp_path, "b", 0)
+    for n in range(40):
+        long.append("metrics", json.dumps({"x": "x" * 100_000 * (1 + (n == 20) * 15)}))
+    (tmp_path / "c.jsonl").write_text(lines(1, 3))
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    records = master.spool["c", "a"]
+    assert [record["body"] for record in records] == [
+        {"group": "training", "stepsCompleted": n, "metrics": {"x": n / 7}, "batchMetrics": None, "reportTime": None}
+        for n in range(1, 3001)
+    ]
+    assert stored(master, "a") == list(range(1, 3001))
+    assert stored(master, "b") == list(range(1, 41))
+    assert stored(master, "c") == [1, 2, 3]
+
+
+async def test_a_segment_goes_on_where_its_task_was_acknowledged(
+    master: MasterDouble, link: Link, tmp_path: Path
+) -> None:
+    """What the agent ships is noted for the next agent; a master that has less gets it again."""
+    file = segment(tmp_path, "a", 2)
+    file.acknowledge(file.next_batch(), 2)
+    segments = file.written_offset
+    for step in (3, 4):
+        file.append("metrics", json.dumps({"stepsCompleted": step}))
+    master.spool["c", "a"] = [{"n": n} for n in (1, 2)]
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert [record.get("body") for record in master.spool["c", "a"]][2:] == [{"stepsCompleted": n} for n in (3, 4)]
+    assert json.loads((tmp_path / "a.ack").read_text()) == {"n": 4, "offset": file.written_offset}
+    assert file.written_offset > segments
+    master.spool["c", "a"] = []
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 0.0) == ""
+    assert stored(master, "a") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "ack", ["", '{"n": 9, "offset": 99999999}', '{"n": 2, "offset": 0}', '{"n": 0, "offset": 100}']
+)
+async def test_an_ack_of_a_segment_that_cannot_be(master: MasterDouble, link: Link, tmp_path: Path, ack: str) -> None:
+    """The master's word decides; nothing is sent that does not stand there."""
+    segment(tmp_path, "a", 5)
+    (tmp_path / "a.ack").write_text(ack)
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 2.0) == ""
+    assert stored(master, "a") == [1, 2, 3, 4, 5]
+
+
+async def test_a_damaged_record_is_lost_in_words(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """The records around it are stored, each under its number."""
+    file = segment(tmp_path, "a", 20)
+    path = tmp_path / "a.records"
+    content = bytearray(path.read_bytes())
+    content[file.written_offset // 2] ^= 4
+    path.write_bytes(content)
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 10.0)
+    assert lost == "1 reports of the task were not stored: they are damaged in a.records"
+    assert stored(master, "a") == list(range(1, 21))
+    assert sum(record["kind"] == "metrics" for record in master.spool["c", "a"]) == 19
+
+
+async def test_a_segment_of_another_release(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """It is said to be lost, at once, and never taken for one of ours."""
+    segment(tmp_path, "a", 2)
+    (tmp_path / "a.records").write_bytes(b"TNXSPL9\n" + (tmp_path / "a.records").read_bytes()[8:])
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 1e9)
+    assert lost == "the reports in a.records cannot be read: it was written by another release of Tenax"
+    assert stored(master, "a") == []
+
+
 async def test_no_spool_at_all(link: Link, tmp_path: Path) -> None:
     """A container that never said anything has nothing to lose."""
     assert await spool.ship(link, tmp_path / "absent", SPEC, lambda: 10.0) == ""
@@ -227,7 +308,9 @@ async def test_a_restored_database_gets_the_reports_of_the_file(
         await link.close()
 
 
+@pytest.mark.parametrize("form", ["lines", "segments"])
 async def test_a_restored_database_gets_the_file_before_the_last_one(
+    form: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     postgres: EmbeddedPostgres,
@@ -236,7 +319,7 @@ async def test_a_restored_database_gets_the_file_before_the_last_one(
 ) -> None:
     """A task turned its file over and went on in another; the copy has half of the first, nothing of the second."""
     monkeypatch.setattr(spool_file, "TURN_BYTES", 1500)
-    file = spool_file.SpoolFile(str(tmp_path))
+    file = spool_file.SpoolFile(str(tmp_path), segments=form == "segments")
     async with ServedMaster(postgres.dsn, database_url, master_settings) as served:
         trial, task = await served.running_trial()
         token = allocation_token(served.api.master.cluster.secret, task.allocation_id)
@@ -252,7 +335,7 @@ async def test_a_restored_database_gets_the_file_before_the_last_one(
             if step in (20, 30):
                 assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
                 batch = file.next_batch()
-                file.acknowledge(batch.lines, batch.bytes_of(batch.lines))
+                file.acknowledge(batch, len(batch.ends))
                 assert file.turn() is (step == 20)
         await served.restore()
         assert len(await served.book.reports(trial)) == 10

@@ -69,3 +69,22 @@ async def test_a_certificate_that_nobody_knows(tmp_path: Path, certificate: tupl
                 await link.get("/info", {})
         finally:
             await link.close()
+
+
+@pytest.mark.parametrize("with_tls", [True, False])
+async def test_the_scheme_of_another_master(tmp_path: Path, certificate: tuple[Path, Path], *, with_tls: bool) -> None:
+    """``http`` for one that speaks TLS, and the reverse: the message says which address to use."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+    async with MasterDouble(context if with_tls else None) as master:
+        scheme, _, place = master.url.partition("://")
+        other = "http" if scheme == "https" else "https"
+        link = Link(AgentSettings(master_url=f"{other}://{place}", dir=tmp_path))
+        await link.open()
+        try:
+            with pytest.raises(MasterUnreachable, match=f"TLS: use {master.url}"):
+                await link.get("/info", {})
+            with pytest.raises(MasterUnreachable, match=f"TLS: use {master.url}"):
+                await link.websocket("/agents/session", 1.0)
+        finally:
+            await link.close()

@@ -175,7 +175,8 @@ async def test_templates_and_webhooks_have_a_size(api: Api) -> None:
 
 async def test_notes_of_a_project_have_a_size_together(api: Api) -> None:
     """They are all in the list of projects."""
-    made = await api.user.post("/api/v1/workspaces/1/projects", {"name": "p"})
+    own = (await api.user.post("/api/v1/workspaces", {"name": "own"})).json()["workspace"]["id"]
+    made = await api.user.post(f"/api/v1/workspaces/{own}/projects", {"name": "p"})
     path = f"/api/v1/projects/{made.json()['project']['id']}/notes"
     note = {"name": "n", "contents": "x" * 200_000}
     assert (await api.user.post(path, note)).status_code == 200

@@ -134,6 +134,16 @@ def test_every_login_of_this_machine_is_ended(tenax: Tenax, people: PretendMaste
     assert TokenStore().all(people.url) == {}
 
 
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_who_was_deactivated_logs_out(tenax: Tenax, people: PretendMaster, options: tuple[str, ...]) -> None:
+    """The master refuses them, and their login on this machine is forgotten."""
+    inactive = refused(403, "user is not active: t was deactivated; ask an administrator")
+    people.on("GET", "/api/v1/me", inactive)
+    people.on("POST", "/api/v1/auth/logout", inactive)
+    assert tenax("user", "logout", *options).code == exits.OK
+    assert TokenStore().all(people.url) == {}
+
+
 def test_groups(tenax: Tenax, people: PretendMaster) -> None:
     """By name as well as by number; users separated by blanks or commas."""
     groups = {"groups": [{"group": {"groupId": 4, "name": "vision"}, "numMembers": 1}]}

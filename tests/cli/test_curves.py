@@ -9,7 +9,7 @@ import pytest
 
 from tenax.cli.console import exits
 from tests.kits.cli.command_line import Tenax
-from tests.kits.cli.experiments import experiment, serve, trial
+from tests.kits.cli.experiments import SEARCHER, experiment, serve, trial
 from tests.kits.cli.terminal import on_terminal, plain
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
@@ -50,6 +50,33 @@ def test_plot(tenax: Tenax, curves: PretendMaster) -> None:
     tenax("e", "plot", "7", "--metric", "loss", "--group", "training", "--trial", "1")
     asked = curves.sent("GET", SERIES)[-1]
     assert (asked.query["trialIds"], asked.query["group"]) == (["1"], ["training"])
+
+
+def test_trials_that_nothing_ranks_are_not_called_the_best(tenax: Tenax, curves: PretendMaster) -> None:
+    """They come in their order: those that failed, or whose experiment ranks by a metric that no validation has."""
+    assert "The best 1 of 2 trials: --best N shows more" in tenax("e", "plot", "7", "--best", "1").err
+    serve(
+        curves, experiment(config={"searcher": {**SEARCHER, "metric": "acuracy"}}), *(trial(at) for at in range(1, 13))
+    )
+    curves.on("GET", SERIES, series(*range(1, 6)))
+    assert "The first 5 of 12 trials: --best N shows more" in tenax("e", "plot", "7", "--metric", "accuracy").err
+    failed = [trial(at, "ERROR") for at in range(1, 13)]
+    serve(curves, experiment(state="STATE_ERROR", numTrials=12), *failed)
+    assert "The first 10 of 12 trials:" in tenax("e", "wait", "7").err
+
+
+def test_a_long_reason_is_said_once(tenax: Tenax, master: PretendMaster) -> None:
+    """Of trials that failed alike; each for programs, and one of a few words for people, too."""
+    long = "your code raised ValueError: a wrong shape (exited with code 1); it is not tried again"
+    serve(
+        master,
+        experiment(state="STATE_ERROR", numTrials=4),
+        *(trial(at, "ERROR", reason=long) for at in (1, 2)),
+        *(trial(at, "ERROR", reason="killed by SIGKILL") for at in (3, 4)),
+    )
+    shown = " ".join(tenax("e", "list-trials", "7").out.split())
+    assert (shown.count("a wrong shape"), shown.count("as trial 1"), shown.count("killed by SIGKILL")) == (1, 1, 2)
+    assert tenax("e", "list-trials", "7", "--csv").out.count(long) == 2
 
 
 def test_a_plot_is_no_higher_than_its_terminal(curves: PretendMaster) -> None:
@@ -160,7 +187,11 @@ def test_live_curves(curves: PretendMaster) -> None:
 
 def followed(master: PretendMaster, state: str) -> str:
     """What is shown to the end of an experiment of one trial."""
-    serve(master, experiment(state=f"STATE_{state}", searcherType="single", numTrials=1), trial(1, state, best=0.8))
+    serve(
+        master,
+        experiment(state=f"STATE_{state}", searcherType="single", numTrials=1, continuable=True),
+        trial(1, state, best=0.8),
+    )
     line = {"id": "1", "timestamp": "2026-01-02T03:04:05.123456Z", "level": "LOG_LEVEL_INFO", "log": "epoch 1 done\n"}
     message = "[2026-01-02T03:04:05.123456Z] 0f3c2a1b || epoch 1 done\n"
     master.on("GET", "/api/v1/trials/1/logs", Reply(lines=[{"result": {**line, "message": message}}]))

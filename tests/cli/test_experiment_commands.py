@@ -80,6 +80,19 @@ def test_verbs_for_all_that_are_chosen(tenax: Tenax, master: PretendMaster, monk
         assert tenax("e", "kill", *arguments).code == exits.USAGE
 
 
+def test_what_has_ended_is_not_said_to_be_ending(tenax: Tenax, master: PretendMaster) -> None:
+    """The master takes the request and does nothing; of what runs it is said what happens now."""
+    for path in ("experiments/7/cancel", "experiments/7/kill", "trials/1/kill"):
+        master.on("POST", f"/api/v1/{path}", {})
+    for state, ends in (("COMPLETED", "had ended: COMPLETED"), ("RUNNING", "is being ended")):
+        serve(master, experiment(state=f"STATE_{state}"))
+        master.on("GET", "/api/v1/trials/1", {"trial": trial(1, state)})
+        assert tenax("e", "kill", "7").out == f"Experiment 7 {ends}\n"
+        assert tenax("t", "kill", "1").out == f"Trial 1 {ends}\n"
+    serve(master, experiment(state="STATE_ERROR"))
+    assert tenax("e", "cancel", "7").out == "Experiment 7 had ended: ERROR\n"
+
+
 def test_nothing_is_chosen(tenax: Tenax, master: PretendMaster) -> None:
     """Nothing is asked and nothing sent."""
     master.on("GET", "/api/v1/experiments", {"experiments": [], "pagination": {"total": 0}})

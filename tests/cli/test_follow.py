@@ -36,6 +36,20 @@ def test_live_table(master: PretendMaster) -> None:
         assert re.search(r"next +tenax trial metrics 2\n?", last)
 
 
+def test_what_comes_next_is_what_the_search_allows(master: PretendMaster) -> None:
+    """After a cancel one without rungs goes on; what one with rungs has stopped stays so, and it is forked."""
+    rungs = {"name": "adaptive_asha", "metric": "accuracy", "time_metric": "epochs", "max_time": 4}
+    for searcher, verb in ((rungs, "fork"), ({"name": "random", "metric": "accuracy"}, "continue")):
+        one = experiment(config={"searcher": searcher}, searcherType=searcher["name"], continuable=verb == "continue")
+        serve(master, one, trial(1, "CANCELED"), trial(2, "CANCELED"))
+        master.on(
+            "GET", "/api/v1/experiments/7", {"experiment": one}, {"experiment": {**one, "state": "STATE_CANCELED"}}
+        )
+        with on_terminal("e", "wait", "7") as terminal:
+            terminal.end()
+        assert f"tenax experiment {verb} 7 -f" in plain(terminal.shown)
+
+
 def test_a_terminal_that_cannot_be_written_over(master: PretendMaster) -> None:
     """Gets the dated lines that a file gets, while the search runs."""
     running = {"experiment": experiment(numTrials=2)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tenax.core.local_runs.files import LocalRun, local_runs, new_card
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.terminal import on_terminal, plain
 from tests.kits.pretend_master import PretendMaster
@@ -150,6 +150,16 @@ def test_what_something_else_started_is_resumed_by_its_line(data: Path, tenax: T
     assert (len(local_runs()), local_runs()[-1].card["checkpoint"]) == (2, UUID)
 
 
+def test_a_resumed_run_is_of_the_same_trial(data: Path, tenax: Tenax) -> None:
+    """Also where its script named the experiment, as one in detached mode does, and said what it is about."""
+    about = {"experimentKey": "search", "trialKey": "t", "labels": ["far"], "description": "d", "data": {"a": 1}}
+    run = made(data, "20260101-000000-7-aaa111", [3.0])
+    run.write_card({**run.card, **about})  # type: ignore[dict-item]
+    assert tenax("local", "resume", "--offline", "last", "--", "true").code == 0
+    again = local_runs()[-1].card
+    assert {key: again.get(key) for key in about} == about
+
+
 def test_how_to_run_it_again_can_be_typed(data: Path, tenax: Tenax) -> None:
     """Of a run without a checkpoint: its line, quoted; no line where it would not work."""
     run = LocalRun(str(data / "runs" / "20260101-000000-7-aaa111"))
@@ -199,6 +209,24 @@ def test_a_project_that_is_not_there(tenax: Tenax, master: PretendMaster) -> Non
     master.on("GET", "/api/v1/workspaces", {"workspaces": [{"id": 4, "name": "a b"}], "pagination": {}})
     master.on("GET", "/api/v1/workspaces/4/projects", {"projects": [], "pagination": {}})
     assert "'a b'. To make it: tenax project create 'a b' c. What" in tenax("track", "--project", "a b/c", "true").err
+
+
+def test_all_that_another_cluster_has(data: Path, tenax: Tenax, master: PretendMaster) -> None:
+    """--anew alone sends it to this one; what this one has is not sent again."""
+    run = made(data, "20260101-000000-1-aa", [1.0], trialKey="local-a")
+    run.write_sent({"clusterId": "there", "experimentId": 1, "trialId": 2, "runId": 1, "done": True})
+    master.on("GET", "/info", {"version": "0.38.1", "cluster_id": "here"})
+    master.on("PUT", "/api/v1/experiments/by-external-id/local-a", {"experiment": {"id": 7}, "config": {}})
+    master.on("PUT", "/api/v1/trials", {"trial": {"id": 8}})
+    master.on("POST", "/api/v1/trials/8/start", {"trialRunId": 1})
+    master.on("POST", "/api/v1/runs/8/metadata", {})
+    master.on("POST", "/api/v1/trials/8/runs/1/spool", {"acked": 3, "refused": []})
+    master.on("POST", "/api/v1/trials/8/runs/1/output", {"next": 0})
+    master.on("PATCH", "/api/v1/trials/8", {})
+    assert "nothing to send" in tenax("sync").err
+    done = tenax("sync", "--anew")
+    assert (done.code, "trial 8 of experiment 7" in done.out) == (0, True), done.err
+    assert "every local run is at this cluster" in tenax("sync", "--anew").err
 
 
 def test_nothing_to_send(tenax: Tenax) -> None:

@@ -9,6 +9,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pandas
 import pytest
 
 import tenax.client
@@ -261,14 +262,16 @@ def test_tail(client: Client, master: PretendMaster) -> None:
 
 
 def test_metrics(client: Client, master: PretendMaster) -> None:
-    """Reports come with their step, run and values."""
+    """Reports come with their step, run and values: a list, which is gone through again and again."""
     report = {"trialId": 3, "trialRunId": 2, "group": "validation", "totalBatches": 10, "metrics": {}}
     first = {**report, "metrics": {"validation_metrics": {"accuracy": 0.5}}}
     second = {**report, "metrics": {"avg_metrics": {"loss": "NaN"}}}
     master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
     lines: list[object] = [{"result": {"metrics": [first]}}, {"result": {"metrics": [second]}}]
     master.on("GET", "/api/v1/trials/metrics/trial_metrics", Reply(lines=lines))
-    got = list(client.trial(3).metrics("validation"))
+    got = client.trial(3).metrics("validation")
+    assert len(got) == len(got.to_pandas()) == len(pandas.DataFrame(got)) == 2
+    assert list(got) == list(client.trial(3).iter_metrics("validation"))
     assert [(report.steps, report.run_id, report.metrics) for report in got] == [
         (10, 2, {"accuracy": 0.5}),
         (10, 2, {"loss": "NaN"}),

@@ -16,7 +16,7 @@ from tenax.client.connection.session import BrokenStream, MasterFailed, Session,
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
 from tenax.local.state_dir import StateDir, read_json, write_json
 from tenax.master.access import passwords
-from tests.kits.pretend_master import PretendMaster, Reply, refused
+from tests.kits.pretend_master import Asked, PretendMaster, Reply, refused
 
 LOGIN = "/api/v1/auth/login"
 ME = "/api/v1/me"
@@ -113,6 +113,22 @@ def test_who_one_is(master: PretendMaster, state: StateDir, monkeypatch: pytest.
     assert asked_by(master, Session()) == ("tasks", "DET_USER and DET_USER_TOKEN")
     assert asked_by(master, Session(token="given")) == ("given", "a token that was given")
     assert logged_in(master) == ["admin", "robot"]
+
+
+def test_all_sessions_of_an_automatic_login_make_it_anew(master: PretendMaster, state: StateDir) -> None:
+    """When its token has ended, also those that come after the first."""
+    good = {"old"}
+
+    def me(asked: Asked) -> Reply:
+        return Reply({}) if asked.headers["Authorization"].split()[-1] in good else refused(401, "no")
+
+    master.answers["GET", ME] = me
+    master.on("POST", LOGIN, {"token": "old"}, {"token": "new"})
+    with Session() as first, Session() as second, first.another() as third:
+        assert {asked_by(master, session)[0] for session in (first, second, third)} == {"old"}
+        good.symmetric_difference_update({"old", "new"})
+        assert {asked_by(master, session)[0] for session in (first, second, third)} == {"new"}
+    assert logged_in(master) == ["admin", "admin"]
 
 
 def test_a_wrong_password_of_the_environment_is_nobody_elses_login(

@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from tenax.client.connection import http1
+from tenax.client.connection import session as session_module
 from tenax.client.connection.address import Unreachable, remember, target
-from tenax.client.connection.http1 import Connection
+from tenax.client.connection.http1 import ALIVE, Connection
 from tenax.client.connection.session import Session
 from tenax.client.task import TaskClient
 from tenax.errors import InvalidInput
@@ -93,13 +94,30 @@ def test_one_that_takes_connections_and_answers_none() -> None:
 
 def _answer_once(silent: socket.socket) -> None:
     peer, _ = silent.accept()
-    peer.recv(65536)
-    peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    # Whether it is there, and the request.
+    for _ in range(2):
+        peer.recv(65536)
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     _open.append(peer)
 
 
 #: Not closed: that would be an answer.
 _open: list[socket.socket] = []
+
+
+def test_one_that_hangs_is_not_waited_for_as_long_as_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever comes to it first asks whether it is there; an answer of the other may take as long as it takes."""
+    monkeypatch.setattr(http1, "ALIVE_S", 0.2)
+    monkeypatch.setattr(session_module, "ALIVE_S", 0.2)
+    with PretendMaster().running() as answering, socket.create_server(("127.0.0.1", 0)) as silent:
+        answering.on("GET", "/x", {"ok": 3})
+        urls = f"http://127.0.0.1:{silent.getsockname()[1]},{answering.url}"
+        with closing(Connection(urls)) as connection:
+            assert connection.request("GET", "/x", timeout=600.0).body == b'{"ok": 3}'
+        with Session(urls, token="t", read_s=600.0) as session:
+            assert session.get("/x") == session.get("/x") == {"ok": 3}
+        # Once each: who has answered is not asked again.
+        assert len(answering.sent("GET", ALIVE)) == 2
 
 
 def test_nobody_answers() -> None:
@@ -148,6 +166,8 @@ def test_a_name_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
-    http1._in_use.clear()
+    for remembered in (http1._in_use, http1._answering):
+        remembered.clear()
     yield
-    http1._in_use.clear()
+    for remembered in (http1._in_use, http1._answering):
+        remembered.clear()

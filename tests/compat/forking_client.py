@@ -12,6 +12,7 @@ SDK's methods that were called). The answer is a line with the exit code.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import inspect
 import json
@@ -98,6 +99,8 @@ def main() -> None:
     """Load the client, then serve until standard input ends. With the argument ``sdk``: without its command line."""
     for name in (SDK,) if sys.argv[1:] == ["sdk"] else (CLI, SDK):
         importlib.import_module(name)
+    # Forks share what is loaded: a collector that looks through it would copy all of it into each.
+    gc.freeze()
     # A fork writes where its request says, and the answers go where nobody else writes.
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:

@@ -251,7 +251,7 @@ def test_move(det: Det, sdk: Sdk, paused: int) -> None:
 
 
 def test_continue(det: Det, sdk: Sdk, config: Path, code: Path, tmp_path: Path) -> None:
-    """The same trial goes on from its checkpoint, with other settings, and names the task that it had, log and all."""
+    """The same trial goes on from its checkpoint, with other settings, as another task; each has its own lines."""
     made = det("e", "create", config, code, "-f")
     number = int(made.out.split("Created experiment ")[1].split()[0])
     assert ended(sdk, number) == "STATE_COMPLETED"
@@ -273,11 +273,17 @@ def test_continue(det: Det, sdk: Sdk, config: Path, code: Path, tmp_path: Path) 
     output = det("e", "logs", number).out
     assert output.index("done after 3") < output.index("done after 5")
     task_ids, newest = sdk(f"{of_trial}result = [trial.taskIds, trial.taskId]", number=number)
-    assert task in task_ids
-    assert task_ids[-1] == newest
-    logged = sdk(f"{of_trial}result = [line.log for line in b.get_TaskLogs(s, taskId=task)]", number=number, task=task)
-    assert any("done after 3" in line for line in logged)
-    assert any("done after 5" in line for line in logged)
+    assert task_ids == [task, newest] == [task, f"{task}-1"]
+    assert sdk(f"{of_trial}result = b.get_GetTask(s, taskId=trial.taskId).task.taskId", number=number) == newest
+    # Names of further tasks are none to `det task logs`: the pattern that it has for them is that of a UUID.
+    logged = det("task", "logs", task).out
+    assert "done after 3" in logged
+    assert "done after 5" not in logged
+    lines = sdk(f"{of_trial}result = [line.log for line in b.get_TaskLogs(s, taskId=trial.taskId)]", number=number)
+    assert any("done after 5" in line for line in lines)
+    assert not any("done after 3" in line for line in lines)
+    shown = det("trial", "describe", "--json", sdk(f"{of_trial}result = trial.id", number=number)).out
+    assert newest in shown
 
 
 def test_delete(det: Det, sdk: Sdk, config: Path, code: Path) -> None:

@@ -4,45 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import textwrap
 from pathlib import Path
 from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
 from tests.compat.client import PYTHON, RealClient, Sdk
+from tests.kits.detached_script import detached_script
 
-_SCRIPT = """
-import sys
-from determined.experimental import core_v2
-import determined as det
-
-name, storage, steps, fail = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "fail"
-core_v2.init(
-    config=core_v2.Config(
-        name="elsewhere", hparams={"lr": 0.5}, data={"a": 1}, labels=["far"],
-        searcher={"name": "single", "metric": "score", "smaller_is_better": False, "max_length": {"batches": 9}},
-        external_experiment_id=name or None, external_trial_id=f"{name}-1" if name else None,
-        checkpoint_storage=storage,
-    ),
-    tensorboard_mode=det.core.TensorboardMode.MANUAL,
-)
-info = core_v2.info
-start = 0
-if info.latest_checkpoint is not None:
-    with core_v2.checkpoint.restore_path(info.latest_checkpoint) as path:
-        start = int((path / "state").read_text())
-print("run", info.trial._trial_run_id, "from", start, flush=True)
-for step in range(start + 1, start + steps + 1):
-    core_v2.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
-    core_v2.train.report_progress(step / 9)
-core_v2.train.report_validation_metrics(steps_completed=start + steps, metrics={"score": float(start + steps)})
-with core_v2.checkpoint.store_path({"steps_completed": start + steps}) as (path, _):
-    (path / "state").write_text(str(start + steps))
-print("ids", info.trial.experiment_id, info.trial.trial_id, flush=True)
-if fail:
-    raise ValueError("on purpose")
-core_v2.close()
-"""
 _LOOK = """
 from determined.common.api import bindings
 trial = client.get_trial(number)
@@ -61,7 +29,7 @@ result = {
 def _run(real: RealClient, directory: Path, name: str, steps: int, *, fail: bool = False) -> tuple[int, str, int]:
     """Exit code, output and number of the trial."""
     script = directory / "elsewhere.py"
-    script.write_text(textwrap.dedent(_SCRIPT))
+    script.write_text(detached_script("determined"))
     words = [name, str(directory / "storage"), str(steps), "fail" if fail else ""]
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("DET_", "TENAX_"))}
     done = subprocess.run(

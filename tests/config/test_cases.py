@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tenax.config import container_defaults, parse_experiment
+from tenax.config import container_defaults
 from tenax.config.problems import Path, ProblemReport
-from tenax.config.resolve import Layers
+from tenax.config.resolve import Layers, parse_experiment
 from tenax.config.schema import environment, hyperparameters, logs, resources, searcher, storage
 from tenax.config.schema.command import COMMAND
 from tenax.config.schema.experiment import EXPERIMENT

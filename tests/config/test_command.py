@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.config import ConfigError, Layers, PoolLayer
 from tenax.config.command import ResolvedCommand, command_wishes, parse_command
+from tenax.config.problems import ConfigError
+from tenax.config.resolve import Layers, PoolLayer
 from tenax.config.schema.command import COMMAND
 from tenax.config.templates import check_template, for_struct
 from tenax.jsonvalue import JsonObject

@@ -8,8 +8,8 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from tenax.config import experiment_schema
 from tenax.config.comments import comments_of
+from tenax.config.resolve import experiment_schema
 from tenax.config.schema.resources import Resources
 from tenax.config.schema.searcher import AdaptiveAshaConfig, CommonConfig
 

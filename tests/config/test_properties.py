@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.config import ConfigError, Layers, parse_experiment, stored_experiment, without_secrets
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
-from tenax.config.problems import Path, ProblemReport
+from tenax.config.problems import ConfigError, Path, ProblemReport
+from tenax.config.resolve import Layers, parse_experiment, stored_experiment
 from tenax.config.schema.command import COMMAND
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.shapes import Respelled, Shape
 from tenax.config.structs import Struct, Tagged
+from tenax.display.secrets import without_secrets
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.methods.async_halving import AsyncHalving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.config import ConfigError
+from tenax.config.problems import ConfigError
 from tenax.config.quotas import parse_quotas
 
 

@@ -7,11 +7,12 @@ import random
 
 import pytest
 
-from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
-from tenax.config.resolve import ResolvedExperiment
+from tenax.config.problems import ConfigError
+from tenax.config.resolve import Layers, PoolLayer, ResolvedExperiment, parse_experiment, stored_experiment, wishes_of
 from tenax.config.schema.entrypoint import LAUNCH_MODULES
 from tenax.config.schema.searcher import END_OF_LIFE
 from tenax.config.schema.storage import S3Config, SharedFsConfig
+from tenax.display.secrets import without_secrets
 from tenax.jsonvalue import JsonObject
 from tenax.search import config as search
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
@@ -225,6 +226,7 @@ searcher:
   max_trials: 0
 hyperparameters:
   lr: {type: log, minval: -1, maxval: -4, base: 10, basee: 10}
+  wide: {type: double, minval: -1.7e+308, maxval: 1.7e+308}
 resources: {slots_per_trial: 4, max_slots: 3}
 bind_mounts:
 - {host_path: foo}
@@ -239,11 +241,13 @@ workspace: lab
         "searcher.max_trials:5": "0 is too small: at least 1",
         "hyperparameters.lr.basee:7": "unknown key 'basee'; did you mean 'base'?",
         "hyperparameters.lr:7": "minval (-1) must be below maxval (-4)",
-        "resources.max_slots:8": "max_slots is 3 and each trial needs slots_per_trial = 4: "
+        "hyperparameters.wide:8": "from minval (-1.7e+308) to maxval (1.7e+308) is farther than a number can say: "
+        "narrow the range",
+        "resources.max_slots:9": "max_slots is 3 and each trial needs slots_per_trial = 4: "
         "none could ever start; raise max_slots",
-        "bind_mounts[0].host_path:10": "'foo' must be an absolute path of the agent's machine",
-        "bind_mounts[0]:10": "'container_path' must be set",
-        "workspace:11": "workspace and project go together: set both, or neither for Uncategorized",
+        "bind_mounts[0].host_path:11": "'foo' must be an absolute path of the agent's machine",
+        "bind_mounts[0]:11": "'container_path' must be set",
+        "workspace:12": "workspace and project go together: set both, or neither for Uncategorized",
     }
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.config import ConfigError
 from tenax.config.durations import parse_duration
 from tenax.config.master import load_master_settings
+from tenax.config.problems import ConfigError
 from tenax.config.schedule import Cron, Every, next_after, parse_schedule
 
 NOW = datetime(2026, 11, 21, 17, 30, 12, 5, tzinfo=timezone.utc)  # A Saturday.

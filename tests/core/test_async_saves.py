@@ -19,7 +19,7 @@ from tenax.core.checkpoint import CheckpointContext
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
 from tenax.core.pending import SaveUnfinished
 from tenax.core.spool import Spool
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.errors import InvalidInput, NotNow
 from tenax.storage.local_directory import from_directory
 from tenax.storage.port import StorageFailed

@@ -15,7 +15,7 @@ from tenax.core.checkpoint import CheckpointContext
 from tenax.core.distributed import DummyDistributedContext
 from tenax.core.modes import DownloadMode
 from tenax.core.spool import Spool
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.core.staging import temporary_place
 from tenax.errors import InvalidInput, NotFound
 from tenax.storage.directory import DirectoryStorage

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import tenax
 from tenax import core
 from tenax.client import ModelVersion
 from tenax.core import info as info_module
+from tenax.core.distributed import how_to_launch
 from tenax.core.info import read_cluster_info
 from tenax.core.train import TrainContext
 from tenax.errors import InvalidInput, NotNow
@@ -204,6 +207,54 @@ def test_several_slots_need_ranks(trial: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     with pytest.raises(InvalidInput, match=r"runs with 2 slots.*tenax\.launch\.torch_distributed.*from_torch"):
         core.init()
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("GROUP_WORLD_SIZE", "1")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput, match=r"2 slots, .* started this as rank 1 of 2: pass core.init\(dist.* script$"):
+        core.init()
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "line"),
+    [
+        ("python3 min.py --lr 1", "python3 min.py --lr 1"),
+        (["python3", "min.py"], "python3 min.py"),
+        ("cd code && python3 min.py", "python3 train.py"),
+        ("torchrun min.py", "python3 train.py"),
+    ],
+)
+def test_the_entrypoint_to_write_is_ones_own_behind_a_launcher(trial: Path, entrypoint: object, line: str) -> None:
+    """Where it is a single line of a Python."""
+    config = json.loads((trial / "info/trial.json").read_text())
+    config["config"]["entrypoint"] = entrypoint
+    (trial / "info/trial.json").write_text(json.dumps(config))
+    info = read_cluster_info(str(trial))
+    assert how_to_launch(info) == f"write entrypoint: python3 -m tenax.launch.torch_distributed {line}"
+
+
+def test_ranks_with_an_output_of_their_own(off_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a script has put there, and what is closed, is left as it is."""
+
+    class Quiet:
+        def reconfigure(self) -> None:
+            raise AssertionError("for the script alone")
+
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(sys, "stdout", Quiet())
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO()))
+    sys.stderr.close()
+    assert core.init().info is None
+
+
+def test_a_process_that_no_launcher_started(off_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes a place among ranks that there are not hears how to start them, with and without PyTorch."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidInput, match=r"start it with python3 -m tenax.launch.torch_dist.*init_process_group"):
+        core.DistributedContext.from_torch_distributed()
+    for name in ("torch", "torch.distributed"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InvalidInput, match=r"start it with python3 -m tenax\.launch\.processes python3 train\.py$"):
+        core.DistributedContext.from_torch_distributed()
 
 
 @pytest.fixture

@@ -216,14 +216,6 @@ def test_alone() -> None:
     context.close()
 
 
-def test_without_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """from_torch_distributed outside of a job says how to start one."""
-    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(InvalidInput, match="start the script with torchrun"):
-        DistributedContext.from_torch_distributed()
-
-
 def test_from_horovod(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its module says; on several machines the chief's address is needed. It has not run with Horovod itself."""
     monkeypatch.delenv("DET_CHIEF_IP", raising=False)

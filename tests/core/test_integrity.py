@@ -14,7 +14,7 @@ from tenax import core
 from tenax.core.checkpoint import CheckpointContext
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
 from tenax.core.spool import Spool
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.storage.local_directory import from_directory
 from tenax.storage.port import CheckpointDamaged
 from tests.kits.object_store import ObjectStore

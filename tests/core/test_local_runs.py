@@ -16,7 +16,7 @@ from tenax.client.connection.address import Unreachable
 from tenax.client.connection.session import Session
 from tenax.core.local_runs.files import LocalRun, commit_of, find_run, local_runs, new_card, sending
 from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of, why_not_again
-from tenax.core.local_runs.sending import RunSender, SentElsewhere, script_name
+from tenax.core.local_runs.sending import RunSender, SentElsewhere, chosen_metric, script_name
 from tenax.core.local_runs.tracking import Tracker
 from tenax.errors import InvalidInput, NotFound
 from tests.kits.pretend_master import PretendMaster, refused
@@ -47,7 +47,7 @@ def test_how_it_was_started_and_ended() -> None:
     assert os.stat(os.path.join(run.path, "run.json")).st_mode & 0o077 == 0
     assert (card["state"], card["host"], card["cwd"]) == ("COMPLETED", os.uname().nodename, os.getcwd())
     assert (story.hparams, story.step) == ({"lr": 0.5, "layers": [1, 2]}, 3)
-    assert story.main_metric() == ("accuracy", False)
+    assert chosen_metric({}, story.names()) == ("accuracy", False)
 
 
 def test_steps_that_go_back_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:

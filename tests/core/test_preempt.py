@@ -15,7 +15,7 @@ from tenax.core.distributed import DistributedContext, DummyDistributedContext
 from tenax.core.modes import PreemptMode
 from tenax.core.preempt import PreemptContext, PreemptionWatcher
 from tenax.core.spool import ReportRefused, Spool
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.errors import NotNow
 from tests.kits.ranks import on_ranks
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster

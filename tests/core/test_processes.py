@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 
 import tenax
 from tests.kits.interpreters import interpreters
+from tests.kits.spools import streams_in
 from tests.kits.task_master import TaskMaster
 
 SOURCE = str(Path(tenax.__file__).parents[1])
@@ -38,7 +39,7 @@ def run(script: str, run_dir: Path, python: str = sys.executable, **env: str) ->
 
 def streams(run_dir: Path) -> list[list[dict[str, object]]]:
     """What the agent finds after the end: the lines of each stream."""
-    return [[json.loads(line) for line in path.open()] for path in sorted((run_dir / "spool").glob("*.jsonl"))]
+    return streams_in(run_dir / "spool")
 
 
 WHOLE = """
@@ -70,6 +71,16 @@ def test_whole_script(trial: Path, master: TaskMaster, python: str) -> None:
         ["run_start"] + ["metrics"] * 21 + ["progress", "runner_state", "checkpoint_started", "checkpoint"]
     )
     assert master.bodies_of("metrics")[1]["metrics"] == {"loss": 0.5, "nan": "NaN"}
+
+
+@pytest.mark.parametrize(("formats", "suffix"), [("", ".jsonl"), ("segments", ".records"), ("x,segments", ".records")])
+def test_form_of_the_spool(trial: Path, master: TaskMaster, formats: str, suffix: str) -> None:
+    """An agent that does not say that it reads segments, as one of before, gets lines; the master has all the same."""
+    code, _, err = run(WHOLE, trial, TENAX_SPOOL_FORMATS=formats)
+    assert (code, err) == (0, "")
+    assert [path.suffix for path in sorted((trial / "spool").iterdir())] == [".ack", suffix]
+    assert len(master.bodies_of("metrics")) == 21
+    assert streams(trial) == [master.records()]
 
 
 @pytest.mark.parametrize("ends", ["", "raise ValueError('its own')"])
@@ -289,3 +300,19 @@ with core.init() as context:
     groups = [[line["body"].get("group") for line in lines] for lines in streams(trial)]  # type: ignore[attr-defined]
     assert sorted(groups) == [[None, "run1"], [None, "run2"]]
     assert [body["group"] for body in master.bodies_of("metrics")][-1] == "run2"
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_ranks_that_share_their_output_write_whole_lines(trial: Path, master: TaskMaster, python: str) -> None:
+    """Under torchrun alone they do: a traceback would be read as ``InputErrorInputError: : ``."""
+    path = trial / "script.py"
+    path.write_text("from tenax import core\ncore.init()\nprint('a', 'b')\nraise ValueError('c')\n")
+    # Each write is one message.
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "PYTHONUNBUFFERED": "1", "LOCAL_WORLD_SIZE": "2"}
+    with ours, subprocess.Popen([python, str(path)], env=environment, stdout=its, stderr=its):
+        its.close()
+        written = list(iter(lambda: ours.recv(65536), b""))
+    assert b"a b\n" in written
+    assert b"ValueError: c\n" in written
+    assert all(text.endswith(b"\n") for text in written)

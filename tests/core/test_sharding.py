@@ -14,7 +14,7 @@ from tenax.core.distributed import DistributedContext
 from tenax.core.modes import DownloadMode
 from tenax.core.sharding import OtherRankFailed, ShardConflict, merge_metadata
 from tenax.core.spool import Spool
-from tenax.core.spool_file import SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.errors import InvalidInput, NotNow
 from tenax.storage.local_directory import from_directory
 from tenax.storage.port import Storage

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from tenax.client.task import TaskClient
-from tenax.core import spool_file
 from tenax.core.spool import ReportRefused, Spool
-from tenax.core.spool_file import SpoolFile, SpoolWriteFailed
+from tenax.core.spooling import file as spool_file
+from tenax.core.spooling.file import SpoolFile, SpoolWriteFailed
 from tenax.errors import InvalidInput, NotNow
+from tenax.wire import spool_records
 from tests.kits import task_master
+from tests.kits.spools import records_of
 from tests.kits.task_master import ALLOCATION, RESET_THEN_STORE, STORE_THEN_RESET, TOKEN, TaskMaster
 
 
@@ -25,17 +27,26 @@ def master() -> Iterator[TaskMaster]:
         yield master
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> str:
-    return str(tmp_path / "spool")
+@pytest.fixture(params=["lines", "segments"])
+def directory(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The folder of a spool, in either form."""
+    return str(tmp_path / str(request.param))
 
 
-def spool_to(master: TaskMaster, directory: str, name: str | None = None) -> Spool:
-    return Spool(SpoolFile(directory, name), TaskClient(master.url, TOKEN), ALLOCATION, "container-1")
+def file_in(directory: str) -> SpoolFile:
+    return SpoolFile(directory, segments=directory.endswith("segments"))
+
+
+def spool_to(master: TaskMaster, directory: str, token: str = TOKEN) -> Spool:
+    return Spool(file_in(directory), TaskClient(master.url, token), ALLOCATION, "container-1")
+
+
+def alone_in(directory: str) -> Spool:
+    return Spool(file_in(directory), None, "", "")
 
 
 def lines_of(spool: Spool) -> list[dict[str, object]]:
-    return [json.loads(line) for line in Path(spool.path).read_text().splitlines()]
+    return records_of(spool.path)
 
 
 def ack_of(spool: Spool) -> dict[str, int]:
@@ -74,7 +85,8 @@ def test_reports_are_sent_in_groups(master: TaskMaster, directory: str) -> None:
 
 def test_batches_keep_to_their_size(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backlog is sent in batches; one line that is longer than a batch is sent whole."""
-    monkeypatch.setattr(spool_file, "BATCH_BYTES", 1000)
+    for module in (spool_file, spool_records):
+        monkeypatch.setattr(module, "BATCH_BYTES", 1000)
     master.down()
     spool = spool_to(master, directory)
     for size in (10, 5000, 10, 900, 900, 10):
@@ -87,7 +99,7 @@ def test_batches_keep_to_their_size(master: TaskMaster, directory: str, monkeypa
 
 def test_written_before_the_call_returns(directory: str) -> None:
     """A report is in the file when ``report`` returns, so a kill right after it loses nothing."""
-    spool = Spool(SpoolFile(directory), None, "", "")
+    spool = alone_in(directory)
     spool.report("metrics", '{"value":1}')
     (line,) = lines_of(spool)
     assert (line["n"], line["kind"], line["body"]) == (1, "metrics", {"value": 1})
@@ -189,7 +201,7 @@ def test_failing_script_is_not_covered_by_a_refusal(master: TaskMaster, director
 
 def test_ended_token_is_fatal(master: TaskMaster, directory: str) -> None:
     """A master that no longer knows this task is not asked for ever: the script ends with its words."""
-    spool = Spool(SpoolFile(directory), TaskClient(master.url, "another token"), ALLOCATION, "c")
+    spool = spool_to(master, directory, "another token")
     spool.report("metrics", "{}")
     assert not spool.flush(20)
     with pytest.raises(ReportRefused, match="takes no more reports of this task: invalid credentials") as refusal:
@@ -227,7 +239,7 @@ def test_end_waits_for_the_master(master: TaskMaster, directory: str) -> None:
 
 def test_closed(directory: str) -> None:
     """A report after the end says so instead of being lost."""
-    spool = Spool(SpoolFile(directory), None, "", "")
+    spool = alone_in(directory)
     spool.report("metrics", "{}")
     spool.close()
     with pytest.raises(NotNow, match="inside its with-block"):
@@ -241,9 +253,9 @@ def test_nothing_reported_leaves_nothing(master: TaskMaster, directory: str) -> 
     assert master.requests == []
 
 
-def test_full_disk(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that does not fit is taken back and raised; later ones stand whole, numbered without a gap."""
-    spool = Spool(SpoolFile(directory), None, "", "")
+    spool = alone_in(str(tmp_path))
     spool.report("metrics", '{"value":1}')
     real = os.write
 
@@ -258,9 +270,9 @@ def test_full_disk(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(line["n"], line["body"]) for line in lines_of(spool)] == [(1, {"value": 1}), (2, {"value": 3})]
 
 
-def test_write_error(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the disk names the file."""
-    spool = Spool(SpoolFile(directory), None, "", "")
+    spool = alone_in(str(tmp_path))
     spool.report("metrics", "{}")
 
     def broken(fd: int, data: bytes) -> int:
@@ -274,14 +286,14 @@ def test_write_error(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_too_long_a_line(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report over the limit is refused when it is made, with both sizes."""
     monkeypatch.setattr(spool_file, "MAX_LINE_BYTES", 1000)
-    spool = Spool(SpoolFile(directory), None, "", "")
+    spool = alone_in(directory)
     with pytest.raises(InvalidInput, match="the most is 1000"):
         spool.report("metrics", json.dumps("x" * 2000))
 
 
 def test_streams_of_one_process_differ(directory: str) -> None:
     """A second context in one process does not write into the file of the first."""
-    first, second = (Spool(SpoolFile(directory), None, "", "") for _ in range(2))
+    first, second = (alone_in(directory) for _ in range(2))
     first.report("metrics", "{}")
     second.report("metrics", "{}")
     assert first.path != second.path
@@ -322,7 +334,7 @@ def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatc
     streams = len(master.streams)
     assert streams > 3
     suffixes = [path.suffix for path in Path(directory).iterdir()]
-    assert (suffixes.count(".ack"), suffixes.count(".jsonl")) == (streams, 2)
+    assert (suffixes.count(".ack"), len(suffixes) - suffixes.count(".ack")) == (streams, 2)
     assert len(lines_of(spool)) < 41
 
 

@@ -15,11 +15,12 @@ from types import ModuleType
 from typing import TypeVar
 
 from tenax.errors import NotNow
-from tenax.lifecycle import allocation, container, delivery, experiment, garbage, task, trial, unmanaged
+from tenax.lifecycle import allocation, container, delivery, experiment, garbage, machine, task, trial, unmanaged
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.lifecycle.delivery import DeliveryOutcome, DeliveryState
 from tenax.lifecycle.experiment import ExperimentState
+from tenax.lifecycle.machine import MachineState
 from tenax.lifecycle.task import Conclude, LiveTask, TaskAttempt, TaskState, reconcile_task
 from tenax.lifecycle.trial import TrialAttempt, TrialState, Wish
 from tenax.lifecycle.unmanaged import TrialReport
@@ -87,6 +88,10 @@ def machines() -> tuple[Machine, ...]:
         Machine("Container", container, tuple(_container()), (ContainerState.ASSIGNED,)),
         Machine("What is wanted of a container", container, tuple(_wants()), (Desired.RUN,)),
         Machine("Command or generic task", task, task_edges, (TaskState.ACTIVE,), task_rules),
+        Machine(
+            "Rented machine", machine, tuple(_rented()), (MachineState.PLANNED, MachineState.ENDING),
+            note="It begins as ENDING where a machine carries the mark of the cluster, and has no row.",
+        ),
         Machine("Message to a webhook", delivery, tuple(_delivery()), (DeliveryState.WAITING,)),
         Machine("Trial that runs outside of the cluster", unmanaged, tuple(_unmanaged()), (TrialState.ACTIVE,)),
     )  # fmt: skip
@@ -277,6 +282,12 @@ def _delivery() -> Iterator[Edge]:
         yield DeliveryState.WAITING.value, after.value, f"answered {', '.join(_ranges(statuses))}"
     for label, outcome, age in others:
         yield DeliveryState.WAITING.value, delivery.decide(outcome, 1, age, give_up_s).state.value, label
+
+
+def _rented() -> Iterator[Edge]:
+    for state, event in itertools.product(MachineState, machine.MachineEvent):
+        if (state, event) in machine.TRANSITIONS:
+            yield state.value, machine.TRANSITIONS[state, event].value, event.value
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:

@@ -11,9 +11,10 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from tenax.config import ConfigError, parse_experiment
 from tenax.config.agent import AgentSettings
 from tenax.config.master import MasterSettings
+from tenax.config.problems import ConfigError
+from tenax.config.resolve import parse_experiment
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.schema.legacy import IGNORED_SECTIONS
 from tenax.jsonvalue import JsonObject

@@ -265,12 +265,16 @@ def test_the_page_about_the_web_page(group: Desk) -> None:
 
 
 def test_the_sdk(group: Desk) -> None:
-    """The script of its page, from the search to the files of the best checkpoint."""
-    (script,) = scripts("sdk.md")
-    (group.home / "search.py").write_text(script)
+    """The scripts of its page: from the search to the files of the best checkpoint, and in an event loop."""
+    search, in_a_loop = scripts("sdk.md")
+    (group.home / "search.py").write_text(search)
     code, said = group.type("python search.py")
     assert code == 0, said
     assert list(group.home.glob("checkpoints/*/epoch.json"))
+    (group.home / "in_a_loop.py").write_text(in_a_loop)
+    code, said = group.type("python in_a_loop.py")
+    assert code == 0, said
+    assert "COMPLETED True" in said
 
 
 def test_the_signature_of_a_webhook() -> None:

@@ -49,6 +49,7 @@ ALLOWED = {
     "spool_patience_s": "a setting of agents",
     "words": "what a trigger of the SDK looks for in the output",
     "AT_MOST": "an operator of filters",
+    "ASKED": "a state of a machine: its provider was asked for it",
     "_LARGEST_FOR_S": "how long the names of the largest are remembered: no limit",
 }
 

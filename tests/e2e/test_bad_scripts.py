@@ -83,6 +83,57 @@ def test_the_same_failure_twice_in_a_row_ends_a_trial_that_says_nothing_of_resta
     assert (again.state, again.restarts) == ("ERROR", 1)
 
 
+def test_a_trial_that_goes_on_has_another_task_and_one_log(place: Machine, tmp_path: Path) -> None:
+    """Who follows it reads all of it; each task has its own lines, and the script is told the newest."""
+    code = script(tmp_path, "import os\nprint('this is', os.environ['DET_TASK_ID'])\nraise SystemExit(3)")
+    experiment, _ = ran(place, config(max_restarts=0), code)
+    for _ in range(2):
+        place.tenax("experiment", "continue", str(experiment.id))
+        outlast(place, experiment.id)
+    with place.client() as client:
+        (trial,) = client.experiment(experiment.id).trials()
+        first = trial.task_id.removesuffix("-2")
+        tasks = [first, f"{first}-1", f"{first}-2"]
+        assert trial.task_ids == tasks
+        lines = [line.log for line in trial.logs(follow=True)]
+        assert [line for line in lines if line.startswith("this is")] == [f"this is {task}" for task in tasks]
+        parts = [line["log"] for task in tasks for line in client.session.lines(f"/api/v1/tasks/{task}/logs")]
+        assert [str(part).rstrip("\n") for part in parts] == [line.rstrip("\n") for line in lines]
+        runs = [client.session.get(f"/api/v1/tasks/{task}")["task"] for task in tasks]
+    for number, task in enumerate(tasks):
+        assert f"'allocationId': '{task}.{number + 1}'" in str(runs[number])
+
+
+def test_what_a_trial_of_a_search_has_shown_costs_the_others_one_run(place: Machine, tmp_path: Path) -> None:
+    """They run the same code. Whoever continues the search has changed something, or hopes so: it is shown anew."""
+    document = config(
+        hyperparameters=ONE_OF_FOUR,
+        searcher={"name": "random", "metric": "loss", "max_trials": 4, "max_concurrent_trials": 1},
+    )
+    document.pop("max_restarts")
+    experiment, trials = ran(place, document, script(tmp_path, "import no_such_module"))
+    assert [(trial.state, trial.restarts) for trial in trials] == [("ERROR", 1), *[("ERROR", 0)] * 3]
+    for trial in trials[1:]:
+        assert "ModuleNotFoundError: No module named 'no_such_module'" in trial.reason
+        assert f"two runs of trial {trials[0].id} failed at the same place" in trial.reason
+    place.tenax("experiment", "continue", str(experiment.id))
+    assert outlast(place, experiment.id).state == "ERROR"
+    with place.client() as client:
+        assert sum(trial.restarts for trial in client.experiment(experiment.id).trials()) == 1
+
+
+def test_what_tries_again_comes_before_what_has_not_begun(place: Machine, tmp_path: Path) -> None:
+    """Else each of a search's trials had failed once before any had failed twice, and nothing was shown to any."""
+    searcher = {"name": "random", "metric": "loss", "max_trials": 8}
+    document = config(hyperparameters=ONE_OF_FOUR, searcher=searcher)
+    document.pop("max_restarts")
+    _, trials = ran(place, document, script(tmp_path, "import no_such_module"), 120.0)
+    with place.client() as client:
+        slots = sum(len(agent.slots) for agent in client.agents())
+    assert len(trials) == 8
+    assert sum(trial.restarts for trial in trials) <= slots < 8
+
+
 def test_the_same_failure_a_step_further_is_tried_again(place: Machine, tmp_path: Path) -> None:
     """It may be another batch, another file, another moment of a network."""
     wanted = config()

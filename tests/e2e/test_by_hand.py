@@ -123,6 +123,26 @@ def test_it_is_tracked(hand: Hand) -> None:
     assert str(run["experimentId"]) in hand.tenax("experiment", "list")
 
 
+@pytest.mark.parametrize("tracked", ["while it runs", "as a whole"])
+def test_what_its_first_validation_has_ranks_it(hand: Hand, tracked: str) -> None:
+    """Sent before it has validated, it has the same metric as one that is sent when it has ended, and a best value."""
+    script = SCRIPT.replace('{"validation_loss": 1 / step}', '{"test_accuracy": min(step, 20 - step)}')
+    (hand.root / "train.py").write_text(script)
+    if tracked == "as a whole":
+        assert hand.does(sys.executable, "train.py", more={"TENAX_TRACK": "0"})[0] == 0
+        hand.tenax("sync")
+    else:
+        assert hand.track()[0] == 0
+    (run,) = hand.runs()
+    with hand.place.client() as client:
+        experiment = client.experiment(int(str(run["experimentId"])))
+        searcher = experiment.config["searcher"]
+        best = client.trial(int(str(run["trialId"]))).best_validation
+    assert (searcher["metric"], searcher["smaller_is_better"]) == ("test_accuracy", False)
+    assert best is not None
+    assert (best.steps, best.metrics) == (10, {"test_accuracy": 10})
+
+
 def test_one_variable_is_enough(hand: Hand) -> None:
     """TENAX_TRACK=1 alone tracks it, but for its output."""
     code, _, err = hand.does(sys.executable, "train.py", more={"TENAX_TRACK": "1"})

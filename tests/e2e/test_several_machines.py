@@ -18,6 +18,7 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.errors import InvalidInput, NotFound
 from tests.e2e.trials import config, output, ran, script
+from tests.kits.horovod_stand_in import write_horovod
 from tests.kits.machine import Machine, machine, outlast, processes, wait_for
 from tests.kits.second_machine import SecondMachine, second_machine
 
@@ -67,7 +68,8 @@ def test_a_trial_runs_on_the_machine_that_it_asks_for(place: Machine, tmp_path: 
         begun(place, dict(config(entrypoint="true", resources=asks)), tmp_path)
 
 
-#: Counts in step on all ranks, saves at each step, and does at step 3 what it is told to.
+#: Counts in step on all ranks, saves at each step, and does at step 3 what it is told to, unless it goes on from a
+#: checkpoint: run 1 may have ended before it began, on a port that another cluster of this machine has.
 COUNTING = """
     import json
     import os
@@ -88,7 +90,7 @@ COUNTING = """
         while step < 6:
             step += 1
             ranks.allgather(step)
-            if step == 3 and told == "raise" and ranks.rank == 3 and info.trial._trial_run_id == 1:
+            if step == 3 and told == "raise" and ranks.rank == 3 and not info.latest_checkpoint:
                 raise ValueError("bad batch")
             if step == 3 and told == "exit" and ranks.rank == 1:
                 sys.exit(7)
@@ -97,7 +99,7 @@ COUNTING = """
                 context.train.report_validation_metrics(step, {"loss": 1 / step})
             with context.checkpoint.store_path({"steps_completed": step}, shard=True) as (path, _):
                 (path / f"{ranks.rank}.json").write_text(json.dumps(step))
-            while told == "wait" and step == 3 and info.trial._trial_run_id == 1:
+            while told == "wait" and step == 3 and not info.latest_checkpoint:
                 (place / f"waiting-{ranks.rank}").touch()
                 if context.preempt.should_preempt():
                     sys.exit(0)
@@ -115,6 +117,16 @@ def steps(place: Machine, trial: Trial) -> list[int]:
         return [int(point.steps) for point in client.trial(trial.id).series("loss", "training")]
 
 
+def until_step_3(place: Machine, number: int, tmp_path: Path) -> None:
+    """All ranks of the first run wait there. Raises AssertionError with the output where they do not."""
+    try:
+        wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3", 60.0)
+    except AssertionError as error:
+        with place.client() as client:
+            trials = client.experiment(number).trials()
+        raise AssertionError("\n".join(output(place, trial) for trial in trials)) from error
+
+
 @pytest.mark.parametrize(
     "launch",
     [
@@ -129,7 +141,7 @@ def test_a_rank_that_raises_ends_the_run_and_the_next_goes_on(place: Machine, tm
     log = output(place, trial)
     assert (experiment.state, trial.restarts) == ("COMPLETED", 1), log
     assert "rank 3 failed first: ValueError: bad batch" in log
-    assert "run 1 has ended: rank 3 failed first: ValueError: bad batch (in workdir/train.py, line" in log
+    assert "has ended: rank 3 failed first: ValueError: bad batch (in workdir/train.py, line" in log
     assert "ranks [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1)]" in log
     assert "going on after step 2" in log
     assert steps(place, trial) == [1, 2, 3, 4, 5, 6]
@@ -150,7 +162,7 @@ def test_pause_and_resume(place: Machine, tmp_path: Path, launch: str) -> None:
     """All ranks leave together, and go on after the step that was saved."""
     entrypoint, code = counting(tmp_path, "wait", launch)
     number = begun(place, four(entrypoint), code)
-    wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
+    until_step_3(place, number, tmp_path)
     with place.client() as client:
         client.experiment(number).pause()
         wait_for(lambda: client.experiment(number).trials()[0].state == "PAUSED", "the pause")
@@ -169,7 +181,7 @@ def test_a_kill_ends_all_ranks(place: Machine, second: SecondMachine, tmp_path: 
     """On both machines."""
     entrypoint, code = counting(tmp_path, "wait", launch)
     number = begun(place, four(entrypoint), code)
-    wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
+    until_step_3(place, number, tmp_path)
     with place.client() as client:
         client.experiment(number).kill()
     assert outlast(place, number).state == "CANCELED"
@@ -194,6 +206,25 @@ DEEPSPEED = """
 """
 
 
+def test_ranks_of_horovod(place: Machine, tmp_path: Path) -> None:
+    """Without ssh, with a package that stands in for Horovod; the reason is the first failure."""
+    entrypoint, code = counting(tmp_path, "raise", "python3 -m determined.launch.horovod --fusion-threshold-mb 2 --")
+    write_horovod(tmp_path / "packages")
+    environment = {"environment_variables": [f"PYTHONPATH={tmp_path / 'packages'}"]}
+    joined = "import horovod.torch as hvd; hvd.init(); DC = core.DistributedContext.from_horovod(hvd)"
+    text = COUNTING.replace("core.DistributedContext.from_torch_distributed()", "DC")
+    script(code, text.replace("from tenax import core", f"from tenax import core; {joined}"))
+    (code / "train.py").write_text(
+        (code / "train.py").read_text().replace("ranks.allgather(step)", "hvd.allreduce(step)")
+    )
+    experiment, trial = one_of(place, four(entrypoint, max_restarts=1, environment=environment), code)
+    log = output(place, trial)
+    assert (experiment.state, trial.restarts) == ("COMPLETED", 1), log
+    assert "has ended: rank 3 failed first: ValueError: bad batch (in workdir/train.py, line" in log
+    assert "ranks [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1)]" in log
+    assert steps(place, trial) == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.long
 def test_deepspeed_itself(place: Machine, tmp_path: Path) -> None:
     """Four ranks on two machines, without ssh."""
@@ -209,7 +240,7 @@ def test_a_rank_that_is_killed(place: Machine, tmp_path: Path) -> None:
     """As the kernel does when memory runs out: that rank is named, and how it ended."""
     entrypoint, code = counting(tmp_path, "wait")
     number = begun(place, four(entrypoint), code)
-    wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
+    until_step_3(place, number, tmp_path)
     [victim] = [pid for pid in _ranks() if _environment(pid).get("RANK") == "1" and str(tmp_path) in _command(pid)]
     os.kill(victim, signal.SIGKILL)
     ended = outlast(place, number)
@@ -233,6 +264,30 @@ def test_torchrun_alone_says_what_is_wrong(place: Machine, tmp_path: Path, told:
     assert "refused" not in log
     with pytest.raises(NotFound, match="none were reported"):
         steps(place, trial)
+
+
+#: With nothing that belongs to ranks.
+PLAIN = """
+    from tenax import core
+
+    with core.init() as context:
+        print("rank", context.distributed.rank, "of", context.distributed.size, flush=True)
+        if context.distributed.rank == 0:
+            context.train.report_validation_metrics(1, {"loss": 1.0})
+"""
+
+
+def test_a_plain_script_runs_once_each_message_is_followed(place: Machine, tmp_path: Path) -> None:
+    """Literally, and one after the other: the entrypoint, and then what the script lacks."""
+    code = script(tmp_path / "code", PLAIN)
+    _, trial = one_of(place, four("python3 train.py", max_restarts=0), code)
+    (line,) = set(re.findall(r"write entrypoint: (.*), and in the script pass core", output(place, trial)))
+    _, trial = one_of(place, four(line, max_restarts=0), code)
+    (init,) = set(re.findall(r"as rank \d of 4: pass (core\.init\(.*\)) in the script", output(place, trial)))
+    script(code, PLAIN.replace("core.init()", init))
+    experiment, trial = one_of(place, four(line, max_restarts=0), code)
+    assert experiment.state == "COMPLETED", output(place, trial)
+    assert sorted(re.findall(r"rank (\d) of 4\b", output(place, trial))) == ["0", "1", "2", "3"]
 
 
 #: The example, and what its ranks have learnt.

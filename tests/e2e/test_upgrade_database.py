@@ -20,12 +20,8 @@ from tests.kits.machine import Machine, home, machine, wait_for
 OLD_MAJOR = 16
 VARIABLE = "TENAX_MASTER_DB__BACKUP_COMMAND"
 POST = next(each.name for each in reversed(shipped()) if each.post)
-PRE = "0042_pre_time_limits"
-UNDO = (
-    "alter table jobs drop column time_limit_s;"
-    "alter table allocations drop column time_limit_s, drop column over_time;"
-    f"delete from schema_migrations where name = '{PRE}'"
-)
+PRE = "0046_pre_repeated_failures"
+UNDO = f"drop table repeated_failures; delete from schema_migrations where name = '{PRE}'"
 
 
 @pytest.fixture
@@ -91,7 +87,8 @@ def stopped(place: Machine) -> Path:
 def copies(place: Machine) -> list[Path]:
     """Those that were made of its database before a migration, oldest first."""
     directory = place.directory / "backups"
-    return sorted(directory.glob("before-*"), key=lambda path: path.name[-15:])
+    # Their names tell the second alone.
+    return sorted(directory.glob("before-*"), key=lambda path: path.stat().st_mtime_ns)
 
 
 def upgrade(place: Machine, *arguments: str) -> tuple[int, str]:

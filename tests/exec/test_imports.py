@@ -27,7 +27,14 @@ assert core.__spec__.name == core.__name__ == "tenax.core"
 print(det.__version__, det.get_cluster_info().trial.hparams["lr"], issubclass(det.InvalidHP, Exception))
 with det.core.init() as context:
     context.train.report_training_metrics(1, {"loss": 1.0})
-several = ("from determined.experimental import core_v2", "import determined.common.streams")
+from determined.experimental import core_v2
+import tenax.experimental.core_v2
+assert core_v2 is tenax.experimental.core_v2
+core_v2.init(config=core_v2.Config(name="other", hparams={"lr": 7}, external_trial_id="other"))
+core_v2.train.report_training_metrics(2, {"loss": 1.0})
+print(core_v2.info.trial.hparams["lr"], core_v2.info.trial.trial_id == det.get_cluster_info().trial.trial_id)
+core_v2.close()
+several = ("import determined.common.streams",)
 for missing in ("import determined.horovod", "from determined import horovod", *several, "det.TrialContext"):
     try:
         exec(missing)
@@ -48,7 +55,7 @@ def test_without_the_package(place: Place, python: str) -> None:
     (place.work / "train.py").write_text(SERVED)
     code, out, err = place.run(python)
     assert (code, err) == (0, "")
-    assert out.splitlines() == ["0.38.1 0.1 True", *["ImportError True"] * 4, "AttributeError True"]
+    assert out.splitlines() == ["0.38.1 0.1 True", "0.1 True", *["ImportError True"] * 3, "AttributeError True"]
 
 
 def test_only_in_tasks() -> None:

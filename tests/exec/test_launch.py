@@ -62,21 +62,32 @@ def installed() -> bool:
     return True
 
 
-def test_our_own_launcher_for_deepspeed() -> None:
-    """Where that package is not, it is ours, and needs no ssh; there is none for Horovod."""
-    launch.check_reaches_others("python3 -m determined.launch.deepspeed python3 train.py", {}, lambda: False)
-    with pytest.raises(InvalidInput, match="over ssh"):
-        launch.check_reaches_others("python3 -m determined.launch.horovod python3 train.py", {}, lambda: False)
-
-
 @pytest.mark.parametrize("launcher", ["deepspeed", "horovod"])
 def test_launchers_that_need_ssh(launcher: str) -> None:
     """Are refused where there are other machines to reach, with what else can be done."""
     line = f"python3 -m determined.launch.{launcher} -- python3 train.py"
     for entrypoint in (line, line.split()):
-        with pytest.raises(InvalidInput, match=r"over ssh.*is_single_node.*torch_distributed"):
+        with pytest.raises(
+            InvalidInput, match=rf"over ssh.*is_single_node.*with tenax\.launch\.{launcher}, which.*torch_distributed"
+        ):
             launch.check_reaches_others(entrypoint, {}, installed)  # type: ignore[arg-type]
     launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py", {}, installed)
+
+
+@pytest.mark.parametrize("launcher", ["deepspeed", "horovod"])
+def test_our_own_launchers_need_none(launcher: str) -> None:
+    """Under their own names, and under Determined's where that package is not."""
+    for name in (f"tenax.launch.{launcher}", f"determined.launch.{launcher}"):
+        launch.check_reaches_others(f"python3 -m {name} python3 train.py", {}, lambda: False)
+    launch.check_reaches_others(f"python3 -m tenax.launch.{launcher} python3 train.py", {}, installed)
+
+
+def test_horovodrun_itself() -> None:
+    """Is refused where there are others, with the line to write instead."""
+    with pytest.raises(
+        InvalidInput, match=r"ssh.*entrypoint: python3 -m tenax\.launch\.horovod python3 train\.py --lr 1;"
+    ):
+        launch.check_reaches_others("horovodrun -np 4 -H a:2,b:2 python3 train.py --lr 1", {}, lambda: False)
 
 
 @pytest.mark.parametrize(

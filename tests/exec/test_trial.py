@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tenax.core.info import read_cluster_info
+from tenax.jsonvalue import Json
 from tenax.wire.task_names import CANNOT_START
-from tests.exec.place import BEGINNING, Place, without_beginning
+from tests.exec.place import BEGINNING, SOURCE, Place, without_beginning
 from tests.kits import task_master
 from tests.kits.interpreters import interpreters
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
@@ -297,10 +298,44 @@ def test_members_go_on_from_what_one_of_them_has_found(place: Place, master: Tas
 
 def test_a_launcher_that_cannot_reach_the_others(place: Place, master: TaskMaster) -> None:
     """It is refused in words before anybody waits."""
-    place.configure(resources={"slots_per_trial": 2}, entrypoint="python3 -m determined.launch.horovod train.py")
+    place.configure(resources={"slots_per_trial": 2}, entrypoint="horovodrun -np 2 python3 train.py")
     code, out, err = place.run()
     assert (code, out, master.requests) == (1, "", [])
     assert "over ssh" in err
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "second", "started"),
+    [
+        (
+            "echo -m determined.launch.torch_distributed train.py",
+            "10.0.0.1",
+            "-m tenax.launch.torch_distributed train.py",
+        ),
+        ("echo -m determined.launch.torch_distributed x.py", "10.0.0.2", "-m determined.launch.torch_distributed x.py"),
+        (
+            "A=1 && echo -m determined.launch.torch_distributed -- --trial model:T",
+            "10.0.0.1",
+            "-m tenax.launch.torch_distributed -- python3 -m determined.exec.harness model:T",
+        ),
+        (
+            ["echo", "determined.launch.torch_distributed", "--trial", "model:T"],
+            "10.0.0.1",
+            "tenax.launch.torch_distributed python3 -m determined.exec.harness model:T",
+        ),
+    ],
+)
+def test_members_on_one_machine_do_not_meet_in_a_file(
+    place: Place, master: TaskMaster, tmp_path: Path, entrypoint: Json, second: str, started: str
+) -> None:
+    """Determined's own launcher names one by the allocation alone: ours takes its place, where machines are shared."""
+    (tmp_path / "packages" / "determined").mkdir(parents=True)
+    (tmp_path / "packages" / "determined" / "__init__.py").touch()
+    place.configure(resources={"slots_per_trial": 2}, entrypoint=entrypoint)
+    met = {"addresses": ["10.0.0.1", second], "rank": 1, "slots": [1, 1]}
+    master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
+    code, out, err = place.run(PYTHONPATH=f"{SOURCE}:{tmp_path / 'packages'}", DET_PRIVATE_VIEW="0")
+    assert (code, out.splitlines()[-1]) == (0, started), err
 
 
 def test_rendezvous_that_fails(place: Place, master: TaskMaster) -> None:

@@ -26,7 +26,7 @@ from tenax.master.access.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.access.passwords import Passwords
 from tenax.master.access.task_tokens import allocation_token, token_hash
 from tenax.master.app import create_app
-from tenax.master.context import Master
+from tenax.master.context import Master, SettingsFile
 from tenax.master.observability.log import set_up
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
@@ -159,6 +159,7 @@ async def answering(database: Database, settings: MasterSettings) -> AsyncIterat
     with watched("the listener"):
         listening = asyncio.create_task(listener.run())
     master = Master(settings, database, listener, cluster, "master-1", passwords=passwords)
+    master.settings_file = SettingsFile(lambda: settings, settings)
     app = _served(master)
     nobody = Client(app)
     stored = json.loads((settings.dir / CREDENTIALS_FILE).read_text())

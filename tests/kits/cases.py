@@ -30,8 +30,7 @@ WAITING: Mapping[str, str] = {
     "master_config/unmarshal": "the master configuration of Determined, read as it is",
     "misc/metric_identifier": "a request that names a metric in one word",
     "provisioner": "machines that are started and stopped",
-    "scaledecider": "machines that are started and stopped",
-    "scaling": "machines that are started and stopped",
+    "scaledecider/instance_states": "machines that are started and stopped",
     "task_services/idle": "notebooks that end when nobody uses them",
     "task_services/proxy_auth": "the proxy",
 }

@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TENAX = Path(sys.executable).parent / "tenax"
 #: Services of a local cluster, by the names in ``supervisor.json``.
 SERVERS = ("postgres", "master", "agent")
+#: Between two looks, at first and in the end.
+_PAUSES_S = (0.02, 0.2)
 
 
 class Machine:
@@ -191,13 +193,16 @@ def container_of(pid: int) -> str:
 
 
 def wait_for(look: Callable[[], T | None], what: str, seconds: float = 120.0) -> T:
-    """The first thing that ``look`` finds. Raises AssertionError when there is none after ``seconds``."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    """The first thing that ``look`` finds. Raises AssertionError when there is none after ``seconds``.
+
+    The longer it waits, the less often it looks: most looks are work for a master and its database.
+    """
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < seconds:
         found = look()
         if found:
             return found
-        time.sleep(0.02)
+        time.sleep(min(max(waited / 20, _PAUSES_S[0]), _PAUSES_S[1]))
     raise AssertionError(f"waited {seconds:g} s in vain for {what}")
 
 

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 
 from asyncpg import Connection
 
-from tenax.config import parse_experiment
+from tenax.config.resolve import parse_experiment
 from tenax.jsonvalue import JsonObject
 
 _BEGIN = datetime(2025, 1, 1, tzinfo=timezone.utc)

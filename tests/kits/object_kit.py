@@ -3,9 +3,11 @@ the fixture ``place``."""
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,9 @@ from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
 from tests.kits.object_places import EMULATOR, PREFIX, ObjectPlace
 from tests.kits.object_server import BROKEN, GONE, REFUSED, Between, between
 from tests.kits.storage_kit import PATHS, SIZES, STORAGE_ID, TWO, StorageKit, put
+
+#: Bytes of a file that every one of these stores takes in parts.
+_LARGE = 80 << 20
 
 
 @pytest.fixture
@@ -154,6 +159,51 @@ class ObjectKit(StorageKit):
         assert storage.list_files(STORAGE_ID) == SIZES
         assert len(seen) > 4
 
+    def test_a_large_transfer_goes_on_where_it_broke(self, broken: Between, place: ObjectPlace, tmp_path: Path) -> None:
+        """In both directions: what has come through is not sent again."""
+        content = os.urandom(1 << 20) * (_LARGE >> 20)
+        (tmp_path / "model.bin").write_bytes(content)
+        storage = place.opened(broken.url)
+        storage.validate()
+        breaking = _Breaking("PUT", "POST", at=3, fault=GONE)
+        broken.fault, broken.came = breaking, 0
+        put_file(storage, tmp_path)
+        assert breaking.broke
+        assert _LARGE <= broken.came < 1.5 * _LARGE
+        breaking = _Breaking("GET", at=1, fault=BROKEN)
+        broken.fault, broken.went = breaking, 0
+        storage.download(STORAGE_ID, str(tmp_path / "back"))
+        assert breaking.broke
+        assert _LARGE <= broken.went < 1.5 * _LARGE
+        assert (tmp_path / "back/model.bin").read_bytes() == content
+
+    def test_killed_in_the_middle_of_a_large_file(
+        self, storage: Storage, broken: Between, place: ObjectPlace, tmp_path: Path
+    ) -> None:
+        """Of which some parts are there: it is no checkpoint, and is thrown away."""
+        (tmp_path / "model.bin").write_bytes(os.urandom(1 << 20) * (_LARGE >> 20))
+        program = (
+            "from tenax.storage import registry\n"
+            f"storage = registry.from_config({place.at(broken.url)!r})\n"
+            f"storage.stage({STORAGE_ID!r}, {str(tmp_path)!r}, ['model.bin'])\n"
+        )
+        breaking = _Breaking("PUT", "POST", at=3, fault=GONE)
+        process: list[subprocess.Popen[bytes]] = []
+
+        def fault(method: str, path: str) -> str | None:
+            if breaking(method, path) is None:
+                return None
+            process[0].kill()
+            return GONE
+
+        broken.fault = fault
+        process.append(subprocess.Popen([sys.executable, "-c", program]))
+        assert process[0].wait(60) == -9
+        with pytest.raises(CheckpointMissing):
+            storage.list_files(STORAGE_ID)
+        storage.abandon(STORAGE_ID)
+        assert place.objects.names() == []
+
     def test_a_store_that_is_away(
         self, source: Path, broken: Between, place: ObjectPlace, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
@@ -195,6 +245,53 @@ class ObjectKit(StorageKit):
         assert storage.delete_beside("cluster/tensorboard/experiment/7")
         assert not storage.delete_beside("cluster/tensorboard/experiment/7")
         assert place.objects.names() == [f"{PREFIX}/cluster/tensorboard/experiment/77/events"]
+
+
+class KeyedKit:
+    """Of stores that are opened with a secret of the section."""
+
+    def test_a_secret_is_in_no_message(
+        self, broken: Between, place: ObjectPlace, source: Path, tmp_path: Path, caplog: Any, capsys: Any
+    ) -> None:
+        """Neither of ours nor of the store's library, however much that logs, whether it works or not."""
+        assert place.secrets
+        caplog.set_level(logging.DEBUG)
+        storage = place.opened(broken.url)
+        put(storage, source)
+        storage.download(STORAGE_ID, str(tmp_path / "back"))
+        said = [storage.label, str(storage.identity()), repr(storage)]
+        assert isinstance(storage, objects.ObjectStorage)
+        storage.waits_for_s = 0.0
+        for fault in (REFUSED, GONE):
+            broken.fault = lambda method, _, fault=fault: fault
+            with pytest.raises(StorageFailed) as failed:
+                storage.list_files(STORAGE_ID)
+            said += traceback.format_exception(failed.value)
+        assert len(caplog.records) > 10
+        said += [caplog.text, *capsys.readouterr()]
+        assert not [secret for secret in place.secrets if any(secret in text for text in said)]
+
+
+def put_file(storage: Storage, directory: Path) -> None:
+    storage.stage(STORAGE_ID, str(directory), ["model.bin"])
+    storage.commit(STORAGE_ID)
+
+
+class _Breaking:
+    """A fault of one request: the one with this number, from 1, of these methods."""
+
+    def __init__(self, *methods: str, at: int, fault: str) -> None:
+        self._methods = methods
+        self._left = at
+        self._fault = fault
+        self.broke = False
+
+    def __call__(self, method: str, path: str) -> str | None:
+        if method not in self._methods or not ("model.bin" in path or "upload" in path):
+            return None
+        self._left -= 1
+        self.broke = self.broke or self._left == 0
+        return self._fault if self._left == 0 else None
 
 
 def printed_without(package: str, section: Mapping[str, Any]) -> str:

@@ -74,6 +74,8 @@ class Between(ThreadingHTTPServer):
         self.fault: Fault = lambda _method, _path: None
         #: Method and path of each request.
         self.requests: list[tuple[str, str]] = []
+        #: Bytes of bodies: of requests as they came, and of answers as far as they were sent.
+        self.came = self.went = 0
 
     @property
     def url(self) -> str:
@@ -90,6 +92,7 @@ class _Passing(BaseHTTPRequestHandler):
     def _pass(self) -> None:
         body = self._body()
         self.server.requests.append((self.command, self.path))
+        self.server.came += len(body)
         fault = self.server.fault(self.command, self.path)
         if fault == GONE:
             self.close_connection = True
@@ -126,7 +129,9 @@ class _Passing(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content if sent is None else content[:sent])
+            whole = content if sent is None else content[:sent]
+            self.server.went += len(whole)
+            self.wfile.write(whole)
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""

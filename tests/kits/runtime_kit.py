@@ -20,6 +20,7 @@ import pytest
 
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, Runtime, StartFailed
 from tenax.wire.agents import ContainerSpec, Exit, TaskFile
+from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS
 
 #: Bytes that are no text, without a newline at the end.
 RAW = b"\xff\xfe\x00raw\rbar\xe2\x82" + b"\n" + b"tail without newline"
@@ -365,6 +366,8 @@ class RealRuntimeKit(RuntimeKit):
         assert env["GREETING"] == "hi there"
         assert env["DET_MASTER"] == "http://master:8080"
         assert env["DET_CONTAINER_ID"] == task_spec.container_id
+        # The agent that starts it reads what such a task writes.
+        assert env[SPOOL_FORMATS] == SEGMENTS
         assert env["DET_WORKDIR"] == env["DET_RUN_DIR"] + "/workdir"
         assert not [name for name, value in env.items() if "hush" in value]
 

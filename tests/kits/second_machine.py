@@ -13,7 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.kits.machine import Machine, wait_for
+from tests.kits.cable import Cable
+from tests.kits.machine import Machine, processes, wait_for
 
 
 @dataclass
@@ -23,15 +24,19 @@ class SecondMachine:
     place: Machine
     directory: Path
     slots: int = 1
+    #: How it reaches the other machine; None: it is the same.
+    line: Cable | None = None
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        flags = ["--master-url", self.place.url, "--agent-id", "second", "--dir", str(self.directory)]
+        url = self.place.url if self.line is None else f"http://{self.line.here}:{self.place.port}"
+        flags = ["--master-url", url, "--agent-id", "second", "--dir", str(self.directory)]
         flags += ["--slots", str(self.slots), "--slot-type", "cpu", "--runtime", "process"]
         flags += ["--labels", "side=second,nvme"]
         flags += ["--join-token-file", str(self.place.directory / "join-token")]
         with (self.directory.parent / "second.log").open("ab") as log:
-            command = [sys.executable, "-m", "tenax.agent", *flags]
+            begin = [] if self.line is None else self.line.inside
+            command = [*begin, sys.executable, "-m", "tenax.agent", *flags]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.place.environment)
 
     def joined(self) -> None:
@@ -40,8 +45,14 @@ class SecondMachine:
             wait_for(lambda: [bool(agent.slots) for agent in client.agents()] == [True, True] or None, "both machines")
 
     def task_processes(self) -> list[int]:
-        """Every process of a task of this machine."""
-        return [pid for pid in self._processes() if pid not in self._family()]
+        """Every process of a task of this machine; the agent's own forks are among its children."""
+        own = str(self.directory).encode()
+        return [pid for pid, environment in processes() if own in environment]
+
+    def containers(self) -> list[str]:
+        """Directories of containers that are left."""
+        directory = self.directory / "containers"
+        return sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else []
 
     def lose(self) -> None:
         """Everything of it at once, without a word: stopped first, so that none of them sees another one go."""
@@ -69,9 +80,9 @@ class SecondMachine:
 
 
 @contextlib.contextmanager
-def second_machine(place: Machine, slots: int) -> Iterator[SecondMachine]:
-    """Beside ``place``, lost in the end."""
-    made = SecondMachine(place, place.directory.parent / "second", slots)
+def second_machine(place: Machine, slots: int, line: Cable | None = None) -> Iterator[SecondMachine]:
+    """Beside ``place``, lost in the end; behind ``line``, where there is one: then ``place`` has to listen there."""
+    made = SecondMachine(place, place.directory.parent / "second", slots, line)
     made.start()
     try:
         made.joined()

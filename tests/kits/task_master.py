@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS
+
 TOKEN = "v2.allocation.token"
 ALLOCATION = "3.5e1f.1"
 
@@ -130,6 +132,7 @@ def environment(master: TaskMaster, run_dir: str, **extra: str) -> dict[str, str
         "DET_SESSION_TOKEN": TOKEN,
         "DET_TASK_TYPE": "TRIAL",
         "DET_CONTAINER_ID": "container-1",
+        SPOOL_FORMATS: SEGMENTS,
         "DET_RESOURCES_ID": "container-1",
         "DET_TRIAL_ID": "7",
         "DET_EXPERIMENT_ID": "3",

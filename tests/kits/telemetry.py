@@ -21,7 +21,7 @@ from tenax.ids import RequestId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.intake import Intake
 from tenax.master.reading.log_search import FoundLine, LogFilters
-from tenax.master.reading.log_stream import LogQuery, LogReads, read
+from tenax.master.reading.log_stream import LogQuery, LogReads, LogSource, read
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.metrics import series, summaries
@@ -159,13 +159,14 @@ class Book:
             await summaries.recount(conn, trial_id, target, self.intake.threads.run)
 
     async def output(self, trial_id: int, query: LogQuery | None = None) -> list[FoundLine]:
-        """Lines of the trial's task."""
+        """Lines of the trial."""
         async with self.database.connection() as conn:
             task_id = await conn.fetchval("select task_id from trials where id = $1", trial_id)
         lines: list[FoundLine] = []
         query = query or LogQuery(LogFilters())
         listener = Listener(self.database)
-        async for some in read(LogReads(self.database), listener, self.intake.threads, task_id, query, asyncio.Event()):
+        source, never = LogSource(task_id, of_trial=True), asyncio.Event()
+        async for some in read(LogReads(self.database), listener, self.intake.threads, source, query, never):
             lines += some
         return lines
 

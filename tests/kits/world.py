@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tenax.master.access.task_tokens import token_hash
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import NewMachine
 from tests.kits.api import Api, Client
 from tests.kits.rows import add_agent, add_trial, run_attempt
 
@@ -212,6 +214,10 @@ async def _people(world: World) -> None:
     world.names["group"] = made["group"]["groupId"]  # type: ignore[index]
     made = await asked(world.admin, "POST", "/api/v1/join-tokens", {"agentId": "a9"})
     world.names["join_token"] = made["joinToken"]["id"]
+    async with world.api.master.db.transaction() as conn:
+        await machines.plan(conn, [NewMachine("m-1", "default", "aws", "r", "", "m5.large", 2, (), b"m" * 32, "")])
+        await conn.execute("update machines set state = 'FAILED', ended_at = now()")
+    world.names["machine"] = "m-1"
     world.names["token"] = (await asked(world.owner, "POST", "/api/v1/tokens", {"userId": 2}))["tokenId"]
     hook = {
         "name": "hook",

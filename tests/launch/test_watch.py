@@ -82,10 +82,14 @@ LEFT = "Traceback (most recent call last):\ntenax.core.collectives.PeerLost: mac
 ALSO_LEFT = (
     "Traceback (most recent call last):\nRuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
 )
+LEFT_BY_HOROVOD = (
+    "Traceback (most recent call last):\nhorovod.common.exceptions.HorovodInternalError: Horovod has been shut down. "
+    "This was caused by an exception on one of the ranks"
+)
 CAUSE = 'Traceback (most recent call last):\n  File "/code/train.py", line 3\nValueError: bad batch'
 
 
-@pytest.mark.parametrize("left", [LEFT, ALSO_LEFT])
+@pytest.mark.parametrize("left", [LEFT, ALSO_LEFT, LEFT_BY_HOROVOD])
 @pytest.mark.parametrize("machines", [1, 2])
 def test_a_rank_that_lost_another_one_is_not_to_blame(tmp_path: Path, machines: int, left: str) -> None:
     """Though its words come first: those of the rank that failed by itself are still under way."""

@@ -139,6 +139,31 @@ def test_what_was_asked_to_stop_ends_so_unless_it_failed_by_itself(wish: Wish, s
     assert verdict(wish=wish, ending=FAILED).state is TrialState.ERROR
 
 
+EARLY = "stopped early: it ranks 3 of 3 at rung 1 of 2 (4 epochs), where the best 1 went on"
+TOP = "done: it reached the top, rung 2 of 2 (16 epochs), and ranks 1 of 3 there"
+
+
+@pytest.mark.parametrize(
+    ("wish_reason", "ending", "preemption", "reason"),
+    [
+        (EARLY, CLEAN, Preemption.NONE, "the script finished"),
+        (EARLY, CLEAN, Preemption.REQUESTED, "the script finished"),
+        ("", CLEAN, Preemption.NONE, "the script finished"),
+        (EARLY, CLEAN, Preemption.ACKNOWLEDGED, EARLY),
+        (EARLY, ENDED_BY_US, Preemption.REQUESTED, EARLY),
+        (EARLY, LOST, Preemption.NONE, EARLY),
+        ("", CLEAN, Preemption.ACKNOWLEDGED, "stopped early by the search"),
+        (TOP, CLEAN, Preemption.NONE, TOP),
+    ],
+)
+def test_what_had_finished_before_the_search_said_so_was_not_stopped_early(
+    wish_reason: str, ending: Ending, preemption: Preemption, reason: str
+) -> None:
+    """It is as complete as any other; only what was ended, or heard of it and left, was stopped."""
+    after = verdict(wish=Wish.STOP, wish_reason=wish_reason, ending=ending, preemption=preemption)
+    assert (after.state, after.exit, after.reason) == (TrialState.COMPLETED, TrialExit.COMPLETED, reason)
+
+
 def test_invalid_hyperparameters_reach_the_search() -> None:
     """The search hears INVALID_HP, and the trial is not tried again, also if it was ended late."""
     for ending in (CLEAN, ENDED_BY_US, FAILED, LOST):
@@ -177,6 +202,8 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         no_retry=st.none() | st.just("policy"),
         nowhere=st.none() | st.just("every machine is excluded"),
         repeats=st.none() | st.just("KeyError in code/train.py, line 12"),
+        repeated_by=st.none() | st.just(3),
+        continuable=st.booleans(),
         setbacks=st.integers(0, 7),
     )
 )
@@ -216,6 +243,22 @@ def test_the_same_failure_twice_in_a_row_is_the_end() -> None:
     assert "at the same place (KeyError in code/train.py, line 12)" in after.reason
     assert "set max_restarts" in after.reason
     assert verdict(ending=LOST, repeats="x").state is TrialState.ACTIVE
+
+
+def test_what_to_do_about_a_failure_is_what_the_search_allows() -> None:
+    """One that may go on is continued, any other is forked; another trial may have shown that it would fail again."""
+    failed = {"ending": FAILED, "repeats": "KeyError in code/train.py, line 12", "experiment_id": 7}
+    assert "tenax experiment fork 7 DIRECTORY), continue it if the cause" in verdict(**failed).reason
+    rungs = verdict(**failed, continuable=False).reason
+    assert "DIRECTORY), fork it as it is (tenax experiment fork 7) if the cause" in rungs
+    assert "continue" not in rungs
+    after = verdict(**failed, repeated_by=3)
+    assert (after.state, after.restarts) == (TrialState.ERROR, 0)
+    assert "; two runs of trial 3 failed at the same place (KeyError in code/train.py, line 12), before" in after.reason
+    over = {"ending": ENDED_BY_US, "over_time": True, "experiment_id": 7}
+    for continuable, command in ((True, "continue 7"), (False, "fork 7")):
+        reason = verdict(**over, continuable=continuable).reason
+        assert f"(tenax experiment {command} --config resources.time_limit=8h)" in reason
 
 
 @pytest.mark.parametrize(

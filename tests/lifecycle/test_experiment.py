@@ -39,7 +39,7 @@ def test_legal_events(state: S, event: E, after: S) -> None:
 
 def test_a_paused_experiment_of_the_past_cannot_be_activated() -> None:
     """What has ended stays ended, and the refusal says what to do instead."""
-    with pytest.raises(NotNow, match="create a new one"):
+    with pytest.raises(NotNow, match=r"create a new one from it \(fork\), or continue it, unless its search stops"):
         step(S.COMPLETED, E.ACTIVATE)
 
 

@@ -76,10 +76,19 @@ def test_daemons_end_when_all_others_have() -> None:
     done = member("a", C.TERMINATED, ending=Ending(code=0))
     outcome = after_members((done, member("d", daemon=True)))
     assert outcome.containers[1].desired is W.KILL
-    ended = report(outcome.containers[1], C.TERMINATED, Ending(signal=9))
-    final = after_members((done, ended)).ending
-    assert final is not None
-    assert not final.failed
+    for ending in (Ending(signal=9), Ending(code=3), Ending(reason="node lost", platform=True)):
+        ended = report(outcome.containers[1], C.TERMINATED, ending)
+        assert after_members((done, ended)).ending == Ending(code=0)
+        assert after_members((ended, done)).ending == Ending(code=0)
+
+
+def test_a_daemon_that_fails_takes_the_others_with_it() -> None:
+    """It helped them: without it they have not finished."""
+    failed = member("d", C.TERMINATED, ending=Ending(code=3), daemon=True)
+    outcome = after_members((member("a"), failed))
+    assert outcome.containers[0].desired is W.KILL
+    killed = report(outcome.containers[0], C.TERMINATED, Ending(signal=9))
+    assert after_members((killed, failed)).ending == Ending(code=3)
 
 
 def test_an_exit_that_we_asked_for_is_no_error() -> None:

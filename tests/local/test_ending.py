@@ -146,6 +146,27 @@ def test_whoever_only_prepares_is_not_ended(state: StateDir, processes: list[sub
     assert is_running(holder)
 
 
+@pytest.mark.parametrize("pid", [0, 2**22 - 1])
+def test_a_record_that_lies_under_a_lock(state: StateDir, processes: list[subprocess.Popen[str]], pid: int) -> None:
+    """Nothing of it is believed, and a process that does not supervise is not waited for as long as servers are."""
+    holder = start(processes, HOLDER, str(state.root))
+    write_json(state.supervisor, {"pid": pid, "start": 0, "state": "up", "url": "http://127.0.0.1:9"})
+    assert (glance(state).phase, glance(state).url) == ("starting", "")
+    with pytest.raises(StillStopping, match=rf"Process {holder.pid} holds"):
+        stop(state, timeout_s=600, prepared_s=0.1)
+    assert is_running(holder)
+
+
+def test_a_lock_of_nobody_that_can_be_seen(state: StateDir) -> None:
+    """It is said that somebody holds it, and what to do."""
+    # This process looks at all others alone.
+    lock = state.take_lock()
+    assert lock is not None
+    with pytest.raises(StillStopping, match=r"cannot be seen from here .* nothing was ended: run tenax down where"):
+        stop(state, timeout_s=600, prepared_s=0.1)
+    os.close(lock)
+
+
 def test_waiting_for_a_start_has_an_end(state: StateDir, processes: list[subprocess.Popen[str]]) -> None:
     """A supervising process that says nothing is waited for so long and no longer; one that ended is told at once."""
     supervisor = start(processes, HOLDER, str(state.root), "!")

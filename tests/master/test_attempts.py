@@ -47,7 +47,7 @@ async def test_a_daemon_that_says_so_late_ends_all_the_same(database: Database) 
 
 
 async def test_a_daemon_ends_when_all_others_have(database: Database) -> None:
-    """Saying it twice is once."""
+    """Saying it twice is once; the trial has finished, and is not run again for the end of its daemon."""
     attempt = await gang(database)
     for _ in range(2):
         async with database.transaction() as conn:
@@ -55,6 +55,9 @@ async def test_a_daemon_ends_when_all_others_have(database: Database) -> None:
     assert await wants(database, attempt) == ["RUN", "RUN"]
     await exits(database, attempt.containers[0], 0)
     assert await wants(database, attempt) == ["GONE", "KILL"]
+    await exits(database, attempt.containers[1], 137)
+    async with database.connection() as conn:
+        assert tuple(await conn.fetchrow("select state, restarts from trials")) == ("COMPLETED", 0)
 
 
 async def test_a_member_that_fails_ends_one_that_has_not_started(database: Database) -> None:

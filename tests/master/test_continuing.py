@@ -70,7 +70,7 @@ def busy(place: Cluster, count: int) -> Callable[[], object]:
 
 
 async def test_a_failed_trial_goes_on_with_other_settings(database: Database) -> None:
-    """The same experiment, trial and task: the next run, restarts counted from nought, constants as they are now."""
+    """The same experiment and trial, another task: the next run, restarts from nought, constants as they are now."""
     scripts = Scripted(3)
     async with running(database, scripts) as place:
         one = await submit(database, SINGLE, hyperparameters={"lr": 0.1, "net": {"width": 4}})
@@ -84,8 +84,11 @@ async def test_a_failed_trial_goes_on_with_other_settings(database: Database) ->
         assert await place.value("select (count(*), max(run_id), max(restarts)) from trials") == (1, 3, 0)
         assert await place.value("select name from experiment_documents") == "better"
         assert await place.value("select config ->> 'max_restarts' from experiment_documents") == "0"
-        assert await place.value("select ended_at is not null from tasks") is True
+        assert await place.value("select bool_and(ended_at is not null) from tasks") is True
         assert [spec.env["DET_TRIAL_RUN_ID"] for spec in scripts.specs] == ["1", "2", "3"]
+        first, _, newest = (spec.env["DET_TASK_ID"] for spec in scripts.specs)
+        assert newest == f"{first}-1"
+        assert scripts.specs[2].env["DET_ALLOCATION_ID"] == f"{newest}.3"
         assert await place.value("select trials_ended from experiment_tallies") == 1
 
 

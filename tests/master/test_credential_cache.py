@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenax.errors import NotAuthenticated
+from tenax.errors import Forbidden, NotAuthenticated, UserError
 from tenax.master.access.authorization import Allow, RequestCredential
 from tenax.master.access.credential_cache import KEEP_S, MAX_KEPT, CredentialCache
 from tenax.master.store.database.wakeups import Listener
@@ -39,21 +39,21 @@ async def test_an_agent_is_no_user(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "refusal"),
     [
-        "delete from user_sessions where user_id = 2",
-        "update users set active = false where id = 2",
-        "delete from user_sessions",
+        ("delete from user_sessions where user_id = 2", NotAuthenticated),
+        ("update users set active = false where id = 2", Forbidden),
+        ("delete from user_sessions", NotAuthenticated),
     ],
 )
-async def test_another_masters_change_is_heard(api: Api, change: str) -> None:
-    """Whatever statement it was, and whoever said it: the credential is nobody's as soon as the word is here."""
+async def test_another_masters_change_is_heard(api: Api, change: str, refusal: type[UserError]) -> None:
+    """Whatever statement it was, and whoever said it: the credential is good no more as soon as the word is here."""
     other = CredentialCache(api.master.db, api.master.listener, keep_s=3600.0)
     await other.caller(token_of(api), Allow.USER)
     async with api.master.db.transaction() as conn:
         await conn.execute(change)
     await api.heard()
-    with pytest.raises(NotAuthenticated):
+    with pytest.raises(refusal):
         await other.caller(token_of(api), Allow.USER)
 
 

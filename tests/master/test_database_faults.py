@@ -330,7 +330,9 @@ async def test_health_asks_the_listener(api: Api) -> None:
 
 async def test_health_asks_the_loops(api: Api) -> None:
     """A loop that has hung is named, and the master is not well."""
-    running = api.master.loops = loops.start(api.master.db, api.master.listener, api.master.settings, b"s")
+    running = api.master.loops = loops.start(
+        api.master.db, api.master.listener, api.master.settings, api.master.cluster
+    )
     try:
         held = running._keeper._held
         while "searching" not in held:  # noqa: ASYNC110

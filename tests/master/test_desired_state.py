@@ -93,6 +93,15 @@ def test_what_the_pool_gives_every_task() -> None:
     assert spec_sent().network == ""
 
 
+def test_members_wait_for_each_other_as_long_as_the_master_says() -> None:
+    """Unless their configuration says it."""
+    gang: dict[str, object] = {"members": 2}
+    assert spec_sent(PoolDefaults(rendezvous_timeout=90.5), **gang).env["DET_RENDEZVOUS_TIMEOUT"] == "90.5"
+    config = {"entrypoint": ["x"], "environment": {"environment_variables": ["DET_RENDEZVOUS_TIMEOUT=7"]}}
+    assert spec_sent(**gang, spec={"config": config}).env["DET_RENDEZVOUS_TIMEOUT"] == "7"
+    assert "DET_RENDEZVOUS_TIMEOUT" not in spec_sent().env
+
+
 def test_what_runs_gets_no_specification() -> None:
     """It is never started twice."""
     want = desired_state_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))

@@ -63,6 +63,15 @@ def test_each_further_failure_doubles_the_wait_up_to_a_limit() -> None:
     throttle.check(eve(), BACKOFF.ceiling)
 
 
+@pytest.mark.parametrize(("at", "wait"), [(0.0, "1 second"), (0.9, "1 second"), (-0.5, "2 seconds")])
+def test_a_wait_is_told_in_whole_seconds_that_suffice(at: float, wait: str) -> None:
+    """Never 0 of them: whoever tried again after that was refused again."""
+    throttle = Throttle()
+    fails(throttle, FREE)
+    with pytest.raises(TooOften, match=f"wait {wait} and try again"):
+        throttle.check(eve(), at)
+
+
 def test_others_do_not_wait() -> None:
     """Neither another name at that address nor that name elsewhere, however often either was tried: it is suspect."""
     throttle = Throttle()

@@ -13,6 +13,7 @@ from tenax.config.master import MasterSettings
 from tenax.master import loops
 from tenax.master.loops.loop import Loop, PassContext
 from tenax.master.loops.retention import CHORE
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Woken
@@ -67,7 +68,7 @@ async def _every_loop(database: Database, monkeypatch: pytest.MonkeyPatch) -> li
         made.append(loop)
 
     monkeypatch.setattr(loops, "run", collect)
-    running = loops.start(database, Listener(database), MasterSettings(), b"s" * 32)
+    running = loops.start(database, Listener(database), MasterSettings(), ClusterRow("c", 1, "", b"s" * 32))
     await asyncio.sleep(0)
     await running.stop()
     assert len(made) > 5

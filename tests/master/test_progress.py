@@ -185,6 +185,28 @@ async def test_an_unmanaged_experiment_is_as_far_as_its_trials(searches: Searche
     assert await searches.progress(one) == 1.0
 
 
+async def test_a_trial_that_failed_counts_for_nothing(searches: Searches) -> None:
+    """Of a search that makes its trials and of one that does not."""
+    failing = await searches.begin("searcher: {name: random, metric: loss, max_trials: 4, max_concurrent_trials: 3}")
+    for place in (0, 1):
+        await searches.end(failing, place, ExitReason.ERRORED)
+    await searches.step()
+    assert await searches.progress(failing) == 0.0
+    api = searches.api
+    config = "name: x\nsearcher: {name: random, metric: loss, max_trials: 4}"
+    made = await api.user.post("/api/v1/experiments", {"config": config, "unmanaged": True})
+    one = made.json()["experiment"]["id"]
+    for change in ({"state": "STATE_ERROR"}, None):
+        body = {"experimentId": one, "unmanaged": True}
+        number = (await api.user.post("/api/v1/trials", body)).json()["trial"]["id"]
+        await api.user.post(f"/api/v1/trials/{number}/start", {})
+        if change is not None:
+            await api.user.patch(f"/api/v1/trials/{number}", change)
+    await api.user.post(f"/api/v1/trials/{number}/progress", {"progress": 0.5})
+    await searches.step()
+    assert await searches.progress(one) == pytest.approx(0.5 / 3)
+
+
 async def test_an_unmanaged_experiment_that_fails_stays_where_it_was(searches: Searches) -> None:
     """Its trial's end says nothing of how far it was."""
     api = searches.api

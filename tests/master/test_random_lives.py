@@ -18,6 +18,7 @@ from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.lifecycle.trial import Wish
 from tenax.master import loops
 from tenax.master.agents.hub import Hub
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops import loop
 from tenax.master.store.agents import rows as agents
@@ -58,8 +59,8 @@ class World:
     def __init__(self, database: Database, chance: random.Random, listener: Listener, identity: ClusterRow) -> None:
         self.db = database
         self.chance = chance
-        self._hub = Hub(database, listener, identity, ("default",))
-        self._start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
+        self._hub = Hub(database, listener, identity, {"default": PoolDefaults()})
+        self._start = partial(loops.start, database, listener, MasterSettings(), identity)
         self.loops = self._start()
         self.agents = {name: PretendAgent(2, self.script) for name in NAMES}
         self._links: dict[str, list[asyncio.Task[None]]] = {}

@@ -25,6 +25,7 @@ import structlog
 from tenax.master import loops
 from tenax.master.access.task_tokens import allocation_token
 from tenax.master.agents.hub import Hub
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import connection as store_database
 from tenax.master.store.database.connection import Database
@@ -291,7 +292,7 @@ async def crowd(database: Database, directory: Path, seed: int) -> AsyncIterator
     async with answering(database, settings_in(directory)) as api:
         made = Crowd(api, random.Random(seed))
         master = api.master
-        hub = Hub(database, master.listener, master.cluster, ("default",))
+        hub = Hub(database, master.listener, master.cluster, {"default": PoolDefaults()})
         running, machines = [], []
         for name in ("a1", "a2", "a3"):
             async with database.transaction() as conn:
@@ -300,7 +301,7 @@ async def crowd(database: Database, directory: Path, seed: int) -> AsyncIterator
             machines.append(agent)
             serving = hub.serve(agent.channel, name, "127.0.0.1", asyncio.Event())
             running += [asyncio.create_task(serving), asyncio.create_task(agent.run())]
-        running_loops = loops.start(database, master.listener, master.settings, master.cluster.secret)
+        running_loops = loops.start(database, master.listener, master.settings, master.cluster)
         try:
             yield made
         finally:

@@ -9,7 +9,7 @@ import pytest
 from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.ids import AllocationId
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.loops import scheduling
+from tenax.master.loops import scheduling, wait_reasons
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.store.allocations import rows as allocations
@@ -58,11 +58,11 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
         await conn.execute("update containers set gone_at = now()")
     again = await loop.make_pass(context, EVERYTHING)
     assert again is not None
-    assert 0 < again <= scheduling._WRITE_REASONS_EVERY_S
+    assert 0 < again <= wait_reasons.WRITE_EVERY_S
     unchanged = await reasons(database)
     assert len(unchanged) == 2
     assert unchanged.items() <= first.items()
-    monkeypatch.setattr(scheduling, "_WRITE_REASONS_EVERY_S", 0.0)
+    monkeypatch.setattr(wait_reasons, "WRITE_EVERY_S", 0.0)
     assert await loop.make_pass(context, EVERYTHING) is None
     assert not (await reasons(database)).items() <= first.items()
 
@@ -243,3 +243,34 @@ async def test_a_pool_that_cannot_be_planned_holds_up_no_other(
         assert await conn.fetchval("select state from allocations where allocation_id = $1", fine) == "ASSIGNED"
     assert (await reasons(database))[stuck] == NOT_PLANNED
     assert class_of(NOT_PLANNED) is WaitClass.ASK
+
+
+async def test_words_of_a_long_queue_follow_little_by_little(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that changed first, so that everyone's turn comes; who is new is told at once, however many others wait."""
+    monkeypatch.setattr(wait_reasons, "_CHANGED_AT_ONCE", 2)
+    monkeypatch.setattr(wait_reasons, "_TOGETHER", 3)
+    monkeypatch.setattr(wait_reasons, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(wait_reasons, "WRITE_SELDOM", 0.0)
+    async with database.transaction() as conn:
+        experiment = await add_experiment(conn)
+        for seq in range(1, 8):
+            await request_attempt(conn, await add_trial(conn, experiment, seq))
+    loop, context = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await context_of(database)
+    assert await loop.make_pass(context, EVERYTHING) is None
+    first = await reasons(database)
+    assert len(first) == 7
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        await conn.execute("update agents set state = 'DRAINING'")
+        new = await request_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+    changed = []
+    woken = Woken(frozenset({""}), full=False)
+    while (await loop.make_pass(context, woken)) is not None:
+        now = await reasons(database)
+        assert new in now
+        changed.append(sum(now[name] != first[name] for name in first))
+    assert changed == [2, 4, 6]
+    now = await reasons(database)
+    assert all(now[name] != first[name] for name in first)

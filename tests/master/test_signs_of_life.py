@@ -6,6 +6,7 @@ import asyncio
 
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.life import SignsOfLife
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.database.connection import Database
@@ -41,7 +42,7 @@ async def test_many_agents_that_are_heard_together_take_a_few_round_trips(
         identity = await cluster.ensure(conn, "")
     far = await CountingDatabase.open(database_url)
     assert isinstance(far, CountingDatabase)
-    hub = Hub(far, Listener(database), identity, ("default",))
+    hub = Hub(far, Listener(database), identity, {"default": PoolDefaults()})
     talks = {name: Talk(identity) for name in NAMES}
     serving = [asyncio.create_task(hub.serve(talk, name, "127.0.0.1", asyncio.Event())) for name, talk in talks.items()]
     try:

@@ -148,6 +148,14 @@ async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place:
         assert await conn.fetchval("select count(*) from slots_in_use") == 1
 
 
+async def test_what_a_lost_agent_gives_up_lets_others_start(place: Place) -> None:
+    """Who waits for an end, not for these slots, is looked at without waiting for the agent."""
+    await place.looked_last(seconds_ago=5)
+    async with hearing(place.db) as until:
+        await place.loop.make_pass(place.context, NEWS)
+        await until("scheduling:freed-a1")
+
+
 @pytest.mark.parametrize("pool", ["patient", "no longer in the settings"])
 async def test_each_pool_has_a_wait_of_its_own(place: Place, pool: str) -> None:
     """Of two agents that are equally silent the one is given up whose pool waits no longer; without a pool the longest

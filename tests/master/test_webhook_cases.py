@@ -182,3 +182,22 @@ async def test_messages_on_lines_as_the_cases_say(api: Api, case: Any) -> None:
         expected = expected.replace(name, value)
     own = (*case["ignore"], "text") if kind == "SLACK" else case["ignore"]
     assert {name: value for name, value in message.items() if name not in own} == json.loads(expected)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in _CASES["task_log_payloads"] if case["input"]["task"] != "trial" and not case["ignore"]],
+    ids=lambda case: case["input"]["base_url"],
+)
+def test_slack_reads_what_kind_of_task_wrote_a_line(case: Any) -> None:
+    """Where it is no trial's: to the letter, but for the text of notifications."""
+    given = case["input"]
+    line = {
+        "task_id": "{task_id}",
+        "task_type": given["task"].upper(),
+        "node_name": given["node"],
+        "triggering_log": given["log"],
+    }
+    event: Any = {"condition": {"regex": given["regex"]}, "event_data": {"task_log": line}}
+    shown = json.loads(body_of("SLACK", event, given["base_url"]))
+    assert {name: shown[name] for name in case["payload"]} == case["payload"]

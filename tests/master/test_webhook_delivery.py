@@ -325,44 +325,61 @@ async def test_slack_gets_words_and_a_link_and_no_calls_to_everyone(api: Api) ->
         async with telling(api):
             await receiver.wait_for(1)
     message = json.loads(receiver.requests[0].body)
-    [head] = [block["text"] for block in message["blocks"]]
-    assert (head["type"], "<!everyone> look" in head["text"], "<!everyone>" in message["text"]) == (
-        "plain_text",
-        True,
-        False,
-    )
-    [attachment] = message["attachments"]
-    words, about = attachment["blocks"]
-    assert (words["text"]["text"], attachment["color"]) == ("d", "#13B670")
+    [block] = message["blocks"]
+    assert block["fields"][1]["text"] == "*Title*: &lt;!everyone&gt; look"
+    assert "<!everyone>" not in receiver.requests[0].body.decode()
+    [about] = message["attachments"][0]["blocks"]
     link = f"<https://tenax.example/det/experiments/{experiment['id']}/overview | digits (#{experiment['id']})>"
-    assert about["text"]["text"] == f":information_source: {link}"
+    assert about["text"]["text"] == link
 
 
-async def test_slack_gets_blocks_attachments_and_a_colour_for_an_end(api: Api) -> None:
-    """As from Determined, to the letter, but for the text of notifications."""
+async def test_an_alert_says_in_which_state_its_experiment_is(api: Api) -> None:
+    """As the condition of its event."""
+    async with receiving() as receiver:
+        await hook(api, receiver)
+        experiment = await naming(api, receiver)
+        await alert(api, experiment["id"], "look")
+        async with telling(api):
+            await receiver.wait_for(1)
+    event = receiver.requests[0].event
+    assert (event["event_type"], event["condition"]) == ("CUSTOM", {"state": "ACTIVE"})
+
+
+@pytest.mark.parametrize("alerted", [False, True])
+def test_slack_gets_blocks_attachments_and_a_colour(alerted: bool) -> None:
+    """As from Determined, to the letter, but for the text of notifications: of a state, and of a script's own event."""
     base, links = "https://tenax.example", {"workspace_id": 1, "project_id": 2}
     experiment = {"id": 3, "name": "a<b", "duration": 3725, "workspace": "W", "project": "P", **links}
+    custom = {"title": "look", "description": "at this", "level": "WARNING"}
     for state, words, colour, sign, status in (
-        ("COMPLETED", "Your experiment completed successfully 🎉", "#13B670", "✅", "Completed"),
-        ("ERROR", "Your experiment has stopped with errors", "#DD5040", "❌", "Errored"),
+        ("COMPLETED", "Your experiment completed successfully 🎉", "#13B670", "✅ ", "Completed"),
+        ("ERROR", "Your experiment has stopped with errors", "#DD5040", "❌ ", "Errored"),
+        ("ACTIVE", "The status of your experiment is ACTIVE", "#13B670", "", "ACTIVE"),
     ):
-        event = {"event_data": {"experiment": {**experiment, "state": state}}}
-        message = json.loads(body_of("SLACK", event, base))
+        data: dict[str, object] = {"experiment": {**experiment, "state": state}}
+        block: dict[str, object] = {"type": "section", "text": {"type": "plain_text", "text": words}}
+        if alerted:
+            data = {"experiment": {**experiment, "state": state, "trial_id": 5}, "custom": custom}
+            own = ("*Level*: WARNING", "*Title*: look", "*Description*: at this")
+            block["text"] = {"type": "plain_text", "text": "Event Data"}
+            block["fields"] = [{"type": "mrkdwn", "text": field} for field in own]
+        message = json.loads(body_of("SLACK", {"event_data": data}, base))
         fields = [
             f"*Status*: {status}",
             "*Duration*: 1h 2min",
             f"*Workspace*: <{base}/det/workspaces/1/projects | W>",
             f"*Project*: <{base}/det/projects/2 | P>",
+            *(["*Trial ID*: 5"] if alerted else []),
         ]
-        head = f"{sign} <{base}/det/experiments/3/overview | a&lt;b (#3)>"
+        head = f"{sign}<{base}/det/experiments/3/overview | a&lt;b (#3)>"
         about = {
             "type": "section",
             "text": {"type": "mrkdwn", "text": head},
             "fields": [{"type": "mrkdwn", "text": field} for field in fields],
         }
         assert message == {
-            "text": words,
-            "blocks": [{"type": "section", "text": {"type": "plain_text", "text": words}}],
+            "text": ":warning: look" if alerted else words,
+            "blocks": [block],
             "attachments": [{"color": colour, "blocks": [about]}],
         }
 

@@ -11,10 +11,7 @@ kind: a name of `KINDS`}.
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,8 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 
 from tenax import pytorch
-from tests.pytorch.trials import Digits, StopAfter, digits
+from tests.pytorch.forked_ranks import train_parts
+from tests.pytorch.trials import Digits, StopAfter
 
 #: Of all ranks.
 GLOBAL_BATCH_SIZE = 32
@@ -82,41 +80,12 @@ def train(output: Path, length: int, checkpoint: str | None, kind: str = "shared
         (output / f"{context.distributed.rank}.json").write_text(json.dumps(said))
 
 
-def train_parts(parts: list[dict[str, object]]) -> None:
-    # What each rank would load by itself otherwise: an optimizer does.
-    importlib.import_module("torch._dynamo")
-    digits()
-    for part in parts:
-        checkpoint = None
-        if part["after"] is not None:
-            checkpoint = json.loads((Path(str(part["after"])) / "0.json").read_text())["stored"][-1]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        ranks, output = int(str(part["ranks"])), Path(str(part["output"]))
-        output.mkdir()
-        how = int(str(part["length"])), checkpoint, str(part.get("kind", "shared")), int(str(part.get("every", 1)))
-        children = [_forked(rank, ranks, port, output, *how) for rank in range(ranks)]
-        if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
-            sys.exit(f"a rank of {output} failed")
-
-
-def _forked(rank: int, ranks: int, port: int, output: Path, *how: Any) -> int:
-    child = os.fork()
-    if child:
-        return child
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=f"{port}", RANK=f"{rank}", WORLD_SIZE=f"{ranks}")
-    os.environ.update(LOCAL_RANK=f"{rank}", LOCAL_WORLD_SIZE=f"{ranks}")
-    try:
-        train(output, *how)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        os._exit(1)
-    os._exit(0)
+def train_part(output: Path, length: int, checkpoint: str | None, part: dict[str, Any]) -> None:
+    train(output, length, checkpoint, part.get("kind", "shared"), part.get("every", 1))
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "rank":
         train(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else None)
     else:
-        train_parts(json.loads(Path(sys.argv[2]).read_text()))
+        train_parts(json.loads(Path(sys.argv[2]).read_text()), train_part)

@@ -216,3 +216,12 @@ def test_what_a_writer_holds_is_written_out_in_the_end(context: Any) -> None:
     context._writer = type("Writer", (), {"close": lambda _: closed.append(True)})()
     context.close_tensorboard_writer()
     assert closed == [True]
+
+
+def test_ranks_of_horovod_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients are averaged by torch.distributed, which has no place to meet there: with the launcher to take."""
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "HOROVOD_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(InvalidInput, match=r"start it with tenax\.launch\.torch_distributed"), pytorch.init(hparams={}):
+        pass

@@ -147,7 +147,8 @@ def test_a_module_that_is_run_by_its_name_is_kept_by_it(tmp_path: Path, monkeypa
     held.__file__ = str(package / "__init__.py")
     monkeypatch.setitem(sys.modules, "__main__", main)
     monkeypatch.setitem(sys.modules, "package_of_run", held)
-    trial = type("Mine", (), {"__module__": "__main__"})()
+    kind: type[Digits] = type("Mine", (Digits,), {"__module__": "__main__"})
+    trial = kind.__new__(kind)
     assert states._load_data(CheckpointLoadContext(), trial)["trial_cls_spec"] == "package_of_run.train:Mine"
     states.write_code(tmp_path / "code", trial)
     assert {str(path.relative_to(tmp_path / "code")) for path in (tmp_path / "code").rglob("*.py")} == {

@@ -9,6 +9,7 @@ import pytest
 
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.agents.hub import HEARTBEAT_S, Hub
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.store.agents import rows as agents
@@ -106,7 +107,7 @@ async def _heartbeats(database: Database, agent_id: str) -> float:
 async def _exits(far: Database, near: Database, held: dict[str, list[str]], identity: cluster.ClusterRow) -> None:
     """Every agent says at once that all it had was killed."""
     listener = Listener(far)
-    hub = Hub(far.on(AGENTS), listener, identity, ("default",))
+    hub = Hub(far.on(AGENTS), listener, identity, {"default": PoolDefaults()})
     serving = [asyncio.create_task(listener.run())]
     try:
         for agent, names in held.items():

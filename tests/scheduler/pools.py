@@ -87,6 +87,7 @@ def pools(draw: st.DrawFn) -> Pool:
             preemptible=draw(st.booleans()),
             time_limit=draw(st.sampled_from([None, None, 10.0, 20.0, 60.0])),
             single_node=draw(st.booleans()),
+            has_run=draw(st.booleans()),
             blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
             constraints=draw(constraints()) if narrow else None,
         )

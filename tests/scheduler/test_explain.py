@@ -7,7 +7,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenax.config.durations import parse_duration
 from tenax.ids import JobId, PoolName
+from tenax.scheduler.constraints import without_each
 from tenax.scheduler.explain import Explanation, Remedy, RemedyKind, explain
 from tenax.scheduler.snapshot import PoolRules
 from tests.kits.builders.pool import Pool, agent
@@ -87,10 +89,17 @@ def test_what_is_said_to_help_does(pool: Pool, number: int) -> None:
     for remedy in explained.remedies:
         changed = Pool(pool.agents.values(), pool.rules)
         changed.jobs, changed.requests, changed.limits = dict(pool.jobs), dict(pool.requests), dict(pool.limits)
+        changed.at = pool.at
         before = changed.jobs[job]
         match remedy.kind:
             case RemedyKind.SLOTS:
                 changed.requests[name] = replace(changed.requests[name], slots=int(remedy.value))
+            case RemedyKind.CONSTRAINT:
+                asked = changed.requests[name]
+                assert asked.constraints is not None
+                changed.requests[name] = replace(asked, constraints=dict(without_each(asked.constraints))[remedy.value])
+            case RemedyKind.TIME_LIMIT:
+                changed.requests[name] = replace(changed.requests[name], time_limit=parse_duration(remedy.value))
             case RemedyKind.PRIORITY:
                 changed.jobs[job] = replace(before, priority=int(remedy.value))
             case RemedyKind.MAX_SLOTS:

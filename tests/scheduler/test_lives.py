@@ -61,7 +61,9 @@ def go_on(pool: Pool, chance: random.Random) -> None:
         if held.phase is Phase.RELEASING and chance.random() < 0.5:
             ended = pool.end(name)
             if chance.random() < 0.6:
-                pool.ask(f"{name}+", ended.slots, ended.job_id, preemptible=True, single_node=ended.single_node)
+                pool.ask(
+                    f"{name}+", ended.slots, ended.job_id, preemptible=True, single_node=ended.single_node, has_run=True
+                )
         elif held.phase is Phase.PLACED and chance.random() < 0.2:
             pool.end(name)
     for place, there in list(pool.agents.items()):

@@ -15,7 +15,7 @@ from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.devices import SlotDevice
 from tenax.scheduler.reasons import WaitClass, class_of
-from tenax.scheduler.registry import POLICIES, USUAL
+from tenax.scheduler.registry import POLICIES, USUAL, changes_at, plan, same_until
 from tenax.scheduler.snapshot import (
     DEVICE_NAME,
     AgentState,
@@ -390,3 +390,17 @@ def test_equal_requests_go_in_order_of_asking(priority: int, count: int) -> None
     for number in range(count):
         pool.ask(f"r{number}", 1, "j")
     assert list(pool.plan().placements) == [f"r{number}" for number in range(min(count, 3))]
+
+
+@given(pools(), st.floats(0.001, 1e7))
+@settings(deadline=None)
+def test_a_plan_stays_as_long_as_it_is_said_to(pool: Pool, later_s: float) -> None:
+    """To the word: a pool of which nothing changes need not be planned again before."""
+    snapshot = pool.snapshot
+    changes = changes_at(snapshot)
+    until = same_until(snapshot, changes)
+    if until <= snapshot.at:
+        return
+    later = replace(snapshot, at=min(snapshot.at + later_s, math.nextafter(until, -math.inf)))
+    assert plan(later) == plan(snapshot)
+    assert changes_at(later) == changes

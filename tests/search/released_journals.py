@@ -12,7 +12,7 @@ import random
 import sys
 from typing import Any
 
-from tenax.config import parse_experiment, stored_experiment
+from tenax.config.resolve import parse_experiment, stored_experiment
 from tenax.jsonvalue import JsonObject
 from tenax.search import view
 from tenax.search.journal import encode

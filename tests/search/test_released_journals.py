@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenax import __version__
-from tenax.config import stored_experiment
+from tenax.config.resolve import stored_experiment
 from tenax.search.journal import Exited, ExitReason, decode
 from tenax.search.searcher import is_news, step
 from tenax.search.state import fold

@@ -35,16 +35,29 @@ def told(state: State, reported: Iterable[float] = ()) -> float:
 
 
 @pytest.mark.parametrize("reason", [ExitReason.ERRORED, ExitReason.USER_CANCELED])
-@pytest.mark.parametrize("config", [SearchConfig(X, Random(2), "loss"), asha(max_trials=2, concurrent=2)])
-def test_a_search_without_a_result_stays_where_it_was(config: SearchConfig, reason: ExitReason) -> None:
-    """Its end says nothing of how far it was."""
+@pytest.mark.parametrize("config", [SearchConfig(X, Random(10), "loss"), asha(max_trials=10, concurrent=2)])
+def test_a_search_in_which_nothing_was_trained_is_at_nothing(config: SearchConfig, reason: ExitReason) -> None:
+    """However many of its trials failed or were canceled; and its end says nothing of how far it was."""
     run = Run(config)
-    run.exit(0, reason)
-    before = told(run.state)
-    assert 0 < before < 1
-    run.exit(1, reason)
+    for number in range(9):
+        run.exit(number, reason)
+        assert told(run.state) == 0
+    run.exit(9, reason)
     assert run.state.shutdown is not None
     assert standing(run.state) is None
+
+
+def test_trials_that_failed_are_neither_done_nor_to_be_done() -> None:
+    """The others tell how far the search is; what failed after it stood on a rung has arrived there."""
+    random = Run(SearchConfig(X, Random(4), "loss"))
+    random.exit(0, ExitReason.ERRORED)
+    random.exit(1)
+    assert told(random.state, [0.5]) == pytest.approx(1.5 / 3)
+    halving = Run(asha(max_trials=4, concurrent=4))
+    halving.exit(0, ExitReason.ERRORED)
+    halving.report(1, 1, 0.5)
+    halving.exit(1, ExitReason.ERRORED)
+    assert told(halving.state) == pytest.approx(1 / 3.6)
 
 
 def test_trials_that_end_below_the_bottom_rung_have_arrived() -> None:

@@ -26,7 +26,8 @@ def main() -> int:
         print("  pip install uv && uv python install 3.12 && make PYTHON=$(uv python find 3.12) ...", file=sys.stderr)
         return 2
     python = directory / "bin" / "python"
-    if not python.exists():
+    # A Python without ensurepip, as Debian's is without python3-venv, leaves an environment in which there is no pip.
+    if not (directory / "bin" / "pip").exists():
         print(f"Making the environment in {directory}", file=sys.stderr)
         venv.create(directory, with_pip=True)
     print("Installing tenax and its development packages (a few minutes the first time)", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Installs what tests need from the system: Docker, curl, Chromium, Prometheus, a compiler, Python 3.9. Safe to repeat.
+"""Installs what tests need from the system: Docker, curl, Chromium, Prometheus, ip, a compiler, Python 3.9. Repeatable.
 
 As root on Debian or Ubuntu it installs them with apt. Elsewhere it says what is missing and which tests will
 not run; in CI (the variable ``CI`` is set) that is an error, because there nothing may be skipped.
@@ -18,6 +18,7 @@ PACKAGES = {
     "curl": ("curl", "the test of `det dev curl` fails"),
     "chromium": ("chromium", "the tests of the web page fail"),
     "prometheus": ("prometheus", "the test of the dashboard fails"),
+    "ip": ("iproute2", "the tests in which a machine is cut off are not run"),
     "cc": ("gcc libc6-dev", "the tests in which clocks jump are not run"),
 }
 

@@ -125,7 +125,7 @@ class Cluster:
     def _requeue(self, name: AllocationId) -> None:
         ended = self.pool.end(name)
         self.pool.requests[name] = replace(
-            ended, phase=Phase.PENDING, members=(), requested_at=self.now, waited=0.0, left_before=True
+            ended, phase=Phase.PENDING, members=(), requested_at=self.now, waited=0.0, left_before=True, has_run=True
         )
 
     def _once(self, work: Work, do: Callable[[], None]) -> Callable[[], None]:

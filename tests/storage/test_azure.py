@@ -14,7 +14,7 @@ from tenax.storage import registry
 from tenax.storage.azure import account_of
 from tenax.storage.objects import ObjectStorage
 from tenax.storage.port import StorageFailed
-from tests.kits.object_kit import ObjectKit, broken, printed_without
+from tests.kits.object_kit import KeyedKit, ObjectKit, broken, printed_without
 from tests.kits.object_places import ObjectPlace, azure_connection, azure_place
 from tests.kits.object_server import AZURE_KEY, azure_server
 from tests.kits.storage_kit import source
@@ -35,7 +35,7 @@ def place(server: str) -> ObjectPlace:
     return azure_place(server)
 
 
-class TestAzure(ObjectKit):
+class TestAzure(KeyedKit, ObjectKit):
     def test_identity(self, place: ObjectPlace) -> None:
         """It has no secrets, and names the account however the section does."""
         plain = place.plain()

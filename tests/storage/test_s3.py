@@ -13,7 +13,7 @@ from tenax.errors import InvalidInput
 from tenax.storage import registry
 from tenax.storage.objects import ObjectStorage
 from tenax.storage.port import Storage, StorageFailed, StorageUnusable
-from tests.kits.object_kit import ObjectKit, broken, printed_without
+from tests.kits.object_kit import KeyedKit, ObjectKit, broken, printed_without
 from tests.kits.object_places import PREFIX, S3_SECRET, ObjectPlace, s3_client, s3_place
 from tests.kits.object_server import REFUSED, Between, s3_server
 from tests.kits.storage_kit import STORAGE_ID, TWO, source
@@ -32,7 +32,7 @@ def place(server: str) -> ObjectPlace:
     return s3_place(server)
 
 
-class TestS3(ObjectKit):
+class TestS3(KeyedKit, ObjectKit):
     def test_identity(self, place: ObjectPlace) -> None:
         """It has no secrets."""
         assert place.opened().identity() == place.plain()

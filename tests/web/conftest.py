@@ -111,7 +111,7 @@ def admin_page(admin_browser: BrowserContext, site: Site, admin_session: dict[st
 @pytest.fixture
 def refused_page(used_browser: BrowserContext, site: Site, session: dict[str, object]) -> Iterator[Page]:
     """A page of which something is refused, which browsers write down, and nothing else."""
-    yield from _page(used_browser, site, session, "400 (Bad Request)")
+    yield from _page(used_browser, site, session, "status of 4")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import math
 import random
 import time
 
-from tenax.config import stored_experiment
+from tenax.config.resolve import stored_experiment
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.experiments import searches
 from tenax.master.store.trials import rows as trials

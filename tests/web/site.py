@@ -41,13 +41,15 @@ T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
-#: What Playwright turns off in Chromium, which takes the last of two lists; and what is below an address bar that
-#: nobody sees: a page of Chromium's own, loaded with each of ours, which took as much of the processor as ours did.
+#: What Playwright turns off in Chromium, which takes the last of two lists; what is below an address bar that nobody
+#: sees: a page of Chromium's own, loaded with each of ours, which took as much of the processor as ours did; and the
+#: process that is kept ready for a page of another site.
 _OFF = (
     *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
     *("DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay"),
     *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch"),
     *("ThirdPartyStoragePartitioning", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup"),
+    "SpareRendererForSitePerProcess",
 )
 #: Nothing leaves this machine, and nothing is asked of it but the pages.
 FLAGS = [
@@ -56,6 +58,8 @@ FLAGS = [
     # A name that is not this machine's own, so that it is no secure context.
     "--host-resolver-rules=MAP tenax.test 127.0.0.1",
     f"--disable-features={','.join(_OFF)}",
+    # A tab keeps the process that it was opened in, empty: a second one would start for what is loaded into it.
+    *("--disable-site-isolation-trials", "--renderer-process-limit=1"),
 ]
 #: For whatever a page waits for, in milliseconds; a busy machine needs a fraction of it.
 TIMEOUT_MS = 60_000

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.kits.machine import wait_for
+from tests.web.handling import more
 from tests.web.site import Site
 
 STATES = {"Pause": "STATE_PAUSED", "Stop": "STATE_STOPPING_CANCELED", "Kill": "STATE_STOPPING_KILLED"}
@@ -17,12 +18,6 @@ STATES = {"Pause": "STATE_PAUSED", "Stop": "STATE_STOPPING_CANCELED", "Kill": "S
 def becomes(site: Site, number: int, field: str, value: object) -> None:
     """Until the API says so."""
     wait_for(lambda: site.experiment(number)[field] == value, f"{field} of experiment {number} to be {value}")
-
-
-def more(page: Page, item: str) -> None:
-    """Choose from the menu of the page's experiment."""
-    page.get_by_role("button", name="More to do with").click()
-    page.get_by_role("menuitem", name=item).click()
 
 
 def sure(page: Page, title: str, yes: str) -> None:
@@ -90,7 +85,7 @@ def test_archive_unarchive_and_delete(page: Page, site: Site) -> None:
     (number,) = site.make("of the past", "COMPLETED")
     page.goto(f"{site.url}/ui/experiments/{number}")
     expect(page.get_by_role("button", name="Pause")).to_be_hidden()
-    more(page, "Archive")
+    page.get_by_role("button", name="Archive", exact=True).click()
     becomes(site, number, "archived", True)
     page.get_by_role("button", name="Undo").click()
     becomes(site, number, "archived", False)

@@ -7,17 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.web.handling import RIGHT, write
 from tests.web.site import Site, log_in
 
-BROKEN = "name: from the page\nentrypoint: python3 train.py\nsearcher:\n  name: nonsense\n  metric: loss\n"
-RIGHT = BROKEN.replace("nonsense", "single")
-
-
-def write(page: Page, text: str) -> None:
-    """Into the editor, in place of all that is there."""
-    page.get_by_role("textbox", name="Configuration").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(text)
+BROKEN = RIGHT.replace("single", "nonsense")
 
 
 def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_page: Page, site: Site) -> None:
@@ -38,6 +31,19 @@ def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_p
     number = int(page.url.rpartition("/")[2])
     files = site.api("GET", f"/api/v1/experiments/{number}/file_tree")["files"]
     assert [each["path"] for each in files] == ["train.py"]  # type: ignore[attr-defined]
+
+
+def test_a_script_that_is_not_sent_is_missed(page: Page, site: Site) -> None:
+    """Before anything is submitted; pressed again it goes off, since the script may be where the task runs."""
+    page.goto(f"{site.url}/ui/experiments/new")
+    write(page, RIGHT.replace("from the page", "without code"))
+    page.get_by_role("heading", name="It would train one trial").wait_for()
+    submit = page.get_by_role("button", name="Submit")
+    submit.click()
+    page.get_by_text("runs train.py, and no code is sent").wait_for()
+    expect(page).to_have_url(re.compile(r"/experiments/new$"))
+    submit.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("without code")
 
 
 def test_what_may_be_written_is_offered_at_the_cursor(refused_page: Page, site: Site) -> None:

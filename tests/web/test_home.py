@@ -51,10 +51,12 @@ def test_rows_have_room(home: Page) -> None:
 
 
 def test_who_has_nothing_is_told_how_to_begin(context: BrowserContext, site: Site) -> None:
-    """With a command to copy, that names this cluster."""
+    """With a command to copy, that names this cluster, and by the page on which an experiment is made."""
     join(site, "newcomer")
     page = context.new_page()
     enter(page, site, "newcomer")
     page.get_by_text("You have no experiments yet").wait_for()
     expect(page.get_by_text(f"tenax -m {site.url} experiment create config.yaml .")).to_be_visible()
     expect(page.get_by_text("Nothing of yours failed lately, hangs, or waits for long.")).to_be_visible()
+    page.get_by_role("link", name="Make one here").click()
+    expect(page.get_by_role("heading", name="New experiment")).to_be_visible()

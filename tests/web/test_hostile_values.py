@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.web.site import Site
 
@@ -146,6 +147,22 @@ def test_values_are_text(page: Page, site: Site, evil: dict[str, object], addres
     assert page.title() != "broken"
 
 
+def test_nothing_in_code_hides(page: Page, site: Site) -> None:
+    """Signs that turn around what stands beside them, or that nobody sees, in a file and in its name."""
+    name = "safe\u202egnp.py"
+    code = base64.b64encode("if user != 'root\u202e \u2066# nobody\u2069': run()\n".encode()).decode()
+    config = "{name: turned, entrypoint: 'true', searcher: {name: single, metric: loss}, max_restarts: 0}"
+    body = {"config": config, "modelDefinition": [{"path": name, "content": code}], "activate": False}
+    experiment = site.api("POST", "/api/v1/experiments", body)["experiment"]["id"]  # type: ignore[index]
+    trial = site.make_trial(experiment)
+    page.goto(f"{site.url}/ui/trials/{trial}?tab=code")
+    shown = page.get_by_role("region", name="Contents of")
+    expect(shown).to_contain_text("root<U+202E> <U+2066># nobody<U+2069>")
+    expect(page.get_by_role("navigation", name="Files")).to_contain_text("safe<U+202E>gnp.py")
+    site.write("delete from trials where id = $1", trial)
+    site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
+
+
 def test_a_filter_that_cannot_be_read_is_text(refused_page: Page, site: Site) -> None:
     """Nor in what is said of it."""
     refused_page.goto(f"{site.url}/ui/experiments?q=%3Cimg+src=x+onerror%3D%22window.broken%3D2%22%3E")
@@ -163,3 +180,33 @@ def test_what_is_typed_is_text(page: Page, site: Site, evil: dict[str, object]) 
     page.get_by_role("option").filter(has_text="onerror=").first.wait_for()
     assert page.locator(ELEMENTS).count() == 0
     assert page.evaluate("window.broken") is None
+
+
+def test_nothing_in_a_name_hides(page: Page, site: Site) -> None:
+    """Of experiments, metrics and hyperparameters, wherever they are named."""
+    name, shown = "good\u202e\u200bdab", "good<U+202E><U+200B>dab"
+    config = json.dumps({"name": "plain", "searcher": {"name": "single", "metric": name}})
+    experiment = site.api("POST", "/api/v1/experiments", {"config": config, "unmanaged": True})["experiment"]["id"]  # type: ignore[index]
+    # Such a name is refused today; what is stored may be older.
+    site.write("update experiment_documents set name = $2 where experiment_id = $1", experiment, name)
+    trials = []
+    for value in ("a\u200b", "a"):
+        body = {"experimentId": experiment, "hparams": {name: value}, "unmanaged": True}
+        trial = site.api("POST", "/api/v1/trials", body)["trial"]["id"]  # type: ignore[index]
+        site.api("POST", f"/api/v1/trials/{trial}/start", {"resume": False})
+        for group in ("training", "validation"):
+            report = {"trialId": trial, "trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {name: 1}}}
+            site.api("POST", f"/api/v1/trials/{trial}/metrics", {"metrics": report, "group": group})
+        trials.append(str(trial))
+    page.goto(f"{site.url}/ui/compare?trials={','.join(trials)}")
+    expect(page.get_by_role("region", name="Trials that are compared")).to_contain_text(shown)
+    expect(page.locator("figcaption").filter(has_text=shown).first).to_be_visible()
+    page.goto(f"{site.url}/ui/compare?trials={','.join(trials)}&tab=diff")
+    differing = page.get_by_role("region", name="Hyperparameters")
+    expect(differing).to_contain_text(shown)
+    expect(differing).to_contain_text("a<U+200B>")
+    page.goto(f"{site.url}/ui/experiments/{experiment}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(shown)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("good")
+    expect(page.get_by_role("option").filter(has_text=shown)).to_be_visible()

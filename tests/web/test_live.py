@@ -8,24 +8,20 @@ import statistics
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tenax.local.postgres import EmbeddedPostgres
 from tests.kits.database import database_in
 from tests.kits.figures import Figures
 from tests.kits.http_counter import counting
+from tests.web.handling import CURRENT, RESTART_MS, opened, show
 from tests.web.pictures import AXE, violations
 from tests.web.site import TIMEOUT_MS, Site, log_in, serving
 from tests.web.troubles import watched
 
-#: All that is shown is as the master has it, and what changes of it will be told.
-CURRENT = "html[data-current=true]"
-#: A master of a busy machine takes its time to start.
-RESTART_MS = 60_000
 CHANGES = 30
 #: With the worker that all tabs share, and where a browser has none.
 BROWSERS = pytest.mark.parametrize("shared", [True, False], ids=["shared-worker", "no-shared-worker"])
@@ -53,27 +49,6 @@ def as_before(site: Site) -> Iterator[None]:
     if site.process.poll() is not None:
         site.start()
     site.rename(site.search, "asha over digits")
-
-
-@contextmanager
-def opened(browser: Browser, session: dict[str, object], *, shared: bool = True) -> Iterator[BrowserContext]:
-    """A browser that is logged in."""
-    context = browser.new_context(storage_state=session, viewport={"width": 1440, "height": 900})  # type: ignore[arg-type]
-    context.set_default_timeout(TIMEOUT_MS)
-    if not shared:
-        context.add_init_script("delete window.SharedWorker")
-    try:
-        yield context
-    finally:
-        context.close()
-
-
-def show(context: BrowserContext, address: str) -> Page:
-    """A page, once it is current."""
-    page = context.new_page()
-    page.goto(address)
-    page.locator(CURRENT).wait_for()
-    return page
 
 
 def fetched(page: Page) -> list[str]:

@@ -151,6 +151,32 @@ def test_columns_are_chosen_and_kept(page: Page, site: Site) -> None:
     headed(page, before)
 
 
+def test_columns_that_no_table_has_are_left_out(page: Page, site: Site) -> None:
+    """Whoever wrote them, in an address or in what is kept: not even by a name that every object has by itself."""
+    nobodys = ["id@64", "constructor@100", "__proto__@100", "hp.constructor.name@100"]
+    page.goto(f"{site.url}/ui/experiments?q=asha&cols={json.dumps(nobodys)}")
+    page.get_by_role("grid").get_by_role("row").nth(1).wait_for()
+    headed(page, ["ID", "constructor.name"])
+    expect(page.get_by_role("grid")).not_to_contain_text("Object")
+
+    kept = {"storagePath": "experiments/columns", "key": "all", "value": json.dumps(nobodys)}
+    site.api("POST", "/api/v1/users/setting", {"settings": [kept]})
+    page.goto(f"{site.url}/ui/experiments?q=asha")
+    page.get_by_role("grid").get_by_role("row").nth(1).wait_for()
+    headed(page, ["ID", "constructor.name"])
+    site.api("POST", "/api/v1/users/setting", {"settings": [{**kept, "value": ""}]})
+
+
+def test_an_order_that_there_is_not_is_left_again(refused_page: Page, site: Site) -> None:
+    """An old link, or a view that is kept: what is wrong is said, with a way out."""
+    page = refused_page
+    page.goto(f"{site.url}/ui/experiments?sort=nonsense")
+    page.get_by_text("This could not be shown").wait_for()
+    page.get_by_role("button", name="Sort as usual").click()
+    page.get_by_role("grid").get_by_role("row").nth(1).wait_for()
+    expect(page).not_to_have_url(re.compile("sort="))
+
+
 def test_a_view_is_opened_by_its_link(
     page: Page, browser: Browser, site: Site, admin_session: dict[str, object]
 ) -> None:

@@ -66,6 +66,7 @@ describe("an address", () => {
     expect(said(usageSearch({ by: "weather", from: "31.1.2026", per: "hour" }))).toEqual({});
     expect(said(experimentSearch({ brush: "a", best: 3, axes: [1, "lr"] }))).toEqual({ axes: ["lr"] });
     expect(said(loginSearch({ next: "" }))).toEqual({});
+    expect(said(listSearch({ state: "constructor" }))).toEqual({});
     expect(said(createSearch({ fork: "x", project: -3 }))).toEqual({});
   });
   it("takes a text that looks like a number for what it was", () => {

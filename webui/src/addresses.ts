@@ -36,7 +36,7 @@ export function listSearch(search: Search): ListSearch {
   const state = text(search.state);
   return {
     q: text(search.q),
-    state: state !== undefined && state in STATE_FILTERS ? state : undefined,
+    state: state !== undefined && Object.hasOwn(STATE_FILTERS, state) ? state : undefined,
     owner: search.owner === "me" ? "me" : undefined,
     archived: search.archived === true || undefined,
     sort: text(search.sort),

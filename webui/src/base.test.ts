@@ -10,4 +10,9 @@ describe("ownAddress", () => {
       expect(ownAddress(next)).toBe("/");
     }
   });
+  it("leads home from what leaves the page by going up", () => {
+    for (const next of ["/../..//evil.example", "/%2e%2E/.%2e", "/experiments/../../../x"])
+      expect(ownAddress(next)).toBe("/");
+    expect(ownAddress("/trials/1?tab=code&file=../x")).toBe("/trials/1?tab=code&file=../x");
+  });
 });

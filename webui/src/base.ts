@@ -7,8 +7,11 @@ export function withoutBase(href: string): string {
   return href.startsWith(BASE) ? href.slice(BASE.length) || "/" : href;
 }
 
+/** A step up, however it is written. */
+const UP = /\/(?:\.|%2e){2}(?:\/|$)/i;
+
 /** An address that is one of this page, for going back to after a login: whatever else was asked for leads home. */
 export function ownAddress(next: string | undefined): string {
   const own = next?.startsWith("/") && !next.startsWith("//") && !/[\\\s]/.test(next) && !next.startsWith("/login");
-  return own && next ? next : "/";
+  return own && next && !UP.test(next.split(/[?#]/, 1)[0] ?? "") ? next : "/";
 }

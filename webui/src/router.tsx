@@ -34,10 +34,12 @@ import {
   workspacesSearch,
 } from "./addresses";
 import { BASE, withoutBase } from "./base";
+import { brought } from "./parts";
 import { Login } from "./routes/login";
 import { NotFound } from "./routes/notfound";
 import { Banner, Kept, Shell, WIDE } from "./routes/shell";
 import { Refused, whenSessionEnds } from "./services/client";
+import { sessionEnded } from "./services/ended";
 import { keepCurrent } from "./services/live";
 import { masterQuery, meQuery } from "./services/session";
 import { Loading, Problem } from "./ui/notices";
@@ -69,7 +71,7 @@ const loginRoute = createRoute({
 const openRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/open",
-  component: lazyRouteComponent(() => import("./routes/open"), "OpenPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/open")), "OpenPage"),
 });
 
 const shellRoute = createRoute({
@@ -84,7 +86,7 @@ const shellRoute = createRoute({
     try {
       await me;
     } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 401) throw error;
+      if (!(error instanceof Refused) || !sessionEnded(error.status, error.message)) throw error;
       throw redirect({ to: "/login", search: { next: withoutBase(location.href) } });
     }
   },
@@ -110,14 +112,14 @@ function lookAhead(cause: string, client: QueryClient, search: Search, projectId
 const homeRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/",
-  component: lazyRouteComponent(() => import("./routes/home"), "Home"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/home")), "Home"),
 });
 
 const experimentsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments",
   validateSearch: listSearch,
-  component: lazyRouteComponent(() => import("./routes/experiments"), "AllExperiments"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/experiments")), "AllExperiments"),
   loader: ({ cause, context, location }) => lookAhead(cause, context.client, location.search),
 });
 
@@ -127,28 +129,28 @@ const projectRoute = createRoute({
   validateSearch: projectSearch,
   params: { parse: ({ projectId }) => ({ projectId: id(projectId) }) },
   loader: ({ cause, context, location, params }) => lookAhead(cause, context.client, location.search, params.projectId),
-  component: lazyRouteComponent(() => import("./routes/project"), "ProjectPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/project")), "ProjectPage"),
 });
 
 const tasksRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/tasks",
   validateSearch: tasksSearch,
-  component: lazyRouteComponent(() => import("./routes/tasks"), "TasksPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/tasks")), "TasksPage"),
 });
 
 const taskRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/tasks/$taskId",
   validateSearch: taskSearch,
-  component: lazyRouteComponent(() => import("./routes/task"), "TaskPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/task")), "TaskPage"),
 });
 
 const workspacesRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/workspaces",
   validateSearch: workspacesSearch,
-  component: lazyRouteComponent(() => import("./routes/workspaces"), "WorkspacesPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/workspaces")), "WorkspacesPage"),
 });
 
 const workspaceRoute = createRoute({
@@ -156,14 +158,14 @@ const workspaceRoute = createRoute({
   path: "/workspaces/$workspaceId",
   validateSearch: workspaceSearch,
   params: { parse: ({ workspaceId }) => ({ workspaceId: id(workspaceId) }) },
-  component: lazyRouteComponent(() => import("./routes/workspace"), "WorkspacePage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/workspace")), "WorkspacePage"),
 });
 
 const createExperimentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/experiments/new",
   validateSearch: createSearch,
-  component: lazyRouteComponent(() => import("./routes/create"), "CreatePage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/create")), "CreatePage"),
 });
 
 const experimentRoute = createRoute({
@@ -171,7 +173,7 @@ const experimentRoute = createRoute({
   path: "/experiments/$experimentId",
   validateSearch: experimentSearch,
   params: { parse: ({ experimentId }) => ({ experimentId: id(experimentId) }) },
-  component: lazyRouteComponent(() => import("./routes/experiment"), "ExperimentPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/experiment")), "ExperimentPage"),
 });
 
 const trialRoute = createRoute({
@@ -179,90 +181,90 @@ const trialRoute = createRoute({
   path: "/trials/$trialId",
   validateSearch: trialSearch,
   params: { parse: ({ trialId }) => ({ trialId: id(trialId) }) },
-  component: lazyRouteComponent(() => import("./routes/trial"), "TrialPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/trial")), "TrialPage"),
 });
 
 const compareRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/compare",
   validateSearch: compareSearch,
-  component: lazyRouteComponent(() => import("./routes/compare"), "ComparePage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/compare")), "ComparePage"),
 });
 
 const queueRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/queue",
   validateSearch: queueSearch,
-  component: lazyRouteComponent(() => import("./routes/queue"), "QueuePage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/queue")), "QueuePage"),
 });
 
 const clusterRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/cluster",
   validateSearch: clusterSearch,
-  component: lazyRouteComponent(() => import("./routes/cluster"), "ClusterPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/cluster")), "ClusterPage"),
 });
 
 const usageRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/usage",
   validateSearch: usageSearch,
-  component: lazyRouteComponent(() => import("./routes/usage"), "UsagePage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/usage")), "UsagePage"),
 });
 
 const masterLogRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/master/logs",
   validateSearch: masterLogSearch,
-  component: lazyRouteComponent(() => import("./routes/masterlog"), "MasterLogPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/masterlog")), "MasterLogPage"),
 });
 
 const modelsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/models",
   validateSearch: modelsSearch,
-  component: lazyRouteComponent(() => import("./routes/models"), "ModelsPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/models")), "ModelsPage"),
 });
 
 const modelRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/models/$name",
-  component: lazyRouteComponent(() => import("./routes/model"), "ModelPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/model")), "ModelPage"),
 });
 
 const templatesRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/templates",
   validateSearch: templatesSearch,
-  component: lazyRouteComponent(() => import("./routes/templates"), "TemplatesPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/templates")), "TemplatesPage"),
 });
 
 const webhooksRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/webhooks",
   validateSearch: webhooksSearch,
-  component: lazyRouteComponent(() => import("./routes/webhooks"), "WebhooksPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/webhooks")), "WebhooksPage"),
 });
 
 const settingsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/settings",
   validateSearch: peopleSearch,
-  component: lazyRouteComponent(() => import("./routes/settings"), "SettingsPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/settings")), "SettingsPage"),
 });
 
 const versionRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/models/$name/versions/$version",
   params: { parse: ({ name, version }) => ({ name, version: id(version) }) },
-  component: lazyRouteComponent(() => import("./routes/version"), "VersionPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/version")), "VersionPage"),
 });
 
 const adminRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/admin/{-$part}",
   validateSearch: peopleSearch,
-  component: lazyRouteComponent(() => import("./routes/admin"), "AdminPage"),
+  component: lazyRouteComponent(() => brought(() => import("./routes/admin")), "AdminPage"),
 });
 
 /** Whatever no other route has: whoever followed an old link has the navigation still. */
@@ -328,7 +330,7 @@ declare module "@tanstack/react-router" {
   }
 }
 
-// What the stream says of the end of a session is asked for: where it has ended, that is a 401 like any other.
+// What the stream says of the end of a session is asked for: where it has ended, that is refused like anything else.
 keepCurrent(client, () => void client.fetchQuery({ ...meQuery, staleTime: 0 }).catch(() => {}));
 
 // A session may end while a page is open: whoever logs in again is where they were.

@@ -66,6 +66,11 @@ async def _until_signalled(settings: AgentSettings, *, make_parents: bool) -> No
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)
+    # Behind `nohup`, or in the background of a script, it goes on when these come. What it starts must not inherit that
+    # they are ignored: trials would not start where their imports are loaded.
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            loop.add_signal_handler(number, lambda: None)
     with contextlib.suppress(asyncio.CancelledError):
         await work
 

@@ -324,6 +324,10 @@ class Keeper:
                     text = f"could not start: the master does not have its model code: {refused.message}"
                     raise StartFailed(text, platform=True) from None
                 log.warning("model code is refused", container=self.container_id, reason=refused.message)
+            except OSError as error:
+                # A full disk: another machine may have room, while this one may have none for days.
+                text = f"could not start: its model code cannot be stored: {error.strerror}"
+                raise StartFailed(text, platform=True) from error
             await pause(attempts.pause())
 
     def _with_certificate(self, spec: ContainerSpec) -> ContainerSpec:
@@ -334,7 +338,12 @@ class Keeper:
 
     def _placement(self, spec: ContainerSpec, kind: str, uuids: tuple[str, ...], archive: str | None) -> Placement:
         tools = self._tools
-        ports = placing.choose_ports(spec, set().union(*tools.ports.values()))
+        taken = set().union(*tools.ports.values())
+        ports = placing.choose_ports(spec, taken)
+        occupied = placing.port_in_use(spec, ports, taken)
+        if occupied is not None:
+            text = f"port {occupied}, where the others would look for it, is in use here: the next run has another"
+            raise StartFailed(f"could not start: {text}", platform=True)
         tools.ports[self.container_id] = set(ports.values())
         env = placing.environment(tools.own, spec, ports, tools.link.at)
         if tools.master_certificate:

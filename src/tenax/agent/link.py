@@ -10,8 +10,8 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
@@ -21,6 +21,8 @@ import msgspec
 import structlog
 
 from tenax.backoff import Backoff, Retry
+from tenax.client.connection import other_scheme
+from tenax.client.connection.http1 import ALIVE, ALIVE_S
 from tenax.config.agent import AgentSettings, is_loopback
 from tenax.errors import TenaxError, UserError
 
@@ -33,6 +35,8 @@ _ANSWER_S = 60.0
 #: Of what was asked of a master that is not asked any more.
 _LEFT_S = 3.0
 _TELL_EVERY_S = 5.0
+#: How often it is looked into whether a master has TLS, after failures that can come from that.
+_SCHEME_EVERY_S = 30.0
 #: Of a websocket that is opened where there is another master.
 _HANDSHAKE_S = 10.0
 BACKOFF = Backoff(first=0.1, ceiling=5.0)
@@ -67,10 +71,15 @@ class Link:
         # Agents begin with different ones, and always the same.
         self.at = crc32(settings.agent_id.encode()) % len(self._urls)
         self.credential = ""
+        #: Of several those that are known to answer.
+        self._answering: set[str] = set()
         #: Of what is under way at each of them.
         self._under_way: dict[str, set[asyncio.Timeout]] = {url: set() for url in self._urls}
         #: When another master may be told of in the log, on the loop's clock.
         self._tell_at = 0.0
+        #: When it may be looked into again whether a master has TLS; and which address to use instead, of each.
+        self._scheme_at = 0.0
+        self._advice: dict[str, str] = {}
         self.tls = _tls(settings)
         self._server_name = settings.tls.master_cert_name
         self._client: aiohttp.ClientSession | None = None
@@ -139,7 +148,7 @@ class Link:
     async def websocket(self, path: str, heartbeat_s: float) -> aiohttp.ClientWebSocketResponse:
         """Raises MasterUnreachable, MasterRefused."""
         url = self.url
-        with self._moving_on(url):
+        async with self._moving_on(url):
             # One that hangs takes connections and answers none.
             async with asyncio.timeout(_HANDSHAKE_S if self.has_others else None):
                 try:
@@ -157,14 +166,43 @@ class Link:
                     self.move_on(url)
                     raise _failure(error.status, f"{url}{path}: {error.message}") from None
 
-    @contextmanager
-    def _moving_on(self, url: str) -> Iterator[None]:
+    @asynccontextmanager
+    async def _moving_on(self, url: str) -> AsyncIterator[None]:
         """Raises MasterUnreachable where nobody answers, after which another master is asked."""
         try:
+            await self._look_up(url)
             yield
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._answering.discard(url)
             self.move_on(url)
-            raise MasterUnreachable(_unreachable(url, error)) from None
+            advice = await self._other_scheme(url, error)
+            raise MasterUnreachable(f"{advice} (--master-url)" if advice else _unreachable(url, error)) from None
+
+    async def _look_up(self, url: str) -> None:
+        """Of several masters, whether this one answers at all: one that hangs takes connections all the same.
+
+        Raises ClientError, TimeoutError.
+        """
+        if not self.has_others or url in self._answering:
+            return
+        async with (
+            asyncio.timeout(ALIVE_S),
+            self._open_client.get(url + ALIVE, ssl=self.tls, server_hostname=self._server_name) as reply,
+        ):
+            await reply.read()
+        self._answering.add(url)
+
+    async def _other_scheme(self, url: str, error: Exception) -> str:
+        """Which address to use instead, where the error comes from ``http`` for a master with TLS, or the reverse."""
+        unmet = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
+        if unmet or isinstance(error, TimeoutError) or not other_scheme.may_explain(error):
+            return ""
+        now = asyncio.get_running_loop().time()
+        if now >= self._scheme_at:
+            # A master that ends breaks many connections at once.
+            self._scheme_at = now + _SCHEME_EVERY_S
+            self._advice = {url: await asyncio.to_thread(other_scheme.advice, [url])}
+        return self._advice.get(url, "")
 
     @property
     def _open_client(self) -> aiohttp.ClientSession:
@@ -190,7 +228,7 @@ class Link:
         if content_type:
             headers["Content-Type"] = content_type
         url = self.url
-        with self._moving_on(url):
+        async with self._moving_on(url):
             async with (
                 self._limited(url),
                 self._open_client.request(

@@ -83,7 +83,8 @@ def devices(own: Self, spec: ContainerSpec) -> tuple[str, tuple[str, ...]]:
 def choose_ports(spec: ContainerSpec, taken: Collection[int]) -> dict[str, int]:
     """Ports that are free on this machine and not of another container here; those that the specification sets stay.
 
-    All members of a gang must name the same ports, so theirs follow from the allocation's id.
+    All members of a gang must name the same ports, so theirs follow from the allocation's id, free or not: see
+    `port_in_use`.
     """
     bases = {name: base for name, base in PORT_BASES.items() if name not in spec.env}
     start = zlib.crc32(spec.allocation_id.encode()) % PORT_PLACES if spec.members > 1 else 0
@@ -93,6 +94,16 @@ def choose_ports(spec: ContainerSpec, taken: Collection[int]) -> dict[str, int]:
         if spec.members > 1 or all(number not in taken and is_free(number) for number in ports.values()):
             return ports
     return {name: base + PORT_STEP * start for name, base in bases.items()}
+
+
+def port_in_use(spec: ContainerSpec, ports: Mapping[str, int], taken: Collection[int]) -> int | None:
+    """One of these ports that the first member of a gang could not listen on; None for any other container.
+
+    The others of a gang come to the first. Its next run has another id, and so other ports.
+    """
+    if spec.members == 1 or spec.rank:
+        return None
+    return next((number for number in ports.values() if number in taken or not is_free(number)), None)
 
 
 def ports_of(placed: Mapping[str, str]) -> set[int]:

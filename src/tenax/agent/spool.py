@@ -31,10 +31,12 @@ import msgspec
 import structlog
 
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
-from tenax.agent.spool_folder import STREAM_SUFFIX, SpoolAck, SpoolFolder
+from tenax.agent.spool_folder import SpoolAck, SpoolFolder
 from tenax.backoff import Retry
 from tenax.host.disk import is_there
 from tenax.wire.agents import ContainerSpec
+from tenax.wire.spool_names import LINES_SUFFIX, SEGMENT_SUFFIX
+from tenax.wire.spool_records import SpoolLines
 
 log = structlog.get_logger("tenax.agent")
 
@@ -159,28 +161,36 @@ class _Shipping:
         self._ack = SpoolAck()
         self._end = 0
         self._went_back = False
+        self._damaged = 0
 
     async def run(self, *, ask: bool) -> str:
         attempts = retry()
         self._end = await self._folder.size(self._name)
         self._ack = await self._folder.ack(self._name)
         # A batch of nothing asks what is acknowledged.
-        while (batch := await self._lines(self._ack.offset)) or ask:
+        while (batch := await self._lines(self._ack)).ends or ask:
             try:
-                acked = await self._ask(batch, attempts)
+                acked = await self._ask(batch.data, attempts)
             except MasterRefused as refused:
-                return await self._lost(refused.message) if batch or refused.status not in _HOPELESS_STATUS else ""
+                return await self._lost(refused.message) if batch.ends or refused.status not in _HOPELESS_STATUS else ""
             ask = False
-            if await self._go_back(acked) or await self._advance(batch, acked) or not batch:
+            if await self._go_back(acked) or await self._advance(batch, acked) or not batch.ends:
                 attempts.reset()
                 continue
             await pause(attempts.pause())
             if not self._budget.spend(1.0, 200):
                 return await self._lost("the master acknowledges nothing")
-        return ""
+        return self._damage()
 
-    async def _lines(self, offset: int) -> bytes:
-        return await self._folder.lines(self._name, offset, self._end)
+    def _damage(self) -> str:
+        """What to say of records that no longer stand as they were written."""
+        if not self._damaged:
+            return ""
+        log.error("reports lost", container=self._spec.container_id, lost=self._damaged, reason="a damaged file")
+        return f"{self._damaged} reports of the task were not stored: they are damaged in {self._name}"
+
+    async def _lines(self, ack: SpoolAck) -> SpoolLines:
+        return await self._folder.lines(self._name, ack, self._end)
 
     async def missing(self, taken: int) -> str:
         """Of a removed file, of which the master took ``taken`` lines, what it does not have any more."""
@@ -212,7 +222,7 @@ class _Shipping:
                     raise
 
     async def _post(self, batch: bytes) -> int:
-        query = {"container_id": self._spec.container_id, "stream": self._name.removesuffix(STREAM_SUFFIX)}
+        query = {"container_id": self._spec.container_id, "stream": stream_of(self._name)}
         path = f"/api/v1/allocations/{self._spec.allocation_id}/spool"
         token = self._spec.env.get("DET_SESSION_TOKEN", "")
         body = await self._link.post(path, batch, query=query, token=token, content_type="application/x-ndjson")
@@ -228,20 +238,22 @@ class _Shipping:
         log.warning("the master has less than it acknowledged", container=self._spec.container_id, lines=acked)
         self._went_back = True
         self._ack = SpoolAck()
-        while (batch := await self._lines(self._ack.offset)) and await self._advance(batch, acked):
+        while (batch := await self._lines(self._ack)).ends and await self._advance(batch, acked):
             pass
         return True
 
-    async def _advance(self, batch: bytes, acked: int) -> bool:
+    async def _advance(self, batch: SpoolLines, acked: int) -> bool:
         """Note what is acknowledged; whether there was anything new."""
         offset, n = self._ack.offset, self._ack.n
-        for line in batch.splitlines(keepends=True):
+        for line, after in zip(batch.data.splitlines(keepends=True), batch.ends, strict=True):
             number = _number(line, n + 1)
             if number > acked:
                 break
-            offset, n = offset + len(line), number
+            offset, n = after, number
         if offset == self._ack.offset:
             return False
+        if offset == batch.ends[-1]:
+            self._damaged += batch.damaged
         self._ack = SpoolAck(n, offset)
         # Only for the agent that comes after a killed one: sending again what is stored does no harm.
         with contextlib.suppress(OSError):
@@ -250,23 +262,28 @@ class _Shipping:
 
     async def _lost(self, why: str) -> str:
         kinds: dict[str, int] = {}
-        offset = self._ack.offset
-        while batch := await self._lines(offset):
-            offset += len(batch)
-            for line in batch.splitlines():
+        ack = self._ack
+        while (batch := await self._lines(ack)).ends:
+            ack = SpoolAck(ack.n + len(batch.ends), batch.ends[-1])
+            for line in batch.data.splitlines():
                 kind = _kind(line)
                 kinds[kind] = kinds.get(kind, 0) + 1
         if not kinds:
             log.warning("the master does not say what it has", container=self._spec.container_id, reason=why)
-            return ""
+            return self._damage()
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         log.error("reports lost", container=self._spec.container_id, lost=counted, reason=why)
         return f"reports of the task were not stored ({counted}): {why}"
 
 
+def stream_of(name: str) -> str:
+    """The stream that a file holds."""
+    return name.removesuffix(LINES_SUFFIX).removesuffix(SEGMENT_SUFFIX)
+
+
 def _can_be_stream(name: str) -> bool:
     """Whether the master can be told of it: bytes that are no UTF-8 are surrogates here."""
-    stream = name.removesuffix(STREAM_SUFFIX)
+    stream = stream_of(name)
     return 0 < len(stream) <= _MAX_NAME and not any(0xD800 <= ord(character) <= 0xDFFF for character in stream)
 
 

@@ -19,10 +19,11 @@ from typing import TypeVar
 import msgspec
 
 from tenax.runtime.users import acting_as, owner_of
-from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
+from tenax.wire.spool_names import BATCH_BYTES, LINES_SUFFIX, MAX_LINE_BYTES, SEGMENT_SUFFIX, ack_path
+from tenax.wire.spool_records import SegmentUnknown, SpoolLines, read_lines
 
 Result = TypeVar("Result")
-STREAM_SUFFIX, ACK_SUFFIX = ".jsonl", ".ack"
+STREAM_SUFFIXES, ACK_SUFFIX = (LINES_SUFFIX, SEGMENT_SUFFIX), ".ack"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -68,12 +69,12 @@ class SpoolFolder:
         """Of a file, in bytes. Raises OSError."""
         return await self._do(lambda folder: os.stat(name, dir_fd=folder, follow_symlinks=False).st_size)
 
-    async def lines(self, name: str, offset: int, end: int) -> bytes:
-        """Whole lines from ``offset`` on and before ``end``, of one batch or one line; empty where there is none.
+    async def lines(self, name: str, ack: SpoolAck, end: int) -> SpoolLines:
+        """Whole lines after ``ack`` and before ``end``, of one batch or one line; none where there is none.
 
         Raises OSError.
         """
-        return await self._do(lambda folder: _lines(folder, name, offset, end))
+        return await self._do(lambda folder: _lines(folder, name, ack, end))
 
     async def _do(self, work: Callable[[int], Result]) -> Result:
         # Of its own: a thread that is still at it when its caller was cancelled must not meet another file's number.
@@ -89,13 +90,14 @@ class SpoolFolder:
 
 
 def _streams(folder: int) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if name.endswith(STREAM_SUFFIX))
+    return sorted(name for name in os.listdir(folder) if name.endswith(STREAM_SUFFIXES))
 
 
 def _removed(folder: int) -> dict[str, int]:
     names = set(os.listdir(folder))
-    files = (name.removesuffix(ACK_SUFFIX) + STREAM_SUFFIX for name in sorted(names) if name.endswith(ACK_SUFFIX))
-    return {file: ack.n for file in files if file not in names and (ack := _read_ack(folder, file)).n > 0}
+    streams = (name.removesuffix(ACK_SUFFIX) for name in sorted(names) if name.endswith(ACK_SUFFIX))
+    gone = [name + LINES_SUFFIX for name in streams if names.isdisjoint(name + suffix for suffix in STREAM_SUFFIXES)]
+    return {file: ack.n for file in gone if (ack := _read_ack(folder, file)).n > 0}
 
 
 def _open(folder: int, name: str) -> int:
@@ -107,13 +109,26 @@ def _open(folder: int, name: str) -> int:
     return fd
 
 
-def _lines(folder: int, name: str, offset: int, end: int) -> bytes:
-    with os.fdopen(_open(folder, name), "rb") as file:
+def _lines(folder: int, name: str, ack: SpoolAck, end: int) -> SpoolLines:
+    fd = _open(folder, name)
+    if name.endswith(SEGMENT_SUFFIX):
+        try:
+            return read_lines(lambda at, length: os.pread(fd, length, at), ack.n, ack.offset, end)
+        except SegmentUnknown as error:
+            raise OSError(0, str(error)) from None
+        finally:
+            os.close(fd)
+    offset = ack.offset
+    with os.fdopen(fd, "rb") as file:
         file.seek(offset)
         data = file.read(max(0, min(BATCH_BYTES, end - offset)))
         if len(data) == BATCH_BYTES and b"\n" not in data:
             data += file.readline(max(0, min(MAX_LINE_BYTES, end - offset - len(data))))
-    return data[: data.rfind(b"\n") + 1]
+    ends = []
+    for line in data[: data.rfind(b"\n") + 1].splitlines(keepends=True):
+        offset += len(line)
+        ends.append(offset)
+    return SpoolLines(ack.n + 1, data[: data.rfind(b"\n") + 1], ends)
 
 
 def _ack(folder: int, name: str) -> SpoolAck:
@@ -122,7 +137,7 @@ def _ack(folder: int, name: str) -> SpoolAck:
         size = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
     except OSError:
         return SpoolAck()
-    return ack if 0 <= ack.offset <= size else SpoolAck()
+    return ack if 0 <= ack.offset <= size and (ack.n > 0) is (ack.offset > 0) else SpoolAck()
 
 
 def _read_ack(folder: int, name: str) -> SpoolAck:

@@ -58,8 +58,11 @@ ENTRIES = {
     "model": LazyCommand("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
     "preview-search": LazyCommand("tenax.cli.experiment.commands:preview_search", "Preview the trials of a search."),
     "queue": LazyCommand("tenax.cli.queue:group", "Show the queue of jobs, and change it.", ("job", "j")),
-    "agent": LazyCommand("tenax.cli.agent:group", "List agents, enable and disable them, or run one here.", ("a",)),
-    "slot": LazyCommand("tenax.cli.slot:group", "List slots, enable and disable them.", ("s",)),
+    "agent": LazyCommand(
+        "tenax.cli.agents.agent:group", "List agents, enable and disable them, or run one here.", ("a",)
+    ),
+    "machine": LazyCommand("tenax.cli.agents.machine:group", "Show rented machines, and what would be done with them."),
+    "slot": LazyCommand("tenax.cli.agents.slot:group", "List slots, enable and disable them.", ("s",)),
     "pool": LazyCommand(
         "tenax.cli.pool:group", "List resource pools, and bind them to workspaces.", ("resource-pool", "rp")
     ),

@@ -198,8 +198,9 @@ def _line_document(line: LogLine) -> Json:
 @pass_access
 def kill(access: Access, number: int) -> None:
     """End a trial at once; the search goes on without it."""
-    _trial(access, number).kill()
-    print(f"Trial {number} is being ended")
+    trial = _trial(access, number)
+    trial.kill()
+    print(f"Trial {number} {f'had ended: {trial.state}' if trial.has_ended else 'is being ended'}")
 
 
 @group.command()

@@ -68,12 +68,12 @@ def logout(access: Access, everyone: bool) -> None:
     """Log out, and forget the login on this machine."""
     from tenax.client import users
     from tenax.client.connection.session import Session
-    from tenax.errors import NotAuthenticated
+    from tenax.errors import Forbidden, NotAuthenticated
 
     session = access.session()
     if everyone:
         for name, token in session.store.all(session.url).items():
-            with contextlib.suppress(NotAuthenticated):
+            with contextlib.suppress(NotAuthenticated, Forbidden):
                 Session(",".join(session.urls), token=token).post("/api/v1/auth/logout")
             session.forget(name)
             output.say(f"Logged out at {session.url} as {name}.")
@@ -82,7 +82,8 @@ def logout(access: Access, everyone: bool) -> None:
     try:
         name = users.whoami(session).username
         session.post("/api/v1/auth/logout")
-    except NotAuthenticated:
+    except (NotAuthenticated, Forbidden):
+        # Forbidden: of a user who was deactivated.
         name = remembered
     session.forget(name)
     output.say(f"Logged out at {session.url}." if name else f"You were not logged in at {session.url}.")
@@ -212,7 +213,7 @@ def activate(access: Access, names: List[str]) -> None:
 @click.argument("names", nargs=-1, required=True)
 @pass_access
 def deactivate(access: Access, names: List[str]) -> None:
-    """Deactivate users: their sessions and tokens end at once."""
+    """Deactivate users: their sessions and tokens are refused at once."""
     _set_active(access, names, False)
 
 

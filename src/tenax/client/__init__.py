@@ -8,6 +8,8 @@
         best = experiment.best_checkpoint()
         best.download("best")
 
+`AsyncClient` is the same for event loops.
+
 Names are loaded when they are first used: a training process that imports one module here does not pay for the others.
 """
 
@@ -18,6 +20,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
     from tenax.client.agents import Agent, Slot
+    from tenax.client.asynchronous import (
+        AsyncAccessToken,
+        AsyncCheckpoint,
+        AsyncClient,
+        AsyncCommand,
+        AsyncExperiment,
+        AsyncGroup,
+        AsyncModel,
+        AsyncModelVersion,
+        AsyncProject,
+        AsyncStream,
+        AsyncTask,
+        AsyncTrial,
+        AsyncUser,
+        AsyncWebhook,
+        AsyncWorkspace,
+    )
     from tenax.client.checkpoints import Checkpoint, GcPolicy
     from tenax.client.commands import Command
     from tenax.client.connect import Client
@@ -42,6 +61,21 @@ _HOMES = {
     "Group": "groups",
     "AccessToken": "access_tokens",
     "Agent": "agents",
+    "AsyncAccessToken": "asynchronous",
+    "AsyncCheckpoint": "asynchronous",
+    "AsyncClient": "asynchronous",
+    "AsyncCommand": "asynchronous",
+    "AsyncExperiment": "asynchronous",
+    "AsyncGroup": "asynchronous",
+    "AsyncModel": "asynchronous",
+    "AsyncModelVersion": "asynchronous",
+    "AsyncProject": "asynchronous",
+    "AsyncStream": "asynchronous",
+    "AsyncTask": "asynchronous",
+    "AsyncTrial": "asynchronous",
+    "AsyncUser": "asynchronous",
+    "AsyncWebhook": "asynchronous",
+    "AsyncWorkspace": "asynchronous",
     "BrokenStream": "connection.session",
     "Checkpoint": "checkpoints",
     "GcPolicy": "checkpoints",
@@ -69,6 +103,21 @@ _HOMES = {
 __all__ = [
     "AccessToken",
     "Agent",
+    "AsyncAccessToken",
+    "AsyncCheckpoint",
+    "AsyncClient",
+    "AsyncCommand",
+    "AsyncExperiment",
+    "AsyncGroup",
+    "AsyncModel",
+    "AsyncModelVersion",
+    "AsyncProject",
+    "AsyncStream",
+    "AsyncTask",
+    "AsyncTrial",
+    "AsyncUser",
+    "AsyncWebhook",
+    "AsyncWorkspace",
     "BrokenStream",
     "Checkpoint",
     "Client",

@@ -19,7 +19,7 @@ from tenax.jsonvalue import Json, JsonObject
 if TYPE_CHECKING:
     import httpx2
 
-    from tenax.client.trials import Report
+    from tenax.client.trials import Reports
 
 
 #: Ways to the files of a checkpoint: whichever works, its storage, the master.
@@ -108,12 +108,12 @@ class Checkpoint(LiveAnswer):
             {name: value for name, value in self.reload().metadata.items() if name not in names}
         )
 
-    def metrics(self, group: str = "") -> List[Report]:
+    def metrics(self, group: str = "") -> Reports:
         """Metrics of trials that reported using it; without a ``group``, of every group."""
-        from tenax.client.trials import Report
+        from tenax.client.trials import Report, Reports
 
         answer = self.session.get(at("/api/v1/checkpoints/{}/metrics", self.uuid), {"metricGroup": group})
-        return [Report.read(report) for report in reading.records(answer, "metrics")]
+        return Reports(Report.read(report) for report in reading.records(answer, "metrics"))
 
     def _write_metadata(self, metadata: JsonObject) -> Checkpoint:
         body: JsonObject = {"checkpoint": {"uuid": self.uuid, "metadata": metadata}}

@@ -51,6 +51,21 @@ def master_config(session: Session) -> JsonObject:
     return reading.record(session.get("/api/v1/master/config"), "config")
 
 
+@dataclass(frozen=True)
+class ReloadedSettings(Answer):
+    """What reading the settings again has done."""
+
+    #: Settings that are other than before.
+    changed: List[str] = part(reading.texts, "changed")
+    #: Settings that are other than at the start, and wait for the next one.
+    left: List[str] = part(reading.texts, "left")
+
+
+def reload_master_config(session: Session) -> ReloadedSettings:
+    """Let the master that answers read its settings again. For administrators. Raises InvalidInput."""
+    return ReloadedSettings.read(session.call("POST", "/api/v1/master/config/reload"))
+
+
 def set_master_log(session: Session, *, level: Optional[str] = None, color: Optional[bool] = None) -> None:
     """Change how the master talks until it ends: ``debug``, ``info``, ``warning``, ``error``, ``critical``."""
     log: Dict[str, Json] = {}

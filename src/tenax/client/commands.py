@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client.connection import reading
-from tenax.client.connection.polling import wait_until
+from tenax.client.connection.polling import Steps, slept, until
 from tenax.client.connection.reading import LiveAnswer, made, only, part
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
@@ -65,9 +65,13 @@ class Command(LiveAnswer):
 
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
-        return wait_until(
-            self, self.reload, lambda command: command.has_ended or (seen is not None and seen(command)), interval
-        )
+        return slept(self._wait(interval=interval, seen=seen))
+
+    def _wait(self, *, interval: float, seen: Optional[Callable[[Command], bool]]) -> Steps[Command]:
+        def enough(command: Command) -> bool:
+            return command.has_ended or (seen is not None and seen(command))
+
+        return until(self, self.reload, enough, interval)
 
     def kill(self) -> None:
         """End it at once; nothing if it has ended."""

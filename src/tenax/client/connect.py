@@ -15,12 +15,12 @@ from tenax.client.access_tokens import AccessToken
 from tenax.client.agents import Agent, list_agents
 from tenax.client.checkpoints import Checkpoint, get_checkpoint
 from tenax.client.commands import Command, get_command, list_commands, run_command
+from tenax.client.connection.listing import Listing
 from tenax.client.connection.session import Session
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
 from tenax.client.jobs import Job, list_jobs
-from tenax.client.listing import Listing
 from tenax.client.models import Model
 from tenax.client.pools import Pool, list_pools
 from tenax.client.projects import Project

@@ -4,27 +4,27 @@
 (`NEVER`), nor is the state of a cluster or an agent, in which passwords and tokens are. Links are followed, as a copy
 would.
 
-Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent. Only
-what is plain is looked at: a command line without anything for the shell, whose script has a relative path. What a
-startup hook or a mount could bring is not judged.
+Without the script that the entrypoint runs every trial would fail, so it is looked for before anything is sent; what
+that is, `tenax.wire.entrypoints` says. What a startup hook or a mount could bring is not judged.
 """
 
 from __future__ import annotations
 
 import base64
 import os
-import re
-import shlex
 import stat
+import sys
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.storage.private_directory import MARK
-from tenax.wire.task_names import LAUNCHER_NAMES, OWN_HOOK, WITH_HPARAMS
+from tenax.wire.entrypoints import code_run_by
+from tenax.wire.task_names import OWN_HOOK
 
 IGNORE_FILE = ".detignore"
 #: Sum of the file sizes; the message that carries them is a third larger.
@@ -51,11 +51,6 @@ NEVER = (
 )
 _REGULAR, _DIRECTORY = 48, 53
 _NAMED = 5
-_INTERPRETERS = ("python", "bash", "sh")
-_SCRIPTS = (".py", ".sh")
-_OF_THE_SHELL = frozenset("$`;&|<>(){}*?\n")
-#: What a shell sets for one command.
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True)
@@ -107,64 +102,46 @@ def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[Context
 
 
 def check_script(text: str, files: Sequence[JsonObject]) -> None:
-    """Raises InvalidInput where the script of a configuration (YAML) is not sent; other faults the master tells of."""
+    """Raises InvalidInput where what a configuration (YAML) runs is not sent; other faults the master tells of."""
     config = _plain_document(text)
-    script = script_of(config.get("entrypoint"))
+    code = code_run_by(config.get("entrypoint"))
     mounts = config.get("bind_mounts")
     relative = any(
         isinstance(mount, dict) and not str(mount.get("container_path", "/")).startswith("/")
         for mount in (mounts if isinstance(mounts, list) else [])
     )
     names = {os.path.normpath(str(file.get("path", ""))) for file in files}
-    if script is None or relative or OWN_HOOK in names or os.path.normpath(script) in names:
+    if code is None or relative or OWN_HOOK in names:
         return
+    if not code.is_missing(names, installed=code.needs_code and _may_be_installed(code.module, config)):
+        return
+    installed = (
+        " If it is installed where the task runs, name its folder in PYTHONPATH (environment.environment_variables)."
+        if code.needs_code
+        else ""
+    )
     if files:
         raise InvalidInput(
-            f"The entrypoint runs {script}, which is not among the files that are sent: name the directory that "
-            f"has it, or take it out of {IGNORE_FILE}."
+            f"The entrypoint runs {code}, which is not among the files that are sent: name the directory that "
+            f"has it, or take it out of {IGNORE_FILE}.{installed}"
         )
     raise InvalidInput(
-        f"The entrypoint runs {script}, and no code is sent: name its directory, as in "
-        "tenax experiment create CONFIG DIRECTORY."
+        f"The entrypoint runs {code}, and no code is sent: name its directory, as in "
+        f"tenax experiment create CONFIG DIRECTORY.{installed}"
     )
 
 
-def script_of(entrypoint: Json) -> Optional[str]:
-    """The script of a plain command line, where its path is relative."""
-    if isinstance(entrypoint, str):
-        if _OF_THE_SHELL & set(entrypoint):
-            return None
-        try:
-            parts = shlex.split(entrypoint)
-        except ValueError:
-            return None
-    else:
-        parts = [str(word) for word in entrypoint] if isinstance(entrypoint, list) else []
-    while isinstance(entrypoint, str) and parts and _ASSIGNMENT.match(parts[0]):
-        parts = parts[1:]
-    if not parts:
-        return None
-    program, rest = parts[0], parts[1:]
-    while rest[:1] == ["-m"] and rest[1:2] and rest[1] in (*LAUNCHER_NAMES, WITH_HPARAMS):
-        # They take options of their own before a lone --, and a file of Python or a command line.
-        rest = rest[2:]
-        if rest[:1] != ["-m"] and rest[:1] and rest[0].startswith("-") and "--" in rest:
-            rest = rest[rest.index("--") + 1 :]
-        if rest and not rest[0].startswith("-") and not rest[0].endswith(".py"):
-            program, rest = rest[0], rest[1:]
-    if program.startswith("./"):
-        return program
-    name = os.path.basename(program).rstrip("0123456789.")
-    # `-u` and its like may stand before the script; `-m` and `-c` name none.
-    if name == "torchrun":
-        # None of its options takes a file of Python.
-        rest = [word for word in rest if word.endswith(".py")] if "-m" not in rest else []
-    elif name not in _INTERPRETERS:
-        return None
-    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
-        rest = rest[1:]
-    script = rest[0] if rest else ""
-    return script if script.endswith(_SCRIPTS) and not os.path.isabs(script) else None
+def _may_be_installed(module: str, config: JsonObject) -> bool:
+    """The configuration brings modules from elsewhere, or this Python has it."""
+    environment = config.get("environment")
+    own_image = isinstance(environment, dict) and bool(environment.get("image"))
+    return (
+        own_image
+        or bool(config.get("bind_mounts"))
+        or "PYTHONPATH" in str(environment)
+        # Without the folder of the program that asks, where the code may lie that was forgotten.
+        or PathFinder.find_spec(module, sys.path[1:]) is not None
+    )
 
 
 def _plain_document(text: str) -> JsonObject:

@@ -13,11 +13,11 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection import reading
-from tenax.client.connection.polling import wait_until
+from tenax.client.connection.listing import Listing
+from tenax.client.connection.polling import Steps, slept, until
 from tenax.client.connection.reading import Answer, LiveAnswer, made, part
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import check_script
-from tenax.client.listing import Listing
 from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound
@@ -46,6 +46,8 @@ class Experiment(LiveAnswer):
     searcher: str = made(lambda value: reading.text(value, "searcherType") or reading.text(_searcher(value), "name"))
     metric: str = made(lambda value: reading.text(value, "searcherMetric") or reading.text(_searcher(value), "metric"))
     smaller_is_better: bool = made(lambda value: _searcher(value).get("smaller_is_better") is not False)
+    #: Its search may go on after its end; one that stops trials early is forked instead.
+    continuable: bool = part(reading.flag, "continuable")
     trial_count: int = part(reading.integer, "numTrials")
     best_metric: Optional[float] = part(reading.measure, "bestTrialSearcherMetric")
     best_trial_id: int = part(reading.integer, "bestTrialId")
@@ -93,13 +95,15 @@ class Experiment(LiveAnswer):
 
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
+        return slept(self._wait(interval=interval, seen=seen))
 
+    def _wait(self, *, interval: float, seen: Optional[Callable[[Experiment], None]]) -> Steps[Experiment]:
         def has_ended(current: Experiment) -> bool:
             if seen is not None:
                 seen(current)
             return current.has_ended
 
-        return wait_until(self, self.reload, has_ended, interval)
+        return until(self, self.reload, has_ended, interval)
 
     def activate(self) -> None:
         """Let it go on."""
@@ -312,7 +316,7 @@ def create_experiment(
     whether the script that it runs must be sent; it may be in an image.
     Raises InvalidInput with every problem that was found; for a script that is not sent, before anything is.
     """
-    if checks_script and template is None and parent_id is None:
+    if checks_script and template is None and (parent_id is None or files):
         check_script(config, files)
     body = _submission(config, files, project_id, template)
     answer = session.create("/api/v1/experiments", {**body, "activate": activate, "parentId": parent_id})

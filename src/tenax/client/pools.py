@@ -1,9 +1,10 @@
-"""Resource pools as values, and which workspaces they are kept for."""
+"""Resource pools as values, which workspaces they are kept for, and the machines that are rented for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Sequence
+from datetime import datetime
+from typing import List, Optional, Sequence
 
 from tenax.client.connection import reading
 from tenax.client.connection.reading import Answer, made, part
@@ -61,6 +62,87 @@ def unbind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
 def rebind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
     """Keep a pool for these workspaces and no others; none: it is for all again."""
     session.call("PUT", at(_BINDINGS, pool), body={"workspaceNames": list(workspaces)})
+
+
+@dataclass(frozen=True)
+class MachineInfo(Answer):
+    """A machine, from before it is asked for until nothing is left of it, and after."""
+
+    #: Also that of its agent.
+    id: str = part(reading.text, "id")
+    pool: str = part(reading.text, "resourcePool")
+    #: ``PLANNED``, ``ASKED``, ``STARTING``, ``JOINED``, ``LEAVING``, ``ENDING``; ``GONE``, ``FAILED``.
+    state: str = part(reading.text, "state")
+    provider: str = part(reading.text, "provider")
+    region: str = part(reading.text, "region")
+    zone: str = part(reading.text, "zone")
+    instance_type: str = part(reading.text, "instanceType")
+    slots: int = part(reading.integer, "slots")
+    #: What the provider calls it; empty: nobody knows yet.
+    provider_id: str = part(reading.text, "providerId")
+    #: Requests that it was rented for.
+    wanted_by: List[str] = part(reading.texts, "wantedBy")
+    #: Why it is as it is.
+    story: str = part(reading.text, "story")
+    planned: Optional[datetime] = part(reading.moment, "plannedAt")
+    joined: Optional[datetime] = part(reading.moment, "joinedAt")
+    ended: Optional[datetime] = part(reading.moment, "endedAt")
+
+
+@dataclass(frozen=True)
+class PlannedStep(Answer):
+    """What would become of a machine, and why."""
+
+    machine_id: str = part(reading.text, "machineId")
+    reason: str = part(reading.text, "reason")
+
+
+@dataclass(frozen=True)
+class WaitingForMachine(Answer):
+    """A request that waits."""
+
+    allocation_id: str = part(reading.text, "allocationId")
+    job_id: str = part(reading.text, "jobId")
+    slots: int = part(reading.integer, "slots")
+    reason: str = part(reading.text, "reason")
+
+
+@dataclass(frozen=True)
+class MachinePlan(Answer):
+    """What would be done now for one pool."""
+
+    pool: str = part(reading.text, "resourcePool")
+    #: What is rented: ``g5.12xlarge in us-west-2``.
+    offer: str = part(reading.text, "offer")
+    slots_per_machine: int = part(reading.integer, "slotsPerMachine")
+    min_instances: int = part(reading.integer, "minInstances")
+    max_instances: int = part(reading.integer, "maxInstances")
+    #: Machines that are not gone.
+    machines: int = part(reading.integer, "machines")
+    #: So many would be rented.
+    launch: int = part(reading.integer, "launch")
+    end: List[PlannedStep] = made(lambda value: [PlannedStep.read(step) for step in reading.records(value, "end")])
+    drain: List[PlannedStep] = made(lambda value: [PlannedStep.read(step) for step in reading.records(value, "drain")])
+    waiting: List[WaitingForMachine] = made(
+        lambda value: [WaitingForMachine.read(each) for each in reading.records(value, "waiting")]
+    )
+
+
+def list_machines(session: Session, pool: Optional[str] = None, *, ended: bool = False) -> List[MachineInfo]:
+    """The machines that are not gone, of one pool or all; ``ended``: the newest of those that are, too."""
+    answer = session.get("/api/v1/machines", {"resourcePool": pool, "showEnded": ended or None})
+    return [MachineInfo.read(value) for value in reading.records(answer, "machines")]
+
+
+def get_machine(session: Session, machine_id: str) -> MachineInfo:
+    """One machine, also one that is gone. Raises NotFound."""
+    return MachineInfo.read(reading.record(session.get(at("/api/v1/machines/{}", machine_id)), "machine"))
+
+
+def machine_plans(session: Session, pool: Optional[str] = None) -> List[MachinePlan]:
+    """What would be done now, per pool for which machines are rented; of one alone. Raises NotFound, InvalidInput."""
+    answer = session.get("/api/v1/machines/plan", {"resourcePool": pool} if pool else None)
+    return [MachinePlan.read(value) for value in reading.records(answer, "plans")]
 
 
 def _policy(value: JsonObject) -> str:

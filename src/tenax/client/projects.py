@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import time
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from tenax.client.connection import reading
+from tenax.client.connection.polling import Steps, slept, until_gone
 from tenax.client.connection.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.experiments import Experiment, list_experiments
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
-from tenax.errors import NotFound, NotNow
+from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
-
-#: Between two polls of what is being deleted.
-_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -108,17 +105,19 @@ class Project(LiveAnswer):
 
     def delete(self, *, wait: bool = True, seen: Optional[Callable[[Project], None]] = None) -> None:
         """Delete it with its experiments; ``seen`` is shown it while it goes. Raises NotNow."""
-        done = reading.flag(self.session.call("DELETE", self._path), "completed")
-        while wait and not done:
-            try:
-                now = self.reload()
-            except NotFound:
-                return
+        slept(self._delete(wait=wait, seen=seen))
+
+    def _delete(self, *, wait: bool, seen: Optional[Callable[[Project], None]]) -> Steps[None]:
+        def failure(now: Project) -> str:
             if now.state == "DELETE_FAILED":
-                raise NotNow(f"Project {self.name} was not deleted: {now.error}")
+                return f"Project {self.name} was not deleted: {now.error}"
             if seen is not None:
                 seen(now)
-            time.sleep(_POLL_S)
+            return ""
+
+        done = reading.flag(self.session.call("DELETE", self._path), "completed")
+        if wait and not done:
+            yield from until_gone(self.reload, failure)
 
     @property
     def _path(self) -> str:

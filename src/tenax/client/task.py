@@ -18,7 +18,7 @@ import time
 
 from tenax.backoff import PASSING, Backoff, Retry
 from tenax.client.connection import fast_json
-from tenax.client.connection.http1 import Connection, Http1Response
+from tenax.client.connection.http1 import Connection, Http1Response, NoAnswer, ProtocolError
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
 
 TYPE_CHECKING = False
@@ -60,6 +60,8 @@ class TaskClient:
         self._token = token
         self._cert_file = cert_file
         self._cert_name = cert_name
+        #: Which address would answer, once that was looked into.
+        self._advice: Optional[str] = None
         self._lock = threading.Lock()
         self._connection = self._connect()
 
@@ -89,7 +91,7 @@ class TaskClient:
                 if _is_away(response):
                     self._connection.leave()
             except OSError as error:
-                raise MasterAway(f"the master at {self.master_url} cannot be reached: {error}") from error
+                raise MasterAway(self._why_away(error)) from error
         return self._read(response)
 
     def call(
@@ -133,6 +135,16 @@ class TaskClient:
 
     def _connect(self) -> Connection:
         return Connection(self.master_url, cert_file=self._cert_file, cert_name=self._cert_name)
+
+    def _why_away(self, error: OSError) -> str:
+        if isinstance(error, (NoAnswer, ProtocolError)) or "SSL" in str(error):
+            from tenax.client.connection import other_scheme
+
+            if self._advice is None and other_scheme.may_explain(error):
+                self._advice = other_scheme.advice([url.strip() for url in self.master_url.split(",")])
+            if self._advice:
+                return self._advice
+        return f"the master at {self.master_url} cannot be reached: {error}"
 
     def _read(self, response: Http1Response) -> Json:
         if response.status == 200:

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Seque
 
 from tenax.client.connection import reading
 from tenax.client.connection.address import Unreachable
+from tenax.client.connection.listing import Listing, flat
 from tenax.client.connection.polling import RETRY_S
 from tenax.client.connection.reading import LiveAnswer, part
 from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, at
-from tenax.client.listing import Listing, flat, frame
 from tenax.errors import InvalidInput, NotFound, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
-    import pandas
-
     from tenax.client.checkpoints import Checkpoint
 
 #: Where a metric is looked for first.
@@ -72,14 +70,8 @@ class Point:
     value: Optional[float]
 
 
-class Reports(Iterator[Report]):
-    """Reports, one after the other, fetched while they are read; or all of them as `columns`, or a data frame."""
-
-    def __init__(self, reports: Iterator[Report]) -> None:
-        self._reports = reports
-
-    def __next__(self) -> Report:
-        return next(self._reports)
+class Reports(Listing[Report]):
+    """A list of reports, whose `columns` and data frame have one column for each metric."""
 
     def columns(self) -> Dict[str, List[object]]:
         """Lists of one length, by name: ``steps``, ``group``, ``run_id``, ``time``, and one for each metric.
@@ -89,7 +81,7 @@ class Reports(Iterator[Report]):
         """
         own: Dict[str, List[object]] = {name: [] for name in ("steps", "group", "run_id", "time")}
         metrics: Dict[str, List[object]] = {}
-        for count, report in enumerate(self._reports):
+        for count, report in enumerate(self):
             for name, column in own.items():
                 column.append(getattr(report, name))
             for name, value in flat(report.metrics):
@@ -98,10 +90,6 @@ class Reports(Iterator[Report]):
                 column += [None] * (count - len(column)) + [value if number is None else number]
         length = len(own["steps"])
         return {**own, **{name: column + [None] * (length - len(column)) for name, column in metrics.items()}}
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A data frame of `columns`. Raises InvalidInput where there is no pandas."""
-        return frame(self.columns())
 
 
 @dataclass(frozen=True)
@@ -217,7 +205,10 @@ class Trial(LiveAnswer):
     #: The searcher's metric at the best validation.
     searcher_metric: Optional[float] = part(reading.measure, "searcherMetricValue")
     best_checkpoint_uuid: str = part(reading.text, "bestCheckpoint", "uuid")
+    #: The newest: each time that its experiment is continued it has one more.
     task_id: str = part(reading.text, "taskId")
+    #: All of them, the oldest first.
+    task_ids: List[str] = part(reading.texts, "taskIds")
     started: Optional[datetime.datetime] = part(reading.moment, "startTime")
     ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
     #: Seconds in which it ran, without waiting; None from masters that do not say it.
@@ -255,9 +246,10 @@ class Trial(LiveAnswer):
 
     def metrics(self, group: str = "") -> Reports:
         """Its reports in the order of their steps, of one group or of all; ``.columns()`` has them as flat columns."""
-        return Reports(self._reports(group))
+        return Reports(self.iter_metrics(group))
 
-    def _reports(self, group: str) -> Iterator[Report]:
+    def iter_metrics(self, group: str = "") -> Iterator[Report]:
+        """The same, once and without keeping them: fetched while they are read."""
         query: Query = {"trialIds": [self.id], "group": group}
         for value in self.session.lines("/api/v1/trials/metrics/trial_metrics", query):
             for report in reading.records(value, "metrics"):
@@ -288,13 +280,13 @@ class Trial(LiveAnswer):
             "PUT", at("/api/v1/trials/{}/retain_logs", self.id), body={"trialId": self.id, "numDays": days}
         )
 
-    def workloads(self, kind: str = "") -> Iterator[JsonObject]:
+    def workloads(self, kind: str = "") -> List[JsonObject]:
         """What happened in it, by step: objects with ``training``, ``validation`` or ``checkpoint``.
 
         ``kind``: CHECKPOINT, VALIDATION or CHECKPOINT_OR_VALIDATION alone.
         """
         query: Query = {"filter": f"FILTER_OPTION_{kind}" if kind else None}
-        return pages(self.session, at("/api/v1/trials/{}/workloads", self.id), "workloads", query, size=500)
+        return list(pages(self.session, at("/api/v1/trials/{}/workloads", self.id), "workloads", query, size=500))
 
     def series(self, metric: str, group: Optional[str] = None, points: int = 1000) -> List[Point]:
         """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tenax.client.connection import reading
+from tenax.client.connection.polling import Steps, slept, until_gone
 from tenax.client.connection.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.trials import pages
-from tenax.errors import NotFound, NotNow
+from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
-
-#: Between two polls of what is being deleted.
-_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,18 +91,20 @@ class Workspace(LiveAnswer):
 
     def delete(self, *, wait: bool = True, seen: Optional[Callable[[Workspace], None]] = None) -> None:
         """Delete it with its projects and their experiments; ``seen`` is shown it while it goes. Raises NotNow."""
-        path = at("/api/v1/workspaces/{}", self.id)
-        done = reading.flag(self.session.call("DELETE", path), "completed")
-        while wait and not done:
-            try:
-                now = self.reload()
-            except NotFound:
-                return
+        slept(self._delete(wait=wait, seen=seen))
+
+    def _delete(self, *, wait: bool, seen: Optional[Callable[[Workspace], None]]) -> Steps[None]:
+        def failure(now: Workspace) -> str:
             if now.state == "DELETE_FAILED":
-                raise NotNow(f"Workspace {self.name} was not deleted: {now.error}")
+                return f"Workspace {self.name} was not deleted: {now.error}"
             if seen is not None:
                 seen(now)
-            time.sleep(_POLL_S)
+            return ""
+
+        path = at("/api/v1/workspaces/{}", self.id)
+        done = reading.flag(self.session.call("DELETE", path), "completed")
+        if wait and not done:
+            yield from until_gone(self.reload, failure)
 
     def _do(self, verb: str) -> None:
         self.session.post(at("/api/v1/workspaces/{}/{}", self.id, verb))

@@ -17,6 +17,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.provider import ProviderSettings, refuse_what_is_not_yet
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
@@ -81,6 +82,8 @@ class PoolSettings(Settings):
     """A named set of agents."""
 
     name: str = Field(min_length=1)
+    #: Where machines for it are rented when work waits; None: nowhere.
+    provider: ProviderSettings | None = None
     description: str = ""
     scheduler: SchedulerSettings = SchedulerSettings()
     #: Containers without slots that one agent takes at a time.
@@ -259,6 +262,9 @@ class MasterSettings(Settings):
     default_aux_pool: str = "default"
     #: As under ``checkpoint_storage`` of an experiment; None: each experiment must name one.
     checkpoint_storage: Document | None = None
+    #: Where that is a bucket: store files that checkpoints have in common once. Whoever reads the bucket without Tenax
+    #: finds no whole checkpoints then.
+    share_checkpoint_files: bool = False
     #: Directories below which the master itself reads and deletes files of checkpoints, beside that of
     #: ``checkpoint_storage`` above; elsewhere a task on an agent deletes them, and the master serves no download.
     checkpoint_roots: tuple[str, ...] = ()
@@ -395,5 +401,6 @@ def _check_documents(document: JsonObject, report: ProblemReport) -> None:
     pools = document.get("pools")
     for index, pool in enumerate(pools if isinstance(pools, list) else []):
         if isinstance(pool, dict):
+            refuse_what_is_not_yet(pool, ("pools", index), report)
             defaults = pool.get("task_container_defaults") or {}
             CONTAINER_DEFAULTS.check(defaults, ("pools", index, "task_container_defaults"), report)

@@ -466,7 +466,9 @@ class CheckpointContext:
             return
         with_manifest = None if selector is None else including_manifest(selector)
         self._storage.download(storage_id, target, with_manifest)
-        verified(storage_id, target, selector, self._client, self._trial_id)
+        stored = verified(storage_id, target, selector, self._client, self._trial_id)
+        if stored is not None and self._earlier is None and self._storage.shares:
+            self._earlier = stored.in_store()
         if selector is not None:  # which is not asked about it
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(target, MANIFEST_FILE))

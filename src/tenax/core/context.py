@@ -8,15 +8,19 @@ they are first used, so that a script pays for what it uses.
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
 
 from tenax.core.hangs import beats
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
 from tenax.core.local_runs.by_hand import RunByHand, declared_hparams, is_tracked, require_chief_known
+from tenax.core.local_runs.files import LocalRun
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
 from tenax.core.spool import Spool, client_of, say, spool_of
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
-from tenax.wire.task_names import LAUNCHER
+from tenax.wire.task_names import SHARED_FILES_IN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
     from tenax.core.checkpoint import CheckpointContext
     from tenax.core.distributed import DistributedContext
     from tenax.core.experimental import ExperimentalContext
+    from tenax.core.local_runs.detached import Detached
     from tenax.core.local_runs.trace import ResumeTrace
+    from tenax.core.local_runs.trial_at_cluster import TrialAtCluster
     from tenax.core.preempt import PreemptContext, PreemptionWatcher
     from tenax.core.profiler import ProfilerContext
     from tenax.core.searcher import SearcherContext
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import Json, JsonObject
     from tenax.storage.port import Storage
 
+#: Seconds that a master has to answer before a script in detached mode goes on without its word.
+_REGISTERED_S = 10.0
 _LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "error": "ERROR"}
 
 
@@ -56,6 +64,7 @@ def init(
     with, as a dict or as argparse gives it; on a cluster what the search chose stands above it. `Context.hparams` has
     both. Raises InvalidInput, and TypeError for hyperparameters that are none.
     """
+    _write_whole_lines()
     info = get_cluster_info()
     if (info is None or not info.is_trial) and is_tracked():
         # In a shell of the cluster, too.
@@ -73,6 +82,26 @@ def init(
     return Context(info, distributed, checkpoint_storage, *modes, hparams)
 
 
+def detached_context(
+    detached: Detached,
+    distributed: Optional[DistributedContext],
+    checkpoint_storage: Optional[Union[str, Mapping[str, Json]]],
+    preempt_mode: PreemptMode,
+    tensorboard_mode: TensorboardMode,
+    hparams: Optional[Mapping[str, object]],
+) -> Context:
+    """That of a script in detached mode (`tenax.experimental.core_v2`). Raises InvalidInput, TypeError."""
+    _write_whole_lines()
+    require_chief_known(distributed is not None)
+    if distributed is None:
+        from tenax.core.distributed import DummyDistributedContext
+
+        distributed = DummyDistributedContext()
+    context = Context(None, distributed, checkpoint_storage, preempt_mode, tensorboard_mode, hparams, detached)
+    context.meet_cluster(detached, _REGISTERED_S)
+    return context
+
+
 class Context:
     """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``profiler``, ``experimental``, ``info``, and
     ``alert``."""
@@ -85,15 +114,18 @@ class Context:
         preempt_mode: PreemptMode,
         tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
         hparams: Optional[Union[Mapping[str, object], Namespace]] = None,
+        detached: Optional[Detached] = None,
     ) -> None:
-        #: What the cluster says about this task; None off the cluster.
-        self.info = info
+        #: What the cluster says that has started this task; None off the cluster.
+        self._info = info
         self.distributed = distributed
         self._storage = checkpoint_storage
         self._client = client_of(info) if info is not None else None
         declared = declared_hparams(hparams)
         self._declared = declared
-        self._by_hand = RunByHand(distributed.rank == 0, declared, distributed.size) if info is None else None
+        chief = distributed.rank == 0
+        self._by_hand = RunByHand(chief, declared, distributed.size, detached) if info is None else None
+        self._at_cluster: Optional[TrialAtCluster] = None
         self._spool = _spool(info, self._by_hand)
         beats.OWN.open(distributed.rank, distributed.size)
         self._preempt_mode = preempt_mode
@@ -107,8 +139,8 @@ class Context:
 
     def __enter__(self) -> Context:
         _print_stacks_on_signal()
-        if self.info is not None and self.info.is_trial and self.distributed.rank == 0:
-            self._spool.report(RUN_START, _run_start(self.info))
+        if self._info is not None and self._info.is_trial and self.distributed.rank == 0:
+            self._spool.report(RUN_START, _run_start(self._info))
         elif self._by_hand is not None and self.distributed.rank == 0:
             start = self._by_hand.start_body()
             if start is not None:
@@ -138,36 +170,70 @@ class Context:
         what ``tenax track --hparam`` said over the latter."""
         if self._by_hand is not None:
             return dict(self._by_hand.read_hparams())
-        assert self.info is not None
-        return {**self._declared, **self.info.trial.hparams}
+        assert self._info is not None
+        return {**self._declared, **self._info.trial.hparams}
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
         """The checkpoint to go on from, on a cluster and in a run by hand that is resumed; None: begin anew."""
         if self._by_hand is not None:
             return self._by_hand.latest_checkpoint
-        assert self.info is not None
-        return self.info.latest_checkpoint
+        assert self._info is not None
+        return self._info.latest_checkpoint
+
+    @property
+    def info(self) -> Optional[ClusterInfo]:
+        """What the cluster says about this task; in detached mode the same of its trial there. None in other runs by
+        hand."""
+        return self._at_cluster.info() if self._at_cluster is not None else self._info
+
+    @property
+    def kept_in(self) -> str:
+        """The directory of a run by hand; empty on a cluster."""
+        if self._at_cluster is not None:
+            return self._at_cluster.run.path
+        return self._by_hand.run.path if self._by_hand is not None else ""
+
+    def meet_cluster(self, detached: Detached, seconds: float) -> None:
+        """In detached mode: wait for the cluster's word about this run, and tell all ranks."""
+        from tenax.core.local_runs.trial_at_cluster import TrialAtCluster
+
+        assert self._by_hand is not None
+        by_hand = self._by_hand
+        known: object = None
+        if self.distributed.rank == 0:
+            sent = by_hand.registered(seconds)
+            # Of a trial that it begins anew the cluster knows none, whatever this machine has.
+            checkpoint = sent.get("latestCheckpoint") if by_hand.is_named and sent.get("runId") else by_hand.checkpoint
+            known = sent, by_hand.run.path, str(by_hand.run.card.get("trialKey", "")), checkpoint
+        known = self.distributed.broadcast(known)
+        assert isinstance(known, (tuple, list))
+        sent, path, key, checkpoint = known
+        by_hand.checkpoint = checkpoint if isinstance(checkpoint, str) else None
+        about = self.hparams, detached.config
+        self._at_cluster = TrialAtCluster(LocalRun(path), key, sent, about, by_hand.open_session)
+        self._at_cluster.checkpoint = self.latest_checkpoint
 
     @property
     def train(self) -> TrainContext:
         """Reports of a trial. Raises NotNow in a task that is none."""
         if self._train is None:
-            if self.info is not None and not self.info.is_trial:
-                raise NotNow(f"this task is a {self.info.task_type}: only trials report training")
+            if self._info is not None and not self._info.is_trial:
+                raise NotNow(f"this task is a {self._info.task_type}: only trials report training")
             from tenax.core.train import TrainContext
 
-            trial = self.info.trial if self.info is not None else None
+            trial = self._info.trial if self._info is not None else None
             self._tensorboard = self._make_tensorboard()
             self._train = TrainContext(
                 self._spool, self.distributed.rank, self._client, trial, self._tensorboard, self._tensorboard_mode
             )
-            if self.info is not None and _apart(self.info, self.distributed) and self.info.container_rank > 0:
+            self._train.at_cluster = self._at_cluster
+            if self._info is not None and _apart(self._info, self.distributed) and self._info.container_rank > 0:
                 # The first machine's may be the only one: the others may be there to help it.
-                self._train.refusal = _told_apart(self.info)
+                self._train.refusal = _told_apart(self._info)
             if self._by_hand is not None and self._by_hand.trace is not None:
                 self._train.follower = self._by_hand.trace
-            if self._by_hand is not None and self.distributed.rank == 0 and not is_tracked():
+            if self._by_hand is not None and self.distributed.rank == 0 and not self._by_hand.sends:
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
 
@@ -184,14 +250,14 @@ class Context:
         if self._checkpoint is None:
             from tenax.core.checkpoint import CheckpointContext
 
-            trial = self.info is None or self.info.is_trial
+            trial = self._info is None or self._info.is_trial
             self._checkpoint = CheckpointContext(
-                _make_storage(self.info, self._storage),
+                _make_storage(self._info, self._storage),
                 self._spool,
                 self.distributed,
                 self._client,
                 needs_steps=trial,
-                trial_id=self.info.trial.trial_id if self.info is not None and trial else None,
+                trial_id=self._info.trial.trial_id if self._info is not None and trial else None,
             )
         return self._checkpoint
 
@@ -205,8 +271,8 @@ class Context:
             watcher: Optional[Union[PreemptionWatcher, ResumeTrace]] = None
             if self._by_hand is not None:
                 watcher = self._by_hand.trace
-            if self.info is not None and self._client is not None and asks:
-                watcher = PreemptionWatcher(self._client.twin(), self.info.allocation_id)
+            if self._info is not None and self._client is not None and asks:
+                watcher = PreemptionWatcher(self._client.twin(), self._info.allocation_id)
             self._preempt = PreemptContext(self._spool, self.distributed, self._preempt_mode, watcher)
         return self._preempt
 
@@ -216,7 +282,7 @@ class Context:
         if self._profiler is None:
             from tenax.core.profiler import ProfilerContext
 
-            info = self.info
+            info = self._info
             samples = info is not None and info.is_trial and self.distributed.local_rank == 0
             self._profiler = ProfilerContext(
                 self._spool,
@@ -231,19 +297,20 @@ class Context:
         from tenax.core.searcher import SearcherContext, length_of
 
         length: Json = 1
-        if self.info is not None:
-            section = self.info.trial._config.get("searcher")
+        info = self.info
+        if info is not None:
+            section = info.trial._config.get("searcher")
             length = section.get("max_length") if isinstance(section, dict) else None
         return SearcherContext(self.train, *length_of(length), chief=self.distributed.rank == 0)
 
     @property
     def experimental(self) -> ExperimentalContext:
         """What is said of checkpoints of others. Raises NotNow in a task that is no trial."""
-        if self.info is not None and not self.info.is_trial:
-            raise NotNow(f"this task is a {self.info.task_type}: only trials say which checkpoints they use")
+        if self._info is not None and not self._info.is_trial:
+            raise NotNow(f"this task is a {self._info.task_type}: only trials say which checkpoints they use")
         from tenax.core.experimental import ExperimentalContext
 
-        return ExperimentalContext(self._client, self.info.trial if self.info is not None else None)
+        return ExperimentalContext(self._client, self._info.trial if self._info is not None else None)
 
     def alert(
         self, title: Optional[str] = None, description: Optional[str] = None, level: Optional[str] = "info"
@@ -255,10 +322,10 @@ class Context:
         known = _LEVELS.get(level or "info")
         if known is None:
             raise InvalidInput(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
-        if self._client is None or self.info is None:
+        if self._client is None or self._info is None:
             say(f"alert ({level}): {title or ''} {description or ''}")
             return
-        trial = self.info.trial
+        trial = self._info.trial
         data = {"title": title or "", "description": description or "", "level": f"LOG_LEVEL_{known}"}
         body = {"experimentId": trial.experiment_id, "trialId": trial.trial_id, "data": data}
         try:
@@ -270,7 +337,7 @@ class Context:
         from tenax.core.train import TrainContext
 
         say(f"these hyperparameters cannot be trained: {error}")
-        trial = self.info.trial if self.info is not None else None
+        trial = self._info.trial if self._info is not None else None
         TrainContext(self._spool, self.distributed.rank, self._client, trial).report_early_exit(
             EarlyExitReason.INVALID_HP
         )
@@ -279,7 +346,7 @@ class Context:
         raise SystemExit(0)
 
     def _make_tensorboard(self) -> Optional[Tensorboard]:
-        info = self.info
+        info = self._info
         if info is None or not (isinstance(self._storage, (str, dict)) or info.trial._config.get("checkpoint_storage")):
             return None
         from tenax.core.tensorboard import of_trial
@@ -309,6 +376,8 @@ class Context:
             self.distributed.close()
             if self._client is not None:
                 self._client.close()
+            if self._at_cluster is not None:
+                self._at_cluster.close()
             if self._by_hand is not None:
                 self._end_by_hand(self._by_hand)
         if lost is not None and not failing:
@@ -325,10 +394,19 @@ class Context:
 def _require_single_process(info: ClusterInfo) -> None:
     machines = len(info.container_addrs) if info.is_trial else 1
     if machines > 1 or len(info.slot_ids) > 1:
+        from tenax.core.distributed import how_to_launch
+
         place = f"on {machines} machines" if machines > 1 else f"with {len(info.slot_ids)} slots"
+        take = "pass core.init(distributed=core.DistributedContext.from_torch_distributed())"
+        env = os.environ
+        if "RANK" in env and "WORLD_SIZE" in env and env.get("GROUP_WORLD_SIZE") == str(machines):
+            raise InvalidInput(
+                f"this task runs {place}, and a launcher has started this as rank {env['RANK']} of "
+                f"{env['WORLD_SIZE']}: {take} in the script"
+            )
         raise InvalidInput(
-            f"this task runs {place}: start its ranks with entrypoint: python3 -m {LAUNCHER} python3 train.py, "
-            "and pass core.init(distributed=core.DistributedContext.from_torch_distributed())"
+            f"this task runs {place}, and needs one rank for each slot: {how_to_launch(info)}, and in the script "
+            f"{take}; or ask for one slot (resources.slots_per_trial: 1)"
         )
 
 
@@ -338,9 +416,11 @@ def _apart(info: ClusterInfo, distributed: DistributedContext) -> bool:
 
 
 def _told_apart(info: ClusterInfo) -> str:
+    from tenax.core.distributed import how_to_launch
+
     return (
         f"this trial runs on {len(info.container_addrs)} machines, and these ranks were not told of the others: each "
-        f"machine would train by itself. Write entrypoint: python3 -m {LAUNCHER} python3 train.py"
+        f"machine would train by itself; {how_to_launch(info)}"
     )
 
 
@@ -381,7 +461,25 @@ def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mappi
             "this task has no checkpoint_storage: set it in the experiment's configuration, "
             "or pass core.init(checkpoint_storage=...)"
         )
-    return from_config(section)
+    storage = from_config(section)
+    shared_in = os.environ.get(SHARED_FILES_IN)
+    if shared_in:
+        from tenax.client.connection import fast_json
+
+        if fast_json.loads(shared_in) == storage.identity():
+            storage.share_unchanged()
+    return storage
+
+
+def _write_whole_lines() -> None:
+    """Of ranks that share their output: unbuffered, words of one would stand in the lines of another."""
+    if os.environ.get("LOCAL_WORLD_SIZE", "1") == "1":
+        return
+    for stream in (sys.stdout, sys.stderr):
+        # What a script has put there instead may take no such arguments, and what is closed takes none.
+        if isinstance(stream, TextIOWrapper):
+            with suppress(OSError, ValueError):
+                stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _print_stacks_on_signal() -> None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 
 from tenax.core.hangs import beats
+from tenax.core.info import get_cluster_info
 from tenax.errors import InvalidInput
+from tenax.wire.task_names import LAUNCHER, PROCESSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Tuple
 
     from tenax.core.collectives import Address, Star
+    from tenax.core.info import ClusterInfo
 
 #: Ports of a job's own talk; the agent sets INTER_TRAIN_PROCESS_COMM_PORT_1 and _2 where others may be in use.
 PUB_PORT = 12360
@@ -102,13 +105,16 @@ class DistributedContext:
 
         ``chief_ip``: else DET_CHIEF_IP, needed on more than one machine. Raises InvalidInput.
         """
+        env = os.environ
+        # Horovod counts, for each local rank, the machines that have one; launchers say which machine it is.
+        machine, machines = env.get("GROUP_RANK", hvd.cross_rank()), env.get("GROUP_WORLD_SIZE", hvd.cross_size())
         return cls(
             rank=hvd.rank(),
             size=hvd.size(),
             local_rank=hvd.local_rank(),
             local_size=hvd.local_size(),
-            cross_rank=hvd.cross_rank(),
-            cross_size=hvd.cross_size(),
+            cross_rank=int(machine),
+            cross_size=int(machines),
             chief_ip=chief_ip or os.environ.get("DET_CHIEF_IP"),
         )
 
@@ -147,12 +153,15 @@ class DistributedContext:
 
     @classmethod
     def _from_process_group(cls, chief_ip: Optional[str]) -> DistributedContext:
-        import torch.distributed as group
+        try:
+            import torch.distributed as group
+        except ImportError:
+            raise InvalidInput(f"no launcher has started this process: {how_to_launch(get_cluster_info())}") from None
 
         if not group.is_available() or not group.is_initialized():
             raise InvalidInput(
-                "there is no torch.distributed job here: start the script with torchrun, "
-                "or call torch.distributed.init_process_group() first"
+                f"no launcher has started this process: {how_to_launch(get_cluster_info())}, or call "
+                "torch.distributed.init_process_group() first"
             )
         rank, size = group.get_rank(), group.get_world_size()
         machines: list[Optional[str]] = [None] * size
@@ -227,6 +236,19 @@ class DistributedContext:
             self._local = _star(here, self.local_rank, self.local_size, "local rank")
 
 
+def how_to_launch(info: Optional[ClusterInfo]) -> str:
+    """What to write instead of the entrypoint of this trial, or of a line by hand, to have one rank for each slot."""
+    from importlib.util import find_spec
+
+    launcher = LAUNCHER if find_spec("torch") else PROCESSES
+    own = info.trial._config.get("entrypoint") if info is not None and info.is_trial else None
+    words = " ".join(map(str, own)) if isinstance(own, list) else str(own or "")
+    # What a shell would divide has no single line behind a launcher.
+    plain = words.startswith(("python ", "python3 ")) and not set(words) & set("\"'\\$`;&|<>(){}*?~#\n")
+    line = f"python3 -m {launcher} {words if plain else 'python3 train.py'}"
+    return f"start it with {line}" if info is None else f"write entrypoint: {line}"
+
+
 class DummyDistributedContext(DistributedContext):
     """The only rank of a job."""
 
@@ -250,7 +272,7 @@ def _port(number: str, given: int, default: int) -> int:
 
 def _job() -> str:
     """What all ranks of a job have in common, and other jobs of this user have not."""
-    names = ("DET_ALLOCATION_ID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
+    names = ("DET_ALLOCATION_ID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "HOROVOD_GLOO_RENDEZVOUS_PORT")
     return "|".join(os.environ.get(name, "") for name in names)
 
 

@@ -44,11 +44,12 @@ def verified(
 def _advice(storage_id: str, client: Optional[TaskClient], trial_id: Optional[int]) -> str:
     other = _other(storage_id, client, trial_id) if client is not None and trial_id is not None else None
     delete = f"delete this one (tenax checkpoint delete {storage_id})"
+    again = "and continue the experiment (a search that stops trials early cannot be: fork it)"
     if other is not None:
         uuid, steps = other
-        return f"Go on from checkpoint {uuid} of step {steps}: {delete}, and continue the experiment"
+        return f"Go on from checkpoint {uuid} of step {steps}: {delete}, {again}"
     if client is not None:
-        return f"Go on from another checkpoint (tenax checkpoint list): {delete}, and continue the experiment"
+        return f"Go on from another checkpoint (tenax checkpoint list): {delete}, {again}"
     return "Go on from another checkpoint, or begin anew without latest_checkpoint"
 
 

@@ -179,6 +179,11 @@ class NextLook:
         self._last = 0
         self._since = monotonic()
 
+    @property
+    def due_at(self) -> int:
+        """The batch after which to look."""
+        return self._next
+
     def is_due(self, batches: int) -> bool:
         return batches >= self._next
 

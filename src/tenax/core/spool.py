@@ -26,16 +26,17 @@ from time import monotonic
 
 from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.core.info import run_dir
-from tenax.core.spool_file import Lines, SpoolFile
+from tenax.core.spooling.file import SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
-from tenax.wire.task_names import masters_of
+from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS, masters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Optional, Union
 
     from tenax.core.info import ClusterInfo
     from tenax.jsonvalue import Json
+    from tenax.wire.spool_records import SpoolLines
 
 #: Seconds between two sendings while nothing urgent waits: a training loop is not to share its core with the shipper.
 GROUP_SECONDS = 0.2
@@ -67,7 +68,9 @@ class Spool:
             _spools.append(self)
 
     def _reset(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        #: Of all below. `report` takes it without the calls of a Condition in Python.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._thread: Optional[threading.Thread] = None
         #: The shipper waits for a line (or for an urgent one): ``report`` has to wake it.
         self._idle = False
@@ -83,13 +86,19 @@ class Spool:
     def path(self) -> str:
         return self._file.path
 
-    def report(self, kind: str, body: str, *, urgent: bool = False, durable: bool = False) -> int:
-        """Write a record down and return how many there are now (for ``wait``); ``body`` is JSON on one line.
+    @property
+    def packs(self) -> bool:
+        """Whether packed metrics cost less than JSON."""
+        return self._file.packs
+
+    def report(self, kind: str, body: Union[str, bytes], *, urgent: bool = False, durable: bool = False) -> int:
+        """Write a record down and return how many there are now (for ``wait``); ``body``: as
+        `SpoolFile.append` takes it.
 
         ``urgent``: somebody waits for it, send it now. ``durable``: it outlives a power cut.
         Raises SpoolWriteFailed when the disk does not take it, ReportRefused for an earlier report.
         """
-        with self._changed:
+        with self._lock:
             if self._closing:
                 raise NotNow("the context of core.init() is closed: report inside its with-block")
             n = self._file.append(kind, body, durable)
@@ -150,8 +159,9 @@ class Spool:
             if not thread.is_alive():
                 self._client.close()
         with self._changed:
-            self._file.close()
             self._closing = True
+            if thread is None or not thread.is_alive():  # one that hangs may read it yet
+                self._file.close()
         if self in _spools:
             _spools.remove(self)
         if not failing:
@@ -192,10 +202,9 @@ class Spool:
         """Send, take the answer in, again; pause while the master is away."""
         attempts = retry()
         after = monotonic() + GROUP_SECONDS
-        while True:
-            batch = self._next_batch(after)
-            if batch is None:
-                return
+        while self._await_lines(after):
+            # Without the lock: to make text of many reports takes as long as hundreds of them.
+            batch = self._file.next_batch()
             try:
                 moved = self._take_in(batch, self._send(batch))
             except MasterAway as away:
@@ -211,29 +220,29 @@ class Spool:
             else:
                 self._pause(attempts.pause())
 
-    def _next_batch(self, not_before: float) -> Optional[Lines]:
-        """Wait for lines, and for company to the first; None: closing."""
+    def _await_lines(self, not_before: float) -> bool:
+        """Wait for lines, and for company to the first; False: closing."""
         file = self._file
         with self._changed:
             while not self._closing:
                 if file.written_n > file.acked_n:
                     left = not_before - monotonic()
                     if left <= 0 or self._hurry or self._urgent_n > file.acked_in_all:
-                        return file.next_batch()
+                        return True
                     self._idle = self._spacing = True
                     self._changed.wait(left)
                 else:
                     self._idle, self._spacing = True, False
                     self._changed.wait()
                 self._idle = False
-            return None
+            return False
 
-    def _send(self, batch: Lines) -> Json:
+    def _send(self, batch: SpoolLines) -> Json:
         assert self._client is not None
         query = {"container_id": self._container_id, "stream": self._file.name}
         return self._client.attempt("POST", self._target, query=query, raw=batch.data)
 
-    def _take_in(self, batch: Lines, reply: Json) -> bool:
+    def _take_in(self, batch: SpoolLines, reply: Json) -> bool:
         """Note what the master has and what it refused; False: it has nothing more than before."""
         if not isinstance(reply, dict) or not isinstance(reply.get("acked"), int):
             raise MasterAway("the master's answer to a report is not understood")
@@ -244,9 +253,9 @@ class Spool:
             for refusal in refused if isinstance(refused, list) else ():
                 if isinstance(refusal, dict):
                     self._note_refusal(str(refusal.get("message", "")), bool(refusal.get("fatal")))
-            lines = min(acked - batch.first + 1, batch.lines)
+            lines = min(acked - batch.first + 1, len(batch.ends))
             if lines > 0:
-                self._file.acknowledge(lines, batch.bytes_of(lines))
+                self._file.acknowledge(batch, lines)
                 self._file.turn()
             elif lines < 0:
                 self._file.rewind()
@@ -301,7 +310,9 @@ def client_of(info: ClusterInfo) -> TaskClient:
 def spool_of(info: ClusterInfo) -> Spool:
     """The stream of this process of a task."""
     container = os.environ.get("DET_CONTAINER_ID") or os.environ.get("DET_RESOURCES_ID") or ""
-    return Spool(SpoolFile(os.path.join(run_dir(), "spool")), client_of(info), info.allocation_id, container)
+    segments = SEGMENTS in os.environ.get(SPOOL_FORMATS, "").split(",")
+    file = SpoolFile(os.path.join(run_dir(), "spool"), segments=segments)
+    return Spool(file, client_of(info), info.allocation_id, container)
 
 
 def report_wait() -> float:

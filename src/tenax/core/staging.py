@@ -118,6 +118,8 @@ def stored_files(storage: Storage, storage_id: str, manifest: Manifest) -> Optio
         place = storage.direct_path(storage_id)
         if place is not None:
             return StoredFiles(storage_id, manifest, fingerprints_at(place, manifest))
+        if storage.shares:
+            return StoredFiles(storage_id, manifest, None)
     return None
 
 
@@ -136,7 +138,7 @@ def _alike(storage: Storage, directory: str, files: Files, earlier: Optional[Sto
     if earlier is not None:
         with suppress(CheckpointMissing):  # deleted meanwhile
             place = storage.direct_path(earlier.storage_id)
-            if place is not None:
+            if place is not None or storage.shares:
                 return earlier.alike(directory, files, place)
     return []
 

@@ -20,17 +20,21 @@ from collections import deque
 
 from tenax.client.connection import fast_json
 from tenax.core.spool import say
+from tenax.core.values import text_of
 from tenax.storage.files import walk_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-    from typing import Optional
+    from typing import Optional, Union
 
     from tenax.core.info import ClusterInfo
     from tenax.jsonvalue import Json
     from tenax.storage.port import Storage
+
+    #: JSON, or what becomes it (`tenax.core.values`).
+    Body = Union[str, bytes]
 
 #: Seconds between two looks, at first and at the longest: the file that is copied each time grows.
 INTERVAL_S, MAX_INTERVAL_S = 5.0, 60.0
@@ -53,8 +57,8 @@ class Tensorboard:
         self._writes = writes
         self._first_step = first_step
         #: Appended to by the training loop, taken from by looks.
-        self._waiting: deque[tuple[float, str]] = deque()
-        self._skipped: Optional[tuple[float, str]] = None
+        self._waiting: deque[tuple[float, Body]] = deque()
+        self._skipped: Optional[tuple[float, Body]] = None
         self._file = ""
         #: Size and time of modification of what was copied, by path.
         self._copied: dict[str, tuple[int, int]] = {}
@@ -65,7 +69,7 @@ class Tensorboard:
         self._lock = threading.Lock()
         self._failed = False
 
-    def report(self, body: str) -> None:
+    def report(self, body: Body) -> None:
         """A report, as it goes to the master."""
         now = time.time()
         if len(self._waiting) < 2 * MAX_REPORTS:
@@ -143,7 +147,7 @@ class Tensorboard:
             if self._first_step:
                 text += tfevents.restart(waiting[0][0], self._first_step + 1)
         for at, body in thinned(waiting):
-            step, values = scalars_of(fast_json.loads(body))
+            step, values = scalars_of(fast_json.loads(text_of(body)))
             if values:
                 text += tfevents.scalars(at, step, values)
         with open(self._file, "ab") as file:
@@ -184,7 +188,7 @@ def of_trial(info: ClusterInfo, run_dir: str, storage: Callable[[], Storage], *,
     return Tensorboard(directory, place, storage, writes=writes, first_step=trial._steps_completed)
 
 
-def thinned(waiting: list[tuple[float, str]]) -> list[tuple[float, str]]:
+def thinned(waiting: list[tuple[float, Body]]) -> list[tuple[float, Body]]:
     """At most `MAX_REPORTS` of them, evenly; the last is kept."""
     stride = -(-len(waiting) // MAX_REPORTS)
     return waiting[(len(waiting) - 1) % stride :: stride] if stride > 1 else waiting

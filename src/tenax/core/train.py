@@ -14,7 +14,7 @@ from tenax.client.connection import fast_json
 from tenax.core.hangs import beats
 from tenax.core.modes import EarlyExitReason, TensorboardMode
 from tenax.core.spool import Spool, say
-from tenax.core.values import metrics_body, plain, require_finished
+from tenax.core.values import MetricsPacker, metrics_body, plain, require_finished
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.wire.spool_names import EARLY_EXIT, METRICS, PROGRESS, RUNNER_STATE
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from tenax.client.task import TaskClient
     from tenax.core.info import TrialInfo
     from tenax.core.local_runs.trace import ResumeTrace
+    from tenax.core.local_runs.trial_at_cluster import TrialAtCluster
     from tenax.core.tensorboard import Tensorboard
     from tenax.core.values import Metrics
-    from tenax.jsonvalue import JsonObject
+    from tenax.jsonvalue import Json, JsonObject
 
 #: Groups of the machines' own metrics: they have no steps and no place in a script's report.
 _RESERVED = ("gpu", "cpu", "memory", "disk", "network")
@@ -59,9 +60,12 @@ class TrainContext:
             tensorboard if mode is TensorboardMode.AUTO and rank == 0 else None
         )
         self._mode = mode
+        #: The trial of a run in detached mode; None: it is no such run.
+        self.at_cluster: Optional[TrialAtCluster] = None
         #: Why nothing may be reported here; empty: it may.
         self.refusal = ""
         self._reported = False
+        self._packer = MetricsPacker()
         #: Group -> the steps of its last report.
         self._steps: Dict[str, int] = {}
         self._went_back = False
@@ -100,7 +104,11 @@ class TrainContext:
     ) -> None:
         if self._rank != 0 or self.refusal:
             self._refuse_rank("report metrics")
-        body = metrics_body(group, steps_completed, metrics, batch_metrics)
+        body: Union[str, bytes, None] = None
+        if batch_metrics is None and self._spool.packs:
+            body = self._packer.pack(group, steps_completed, metrics)
+        if body is None:
+            body = metrics_body(group, steps_completed, metrics, batch_metrics)
         if steps_completed < self._steps.get(group, 0):
             self._warn_of_steps(group, steps_completed)
         self._steps[group] = steps_completed
@@ -164,11 +172,8 @@ class TrainContext:
 
         Raises MasterAway when the master does not answer within a minute.
         """
-        if self._client is None or self._trial is None:
-            return None
-        path = f"/api/v1/experiments/{self._trial.experiment_id}/searcher/best_searcher_validation_metric"
         try:
-            answer = self._client.call("GET", path)
+            answer = self._ask("GET", "/api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric")
         except NotFound:
             return None
         metric = answer.get("metric") if isinstance(answer, dict) else None
@@ -176,19 +181,16 @@ class TrainContext:
 
     def get_metadata(self) -> Optional[JsonObject]:
         """The free-form metadata of this run; None off the cluster."""
-        if self._client is None or self._trial is None:
-            return None
-        return _metadata(self._client.call("GET", f"/api/v1/runs/{self._trial.trial_id}/metadata"))
+        return _metadata(self._ask("GET", "/api/v1/runs/{trial}/metadata"))
 
     def set_metadata(self, metadata: Metrics) -> Optional[JsonObject]:
         """Replace the metadata of this run, and get it as it was stored; None off the cluster."""
         self._refuse_rank("set metadata")
         document = plain(metadata, "metadata")
-        if self._client is None or self._trial is None:
+        stored = _metadata(self._ask("POST", "/api/v1/runs/{trial}/metadata", {"metadata": document}))
+        if stored is None:
             say(f"metadata: {fast_json.dumps(document)}")
-            return None
-        path = f"/api/v1/runs/{self._trial.trial_id}/metadata"
-        return _metadata(self._client.call("POST", path, body={"metadata": document}))
+        return stored
 
     def get_tensorboard_path(self) -> Path:
         """A directory for TensorBoard files of the script's own; in AUTO mode those of the chief are kept with the
@@ -217,6 +219,15 @@ class TrainContext:
     def close(self) -> None:
         """There are no more reports."""
         self._validations.look()
+
+    def _ask(self, method: str, path: str, body: Optional[JsonObject] = None) -> Json:
+        """The master's answer; None: there is none to be asked. ``path``: with ``{trial}`` or ``{experiment}``."""
+        if self.at_cluster is not None:
+            return self.at_cluster.call(method, path, body)
+        if self._client is None or self._trial is None:
+            return None
+        path = path.format(trial=self._trial.trial_id, experiment=self._trial.experiment_id)
+        return self._client.call(method, path, body=body)
 
     def _refuse_rank(self, what: str) -> None:
         if self._rank != 0:
@@ -255,6 +266,9 @@ class _Validations:
             self._metric = ""
 
 
-def _metadata(answer: object) -> JsonObject:
+def _metadata(answer: object) -> Optional[JsonObject]:
+    """None: nobody has answered."""
+    if answer is None:
+        return None
     metadata = answer.get("metadata") if isinstance(answer, dict) else None
     return metadata if isinstance(metadata, dict) else {}

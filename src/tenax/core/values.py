@@ -1,21 +1,23 @@
-"""Metrics as users give them, to JSON text. Standard library only, Python 3.9.
+"""Metrics as users give them, to JSON text, or to what becomes it. Standard library only, Python 3.9.
 
-Rules: the usual report (numbers and strings) is encoded by C code in a few microseconds; whatever it does not take goes
-the slow way, where NaN and infinities become the strings "NaN", "Infinity" and "-Infinity", numpy and torch values
-Python's, dates ISO 8601, paths text; bytes are left out with a warning; anything else is a TypeError that names the
-metric.
+Rules: a report of floats and ints is packed in a microsecond, and made to text by whoever sends it; another usual one
+(numbers and strings) is encoded by C code in a few; whatever that does not take goes the slow way, where NaN and
+infinities become the strings "NaN", "Infinity" and "-Infinity", numpy and torch values Python's, dates ISO 8601, paths
+text; bytes are left out with a warning; anything else is a TypeError that names the metric.
 """
 
 from __future__ import annotations
 
 import sys
+from struct import error as struct_error
 
 from tenax.client.connection import fast_json
+from tenax.wire.spool_records import text_of_values, values_packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Optional
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Dict, Optional, Union
 
     from tenax.jsonvalue import Json
 
@@ -27,6 +29,62 @@ _DEPTH = 100
 _LEFT_OUT = object()
 #: What that was said of, once each.
 _LEFT_OUT_NAMES: set[str] = set()
+
+
+#: What packs values of a type.
+_CODES = {float: "d", int: "q"}
+#: Groups whose last kind of report is remembered.
+_MAX_GROUPS = 64
+
+
+class MetricsPacker:
+    """Packs reports of floats and ints; what it knows of a group is its last report's names and types. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kinds: Dict[str, _Kind] = {}
+
+    def pack(self, group: str, steps: object, metrics: Metrics) -> Optional[bytes]:
+        """`VALUES` of `tenax.wire.spool_records`; None where `metrics_body` must say it, or what is wrong with it."""
+        if steps.__class__ is not int or steps < 0 or metrics.__class__ is not dict:
+            return None
+        values = metrics.values()
+        kind = self._kinds.get(group)
+        if kind is None or kind.names != tuple(metrics) or kind.types != tuple(map(type, values)):
+            kind = self._learn(group, tuple(metrics), tuple(map(type, values)))
+        if kind.packer is None:
+            return None
+        try:
+            return kind.packer(1, kind.count, kind.length, steps, kind.texts, *values)
+        except struct_error:  # an int of more than 64 bits, more names than anybody has
+            return None
+
+    def _learn(self, group: str, names: tuple[str, ...], types: tuple[type, ...]) -> _Kind:
+        if len(self._kinds) >= _MAX_GROUPS:
+            self._kinds.clear()
+        kind = self._kinds[group] = _Kind(group, names, types)
+        return kind
+
+
+class _Kind:
+    """Reports of one group with the same names and types."""
+
+    __slots__ = ("count", "length", "names", "packer", "texts", "types")
+
+    def __init__(self, group: str, names: tuple[str, ...], types: tuple[type, ...]) -> None:
+        self.names, self.types, self.count = names, types, len(names)
+        #: None: they cannot be packed.
+        self.packer: Optional[Callable[..., bytes]] = None
+        if not names or not all(type(name) is str for name in (group, *names)) or not _CODES.keys() >= set(types):
+            return
+        texts = "\0".join(fast_json.dumps(name) for name in (group, *names)).encode("ascii")
+        codes = "".join(_CODES[each] for each in types)
+        self.length, self.texts = len(texts), texts + codes.encode("ascii")
+        self.packer = values_packer(texts, codes)
+
+
+def text_of(body: Union[str, bytes]) -> str:
+    """The JSON of a report, packed or not."""
+    return body if isinstance(body, str) else text_of_values(body)
 
 
 def metrics_body(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 
 from tenax.errors import InvalidInput
-from tenax.wire.task_names import CLASS_TRAINER, CLUSTER_HOOK, LAUNCHER, OWN_HOOK
+from tenax.wire.task_names import CLASS_TRAINER, CLUSTER_HOOK, LAUNCHER, OWN_HOOK, names_a_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
     from typing import NoReturn
 
     from tenax.jsonvalue import Json
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 #: Tells the second pass of a first program that the hooks have run.
 AFTER_HOOKS = "--after-hooks"
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _./:,@%+=-")
-_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
-#: Launchers of Determined's package that take sshd on every member for granted.
+#: Launchers of Determined's package that take sshd on every member for granted. Where it is not they are ours.
 _OVER_SSH = ("determined.launch.deepspeed", "determined.launch.horovod")
-#: Those that are ours where that package is not, and need no ssh.
-_SERVED = ("determined.launch.deepspeed",)
+#: The one that names a file in /tmp by the allocation alone, and what it starts a Trial class with.
+_ALONE_ON_A_MACHINE = "determined.launch.torch_distributed"
+_CLASS_TRAINER_OF_PACKAGE = ["python3", "-m", "determined.exec.harness"]
+_HOROVODRUN, _HOROVODS = "horovodrun", "tenax.launch.horovod"
 #: What starts ranks on its own machine, unless it is told of the others.
 _TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 _TOLD_OF_OTHERS = ("--nnodes", "--rdzv")
@@ -51,16 +52,26 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
     return ["/bin/sh", "-c", text]
 
 
-def names_a_class(entrypoint: Json) -> bool:
-    """``module.path:Class``, and nothing more."""
-    text = entrypoint.strip() if isinstance(entrypoint, str) else ""
-    module, colon, name = text.partition(":")
-    return bool(colon and module and name) and _NAME.issuperset(module) and _NAME.issuperset(name) and "/" not in text
-
-
 def starting_a_class(entrypoint: Json) -> list[str]:
     """What Determined's own library does with the name of a Trial class."""
     return ["python3", "-m", "determined.launch.torch_distributed", "--", "--trial", str(entrypoint).strip()]
+
+
+def sharing_a_machine(argv: Sequence[str], env: MutableMapping[str, str]) -> list[str]:
+    """The words to execute where several members of a trial are on one machine: the launcher of Determined's package
+    would meet itself there, in a file of one name, so ours is started in its place, for that package's ranks."""
+    if not any(_ALONE_ON_A_MACHINE in word for word in argv):
+        return list(argv)
+    env["USE_TORCH_DISTRIBUTED"] = "True"
+    words: list[str] = []
+    for word in argv:
+        # A word may be a line for the shell.
+        word = word.replace(_ALONE_ON_A_MACHINE, LAUNCHER)
+        if word == "--trial":
+            words += _CLASS_TRAINER_OF_PACKAGE
+        else:
+            words.append(word.replace("--trial ", " ".join([*_CLASS_TRAINER_OF_PACKAGE, ""])))
+    return words
 
 
 def check_reaches_others(entrypoint: Json, env: Mapping[str, str], has_package: Callable[[], bool]) -> None:
@@ -70,23 +81,33 @@ def check_reaches_others(entrypoint: Json, env: Mapping[str, str], has_package: 
     """
     command = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
     for launcher in _OVER_SSH:
-        if launcher in command and (launcher not in _SERVED or has_package()):
+        if launcher in command and has_package():
             raise InvalidInput(
                 f"{launcher} starts ranks on other machines over ssh, and tasks have no keys for that here: ask for no "
-                "more slots than one machine has (resources.is_single_node: true), or start the script with "
-                f"{LAUNCHER}"
+                "more slots than one machine has (resources.is_single_node: true), start the script with "
+                f"{launcher.replace('determined', 'tenax', 1)}, which needs no ssh, or with {LAUNCHER}"
             )
-
+    words = [word.strip("'\"") for word in command.split()]
+    if any(os.path.basename(word) == _HOROVODRUN for word in words):
+        raise InvalidInput(
+            f"{_HOROVODRUN} starts ranks on other machines over ssh, and tasks have no keys for that here. Write "
+            f"entrypoint: python3 -m {_HOROVODS} {_script_of(words)}; where the script can use torch.distributed, "
+            f"python3 -m {LAUNCHER}"
+        )
     if "PET_NNODES" in env or any(option in command for option in _TOLD_OF_OTHERS):
         return
-    words = [word.strip("'\"") for word in command.split()]
     for at, word in enumerate(words):
         if word in _TORCHRUN or os.path.basename(word) in _TORCHRUN:
-            script = next((" ".join(words[n:]) for n in range(at, len(words)) if words[n].endswith(".py")), "train.py")
             raise InvalidInput(
                 f"{word} starts ranks on its own machine only, and this trial has several: each would train by itself. "
-                f"Write entrypoint: python3 -m {LAUNCHER} python3 {script}"
+                f"Write entrypoint: python3 -m {LAUNCHER} {_script_of(words[at:])}"
             )
+
+
+def _script_of(words: Sequence[str]) -> str:
+    """What a line starts, from its first file of Python on."""
+    script = next((words[at:] for at, word in enumerate(words) if word.endswith(".py")), ["train.py"])
+    return " ".join(["python3", *script])
 
 
 def find_program(name: str, path: str) -> str:

@@ -19,7 +19,7 @@ import sys
 from tenax.errors import InvalidInput, TenaxError
 from tenax.exec import hangs, launch, needs, prepare, private_view, warm_start
 from tenax.storage.port import StorageUnusable
-from tenax.wire.task_names import ASK, CANNOT_START, FIRST_MEMBER, LOOK, YES
+from tenax.wire.task_names import ASK, CANNOT_START, FIRST_MEMBER, LOOK, YES, names_a_class
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
             # The hooks may have installed what needs one, or chosen another environment.
             private_view.give_if_needed(os.environ, trial.run_dir, entrypoint)
         env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
-        if launch.names_a_class(entrypoint) and needs.has_package(env, entrypoint):
+        if names_a_class(entrypoint) and needs.has_package(env, entrypoint):
             argv = launch.starting_a_class(entrypoint)
         else:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))
@@ -58,6 +58,8 @@ def main() -> int:
             prepare.announce(trial)
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]
+        if len(set(addresses)) < len(addresses) and needs.has_package(env, entrypoint):
+            argv = launch.sharing_a_machine(argv, env)
         prepare.validate_storage(trial)
         env = hangs.watched(trial, argv, env)
         warm_start.start_script(argv, env, prepare.hparams_of(trial))

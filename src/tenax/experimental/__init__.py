@@ -6,6 +6,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tenax.experimental import client as client
+    from tenax.experimental import core_v2 as core_v2
     from tenax.experimental.checkpoint import Checkpoint as Checkpoint
     from tenax.experimental.determined import Determined as Determined
     from tenax.experimental.experiment import Experiment as Experiment
@@ -42,15 +43,8 @@ _WHERE = {
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "client":
-        return import_module("tenax.experimental.client")
-    if name == "core_v2":
-        # No AttributeError: ``from ... import`` would swallow it, and the words.
-        raise ImportError(
-            "there is no experimental.core_v2 here: outside of a cluster a script uses tenax.core under 'tenax track'; "
-            "or install determined==0.38.1, where it works unchanged",
-            name=__name__,
-        )
+    if name in ("client", "core_v2"):
+        return import_module(f"tenax.experimental.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"tenax.experimental.{_WHERE[name]}"), name)

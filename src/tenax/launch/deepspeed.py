@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.core.spool import say
 from tenax.launch.ranks import launch
 from tenax.launch.torch_distributed import torchrun
 
@@ -20,17 +19,15 @@ usage: python3 -m tenax.launch.deepspeed COMMAND...
 Runs COMMAND once per slot of this trial, on all of its machines, as ranks of one job of DeepSpeed:
 
     entrypoint: python3 -m tenax.launch.deepspeed python3 train.py --deepspeed_config config.json
+
+or trains a DeepSpeedTrial, a class in a module of your code:
+
+    entrypoint: python3 -m tenax.launch.deepspeed --trial model_def:MyTrial
 """
 
 
 def main() -> int:
     """The exit code."""
-    if "--trial" in sys.argv[1:2]:
-        say(
-            "DeepSpeedTrial is not served here: it takes the package determined==0.38.1 in the task's environment, and "
-            "that package's own launcher. A script of your own needs no Trial: name it in place of --trial"
-        )
-        return 1
     os.environ["USE_DEEPSPEED"] = "1"
     return launch(USAGE, torchrun)
 

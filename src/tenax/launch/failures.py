@@ -33,9 +33,9 @@ MAILBOX = "TENAX_LAUNCH_MAILBOX"
 _MAX_RECORD = 16 * 1024
 #: Seconds that the machines of a trial may take to reach each other; they have met at the master before.
 MEETING_S = 60.0
-#: What ranks raise for want of another one: our own, and in the words of gloo and NCCL.
+#: What ranks raise for want of another one: our own, and in the words of gloo, NCCL and Horovod.
 _OF_OTHERS = (PeerLost.__name__, OtherRankFailed.__name__)
-_LOST_PEER = ("/gloo/transport/", "remote process exited", "Connection closed by peer")
+_LOST_PEER = ("/gloo/transport/", "remote process exited", "Connection closed by peer", "Horovod has been shut down")
 
 
 class LaunchersApart(TenaxError):

@@ -6,7 +6,8 @@ Rules it keeps:
 - The first member that fails ends the others, at once: a gang lives or dies as one. What ends because it was asked to
   leaves the others the time that they were given.
 - Daemon members end when all others have, without an error; they count as ordinary ones where they are alone.
-- Its ending is the platform's failure; else the first failure; else that of rank 0. A machine that is lost breaks the
+- Its ending is the platform's failure; else the first failure; else that of the first that is no daemon. Where all that
+  are none finished, nothing else counts. A machine that is lost breaks the
   scripts of its peers long before its silence says so: until all members have ended, nothing is decided.
 - A member that is given up is the platform's failure, unless another had failed while its agent was still heard.
 """
@@ -82,17 +83,24 @@ def after_members(containers: tuple[Container, ...]) -> Members:
 
 def gang_ending(containers: tuple[Container, ...]) -> Ending:
     """How an allocation ended whose members all have: ``containers`` in rank order."""
-    endings = [member.ending or Ending(platform=True, reason="ended without a word") for member in containers]
+    endings = [_ending_of(member) for member in containers]
+    workers = [_ending_of(member) for member in containers if not member.daemon] or endings
+    if all(ending.clean for ending in workers):
+        return workers[0]
     for ending in endings:
         if ending.platform:
             return ending
     for ending in endings:
         if ending.failed:
             return ending
-    for ending in endings:
+    for ending in workers:
         if ending.requested:
             return ending
-    return endings[0]
+    return workers[0]
+
+
+def _ending_of(member: Container) -> Ending:
+    return member.ending or Ending(platform=True, reason="ended without a word")
 
 
 def given_up(reason: str, failed_at: float | None, heard_at: float) -> Ending:

@@ -102,6 +102,10 @@ def step(state: ExperimentState, event: ExperimentEvent) -> ExperimentState:
     raise Impossible(f"an experiment that is {state.value} cannot meet {event.value}")
 
 
+#: Not for every search: those that stop trials early do not go on.
+_AGAIN = "create a new one from it (fork), or continue it, unless its search stops trials early"
+
+
 def _refusal(state: ExperimentState, event: ExperimentEvent) -> str:
     name = "stopping" if state in STOPPING else state.value.lower().replace("_", " ")
     if event is _E.DELETE:
@@ -115,5 +119,5 @@ def _refusal(state: ExperimentState, event: ExperimentEvent) -> str:
     if event is _E.CONTINUE:
         return f"the experiment is {name}; only one that has ended can be continued"
     if state in ENDED:
-        return f"the experiment has ended ({name}) and cannot {event.value}; continue it, or create a new one from it"
+        return f"the experiment has ended ({name}) and cannot {event.value}; {_AGAIN}"
     return f"the experiment is {name} and cannot {event.value} any more"

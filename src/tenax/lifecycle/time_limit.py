@@ -14,11 +14,15 @@ from __future__ import annotations
 _SAVING_S = (30.0, 600.0)
 
 #: Why what was ended over time is not tried again.
-NOTHING_SAVED = (
-    "its time limit was over before it had saved anything, so the next run would come no further: save more often, or "
-    "raise resources.time_limit (tenax experiment continue ID --config resources.time_limit=8h)"
-)
 NOT_BEGUN = "its time limit was over before it had begun"
+
+
+def nothing_saved(again: str) -> str:
+    """The same of what had begun. ``again``: the command that gives it another try."""
+    return (
+        "its time limit was over before it had saved anything, so the next run would come no further: save more often, "
+        f"or raise resources.time_limit ({again} --config resources.time_limit=8h)"
+    )
 
 
 def asked_after_s(limit_s: float) -> float:

@@ -11,6 +11,8 @@ Rules it keeps:
   one would come no further. One that had not even begun is tried again, so many times in a row (`MAX_NOT_BEGUN`).
 - Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, or the same options
   refused, after the same last step and without a checkpoint, is the end: it would be so every time.
+  Where another trial of its experiment ended so before any step, one that fails there before any step needs no second
+  run: all run the same code.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
 - A failure on a full disk is the platform's, as others may have filled it; of so many in a row (`MAX_FULL_DISKS`) the
   last counts, since the trial itself may fill it, for a moment and where nobody finds its files.
@@ -26,7 +28,8 @@ from tenax.backoff import Backoff
 from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.lifecycle.time_limit import NOT_BEGUN, NOTHING_SAVED
+from tenax.lifecycle.time_limit import NOT_BEGUN, nothing_saved
+from tenax.search.journal import STOPPED_EARLY
 
 
 class TrialState(str, Enum):
@@ -109,6 +112,8 @@ class TrialAttempt:
     no_retry: str | None = None
     #: Where it failed as the run before did, after the same last step; None where ``max_restarts`` was set.
     repeats: str | None = None
+    #: The trial of its experiment that did, before any step as this one; None: it did so itself.
+    repeated_by: int | None = None
     #: Why log policies leave no machine for another try.
     nowhere: str | None = None
     #: It came as far as running.
@@ -119,6 +124,8 @@ class TrialAttempt:
     setbacks: int = 0
     #: Of its experiment, for commands that are named; None: it is not known.
     experiment_id: int | None = None
+    #: The search of its experiment may go on after its end.
+    continuable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,7 @@ def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None, wish_re
 
 _INVALID = "the script reported that these hyperparameters are invalid"
 _TERMINAL_OF_WISH = {
-    Wish.STOP: (TrialState.COMPLETED, "stopped early by the search", TrialExit.COMPLETED),
+    Wish.STOP: (TrialState.COMPLETED, f"{STOPPED_EARLY} by the search", TrialExit.COMPLETED),
     Wish.CANCEL: (TrialState.CANCELED, "canceled", TrialExit.USER_CANCELED),
     Wish.KILL: (TrialState.CANCELED, "killed", TrialExit.USER_CANCELED),
 }
@@ -210,11 +217,17 @@ def _too_often(attempt: TrialAttempt) -> TrialVerdict:
 
 
 def _repeats(attempt: TrialAttempt) -> TrialVerdict:
+    fork = f"tenax experiment fork {attempt.experiment_id or 'ID'}"
+    if attempt.repeated_by is None:
+        before = f"the run before failed at the same place ({attempt.repeats}), and this one came no further"
+    else:
+        before = (
+            f"two runs of trial {attempt.repeated_by} failed at the same place ({attempt.repeats}), before any step"
+        )
+    again = "continue it" if attempt.continuable else f"fork it as it is ({fork})"
     reason = (
-        f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), and this one came no "
-        "further, so it is not tried again: mend the code and fork the experiment (tenax experiment fork "
-        f"{attempt.experiment_id or 'ID'} DIRECTORY), continue it if the cause lies outside the code, or set "
-        "max_restarts to try that often"
+        f"{attempt.ending.reason}; {before}, so it is not tried again: mend the code and fork the experiment ({fork} "
+        f"DIRECTORY), {again} if the cause lies outside the code, or set max_restarts to try that often"
     )
     return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 
@@ -243,7 +256,9 @@ def _killed_late(attempt: TrialAttempt) -> TrialVerdict:
 
 
 def _over_time(attempt: TrialAttempt) -> TrialVerdict:
-    return TrialVerdict(TrialState.ERROR, attempt.restarts, NOTHING_SAVED, TrialExit.ERRORED)
+    verb = "continue" if attempt.continuable else "fork"
+    reason = nothing_saved(f"tenax experiment {verb} {attempt.experiment_id or 'ID'}")
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 
 
 def _not_begun(attempt: TrialAttempt) -> TrialVerdict:
@@ -263,6 +278,12 @@ def _was_ended(attempt: TrialAttempt) -> bool:
     return attempt.ending.requested or attempt.preemption is Preemption.ACKNOWLEDGED
 
 
+def _finished_before(attempt: TrialAttempt) -> bool:
+    """Its script had come to its own end before it heard that the search stops it early."""
+    early = not attempt.wish_reason or attempt.wish_reason.startswith(STOPPED_EARLY)
+    return attempt.wish is Wish.STOP and early and attempt.ending.clean and not _was_ended(attempt)
+
+
 def _is_full_too_often(attempt: TrialAttempt) -> bool:
     return attempt.ending.disk_full and attempt.setbacks + 1 >= MAX_FULL_DISKS
 
@@ -272,12 +293,13 @@ RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt],
     ("a report ended it", lambda a: a.fatal is not None, _fatal),
     ("killed", lambda a: a.wish is Wish.KILL, _as_wished),
     ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
+    ("stopped early, and it had finished", _finished_before, _finished),
     ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),
     ("its hyperparameters are invalid", lambda a: a.invalid_hp, _invalid),
     ("failed on a full disk too often in a row", _is_full_too_often, _full_too_often),
     ("the platform failed", lambda a: a.ending.platform, _again_uncounted),
     ("failed, and may not be tried again", lambda a: a.ending.failed and a.no_retry is not None, _no_retry),
-    ("failed as the run before did", lambda a: a.ending.failed and a.repeats is not None, _repeats),
+    ("failed as a run before did", lambda a: a.ending.failed and a.repeats is not None, _repeats),
     ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
     ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import gc
 import sys
+from functools import partial
 from pathlib import Path
 
 from tenax.errors import InvalidInput, TenaxError, UserError
@@ -24,6 +25,7 @@ def main() -> int:
     import uvloop
 
     from tenax.config.master import load_master_settings
+    from tenax.master.context import SettingsFile
     from tenax.master.observability.log import set_up
     from tenax.master.process import serve
 
@@ -36,13 +38,14 @@ def main() -> int:
         "log.json_lines": True if given.log_json else None,
     }
     try:
-        settings = load_master_settings(given.config, flags=flags)
+        read = partial(load_master_settings, given.config, flags=flags)
+        settings = read()
         set_up(settings.log)
         if given.existing_dir and not settings.dir.is_dir():
             # Made anew it would hold the passwords of a cluster that is kept elsewhere by now.
             raise InvalidInput(f"{settings.dir} is not there any more")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(settings, make_dir=not given.existing_dir))
+            runner.run(serve(SettingsFile(read, settings), make_dir=not given.existing_dir))
     except UserError as error:
         sys.stderr.write(f"tenax master: {error}\n")
         return 2

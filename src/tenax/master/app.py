@@ -36,6 +36,7 @@ from tenax.master.api.http.requests import WireRoute
 from tenax.master.api.http.routing import Declared, Routes, in_order
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.logs import windows as log_windows
+from tenax.master.api.machines import routes as machines
 from tenax.master.api.metrics import charts as trial_charts
 from tenax.master.api.metrics import experiments as experiment_metrics
 from tenax.master.api.metrics import profiler
@@ -94,6 +95,7 @@ ROUTES: tuple[Routes, ...] = (
     tickets.routes,
     logs.routes,
     log_windows.routes,
+    machines.routes,
     metrics.routes,
     model_versions.routes,
     models.routes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
-from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
+from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots, sharing
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import FairThreads
 from tenax.master.concurrency.turns import FairTurns
@@ -34,6 +34,16 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.submission.machine_access import granted
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """Where the settings of this process come from."""
+
+    #: Reads file, environment and flags again. For a thread. Raises InvalidInput.
+    read: Callable[[], MasterSettings]
+    #: What was read first.
+    started: MasterSettings
 
 
 @dataclass(slots=True)
@@ -60,6 +70,10 @@ class Master:
     packing: FairTurns = field(default_factory=lambda: FairTurns(2))
     #: Runs here; None where other processes have that role.
     loops: RunningLoops | None = None
+    #: Held while its settings are read again.
+    reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Where they come from; None: from no file.
+    settings_file: SettingsFile | None = None
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
     #: Where the master itself touches files of checkpoints.
@@ -87,14 +101,19 @@ class Master:
         self.logins = LoginJudge(self.passwords, self.db)
         self.credentials = CredentialCache(self.db, self.listener)
         self.checkpoint_roots = checkpoint_roots(self.settings)
-        pools = tuple(pool.name for pool in self.settings.pools)
-        defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
         self.feed = Feed(self.db, self.listener)
         self.intake.metrics.on_stored = self.feed.stored
         timeout_s = self.settings.kill_timeout
-        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults, kill_timeout_s=timeout_s)
+        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, self._pools(), kill_timeout_s=timeout_s)
+
+    def apply_settings(self, settings: MasterSettings) -> None:
+        """Go by these pools, and what their tasks get, from now on; nothing else of the settings may be other."""
+        self.settings = settings
+        self.hub.pools = self._pools()
+        if self.loops is not None:
+            self.loops.apply_settings(settings)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:
@@ -119,10 +138,14 @@ class Master:
         await self.shutdown.wait()
         self.feed.close()
 
+    def _pools(self) -> dict[str, PoolDefaults]:
+        return {pool.name: self._defaults(pool) for pool in self.settings.pools}
+
     def _defaults(self, pool: PoolSettings) -> PoolDefaults:
         return PoolDefaults(
             hook=startup_hook(self.settings, pool),
-            env=task_variables(self.settings, pool),
+            env={**sharing(self.settings), **task_variables(self.settings, pool)},
             network=container_network(self.settings, pool),
             granted=granted(container_defaults(self.settings, pool), self.settings.checkpoint_storage),
+            rendezvous_timeout=self.settings.rendezvous_timeout,
         )

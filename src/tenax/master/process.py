@@ -21,6 +21,7 @@ import socket
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import asyncpg
@@ -36,13 +37,14 @@ from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
+from tenax.master.api.cluster import reloading
 from tenax.master.api.http.held_bodies import MAX_BODY_BYTES
 from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
 from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app, routes_of
 from tenax.master.checkpoints import shared_folders
 from tenax.master.concurrency.pulse import Pulse, end_process
-from tenax.master.context import Master
+from tenax.master.context import Master, SettingsFile
 from tenax.master.observability import counters
 from tenax.master.observability.tracing import tracing
 from tenax.master.store.cluster import masters
@@ -73,11 +75,12 @@ class ShutdownRequested(TenaxError):
     """The process is to end before the master could serve."""
 
 
-async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
+async def serve(file: SettingsFile, *, make_dir: bool = True) -> None:
     """Run a master until a signal ends it; ``make_dir``: its directory is made where there is none.
 
     Raises PortTaken, InvalidInput, UserError of the database's content.
     """
+    settings = file.started
     url = settings.db.url
     if url is None:
         raise InvalidInput(
@@ -86,21 +89,24 @@ async def serve(settings: MasterSettings, *, make_dir: bool = True) -> None:
         )
     with tracing(settings.tracing), contextlib.closing(bind(settings.host, settings.port)) as listening:
         settings = settings.model_copy(update={"port": listening.getsockname()[1]})
-        await _serve(settings, url.get_secret_value(), listening, make_dir=make_dir)
+        await _serve(settings, file, url.get_secret_value(), listening, make_dir=make_dir)
 
 
-async def _serve(settings: MasterSettings, url: str, listening: socket.socket, *, make_dir: bool) -> None:
+async def _serve(
+    settings: MasterSettings, file: SettingsFile, url: str, listening: socket.socket, *, make_dir: bool
+) -> None:
     shutdown = asyncio.Event()
     with contextlib.suppress(ShutdownRequested), _signals(shutdown) as cut_off:
         db = await _until_reachable(lambda: _open(url, settings.db.max_connections), shutdown)
         try:
             async with running(settings, db, shutdown, make_dir=make_dir) as master:
+                master.settings_file = file
                 # Before its pulse is watched: where the machine is busy it takes as long as a loop that has hung.
                 app = create_app(master, routes_of(settings.roles))
                 # What is loaded by now stays for good: the collector need not look through it again and again.
                 gc.freeze()
                 gc.enable()
-                with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced):
+                with Pulse(late=counters.EVENT_LOOP_LAG.observe), _ends_with(db.replaced), _reloads(master):
                     await serve_until_shutdown(master, app, listening, cut_off, end_process)
         finally:
             await db.close()
@@ -123,7 +129,13 @@ async def running(
     await _until_reachable(db.adopt, shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     about = _about(settings, cluster)
-    listener = Listener(db, lambda conn, holder: masters.announce(conn, about, holder))
+    master: Master | None = None
+
+    async def announce(conn: asyncpg.Connection, holder: str) -> None:
+        own = about.settings if master is None else fingerprints(master.settings, cluster.secret)
+        await masters.announce(conn, replace(about, settings=own), holder)
+
+    listener = Listener(db, announce)
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
         master = Master(
@@ -201,7 +213,7 @@ async def serve_until_shutdown(
     )
     server = Server(config, gate_for(settings.connections))
     if Role.LOOPS in settings.roles:
-        master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret, on_deaf)
+        master.loops = loops.start(master.db, master.listener, settings, master.cluster, on_deaf)
     watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
     host, port = listening.getsockname()[:2]
     log.info("serving", host=host, port=port, cluster=master.cluster.cluster_id, tls=tls is not None)
@@ -235,6 +247,8 @@ def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
             shutdown.set()
 
     loop = asyncio.get_running_loop()
+    # Until there is something to read again it means nothing.
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
     ours = (signal.SIGTERM, signal.SIGINT)
     for number in ours:
         loop.add_signal_handler(number, on_signal, number.name)
@@ -243,6 +257,31 @@ def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
     finally:
         for number in ours:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _reloads(master: Master) -> Iterator[None]:
+    """Inside, SIGHUP lets it read its settings again."""
+
+    async def reload() -> None:
+        try:
+            await reloading.reload(master)
+        except TenaxError as error:
+            log.error("the settings stay as they are", reason=str(error))
+
+    under_way: set[asyncio.Task[None]] = set()
+
+    def begin() -> None:
+        task = asyncio.create_task(reload(), name="reload")
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, begin)
+    try:
+        yield
+    finally:
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)
 
 
 async def _open(url: str, max_connections: int) -> Database:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tenax.pytorch import deepspeed as deepspeed
     from tenax.pytorch import samplers as samplers
     from tenax.pytorch.batch_process import TorchBatchProcessor as TorchBatchProcessor
     from tenax.pytorch.batch_process import TorchBatchProcessorContext as TorchBatchProcessorContext
@@ -78,7 +79,9 @@ _WHERE = {
     "torch_batch_process": "batch_process",
 }
 
-__all__ = [*_WHERE, "samplers"]
+_MODULES = ("deepspeed", "samplers")
+
+__all__ = [*_WHERE, *_MODULES]
 
 
 def __getattr__(name: str) -> object:
@@ -86,8 +89,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'tenax.pytorch' has no attribute {name!r}")
     from importlib import import_module
 
-    if name == "samplers":
-        return import_module("tenax.pytorch.samplers")
+    if name in _MODULES:
+        return import_module("tenax.pytorch." + name)
     value: object = getattr(import_module("tenax.pytorch." + _WHERE[name]), name)
     globals()[name] = value
     return value

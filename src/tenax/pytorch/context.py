@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 import torch
 import torch.distributed as group
@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tenax import core
 from tenax.core.spool import say
 from tenax.errors import InvalidInput, NotNow
-from tenax.pytorch.data import to_device
+from tenax.pytorch.data import DataShare, to_device
 from tenax.pytorch.devices import is_gpu, own_device
 from tenax.pytorch.experimental import PyTorchExperimentalContext, autocast_forward
 from tenax.pytorch.lr_scheduler import LRScheduler, StepMode
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch.optim import Optimizer
+
+C = TypeVar("C", bound="PyTorchTrialContext")
 
 
 @contextmanager
@@ -47,42 +49,59 @@ def init(
     """
     if not isinstance(aggregation_frequency, int) or aggregation_frequency < 1:
         raise InvalidInput(f"aggregation_frequency must be a whole number from 1 on, not {aggregation_frequency!r}")
+    with ExitStack() as stack:
+        if distributed is None and "WORLD_SIZE" in os.environ and "RANK" in os.environ:
+            stack.enter_context(process_group())
+            distributed = core.DistributedContext.from_torch_distributed()
+        made = made_context(PyTorchTrialContext, hparams, exp_conf, distributed, enable_tensorboard_logging)
+        context = stack.enter_context(made)
+        context.aggregation_frequency = aggregation_frequency
+        yield context
+
+
+@contextmanager
+def made_context(
+    kind: type[C],
+    hparams: Optional[Mapping[str, Any]],
+    exp_conf: Optional[Mapping[str, Any]],
+    distributed: Optional[core.DistributedContext],
+    enable_tensorboard_logging: bool,
+) -> Iterator[C]:
+    """What an ``init`` gives, once ranks have met. Raises InvalidInput."""
     for name, given in (("hparams", hparams), ("exp_conf", exp_conf)):
         if given is not None and not isinstance(given, Mapping):
             raise InvalidInput(f"pytorch.init({name}=...) takes a dict, not {given!r}")
     info = core.get_cluster_info()
     trial = info.trial if info is not None and info.is_trial else None
-    with ExitStack() as stack:
-        if distributed is None and "WORLD_SIZE" in os.environ and "RANK" in os.environ:
-            stack.enter_context(process_group())
-            distributed = core.DistributedContext.from_torch_distributed()
-        if trial is not None:
-            _seed(trial.trial_seed)
-        core_context = stack.enter_context(
-            core.init(
-                distributed=distributed,
-                tensorboard_mode=_tensorboard_mode(enable_tensorboard_logging),
-                hparams=dict(hparams) if hparams is not None and trial is None else None,
-            )
-        )
+    if trial is not None:
+        _seed(trial.trial_seed)
+    with core.init(
+        distributed=distributed,
+        tensorboard_mode=_tensorboard_mode(enable_tensorboard_logging),
+        hparams=dict(hparams) if hparams is not None and trial is None else None,
+    ) as core_context:
         if hparams is None and (info is None or trial is not None):
             hparams = core_context.hparams
-        yield PyTorchTrialContext(
+        yield kind(
             core_context,
             hparams=dict(hparams) if hparams is not None else None,
             exp_conf=dict(trial._config) if trial is not None else exp_conf,
             seed=trial.trial_seed if trial is not None else None,
-            aggregation_frequency=aggregation_frequency,
             enable_tensorboard_logging=enable_tensorboard_logging,
         )
 
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Of a torchrun job, if there is none yet."""
+    """Of a torchrun job, if there is none yet. Raises InvalidInput."""
     if group.is_initialized():
         yield
         return
+    if "HOROVOD_RANK" in os.environ and "MASTER_ADDR" not in os.environ:
+        raise InvalidInput(
+            "this was started for Horovod, and tenax.pytorch averages gradients by torch.distributed: start it with "
+            f"{LAUNCHER}"
+        )
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     group.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
@@ -169,6 +188,10 @@ class PyTorchTrialContext(ReducerContext):
         self._logs_to_tensorboard = enable_tensorboard_logging
         self._writer: Any = None
         self._warned_types: set[type] = set()
+
+    def data_share(self) -> DataShare:
+        """For the loop: what this rank loads and reports."""
+        return DataShare(self.distributed.rank, self.distributed.size)
 
     # What the trial gives.
 
@@ -306,9 +329,8 @@ class PyTorchTrialContext(ReducerContext):
         average = self._averages.get(id(optimizer))
         if average is None:
             raise InvalidInput("step_optimizer() takes what wrap_optimizer() gave, and this is another optimizer")
-        parameters = [each for several in optimizer.param_groups for each in several["params"]]
         if average and self.aggregation_frequency > 1:
-            for each in parameters:
+            for each in _parameters_of(optimizer):
                 if each.grad is not None:
                     each.grad.div_(self.aggregation_frequency)
         if self.experimental.auto_amp and scaler is None:
@@ -316,7 +338,7 @@ class PyTorchTrialContext(ReducerContext):
             if clip_grads is not None:
                 scaler.unscale_(optimizer)
         if clip_grads is not None:
-            clip_grads(parameters)
+            clip_grads(_parameters_of(optimizer))
         if scaler is None:
             optimizer.step()
         else:
@@ -326,7 +348,8 @@ class PyTorchTrialContext(ReducerContext):
 
     def steps_now(self) -> bool:
         """Whether optimizers step after this batch."""
-        return self.batch_idx is None or (self.batch_idx + 1) % self.aggregation_frequency == 0
+        every = self.aggregation_frequency
+        return every == 1 or self.batch_idx is None or (self.batch_idx + 1) % every == 0
 
     # What the trial asks.
 
@@ -460,6 +483,10 @@ class PyTorchTrialContext(ReducerContext):
 
 def _tensorboard_mode(logs: bool) -> core.TensorboardMode:
     return core.TensorboardMode.AUTO if logs else core.TensorboardMode.MANUAL
+
+
+def _parameters_of(optimizer: Optimizer) -> list[nn.Parameter]:
+    return [each for several in optimizer.param_groups for each in several["params"]]
 
 
 def _require_group() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 import torch
@@ -25,6 +26,19 @@ _ITERABLE = (
     "torch.utils.data.DataLoader instead and call context.experimental.disable_dataset_reproducibility_checks() in "
     "__init__: shuffling, sharing out among ranks and skipping what was trained are up to the data set then"
 )
+
+
+@dataclass(frozen=True)
+class DataShare:
+    """Which part of the data is a rank's, and what becomes of its metrics."""
+
+    rank: int
+    size: int
+    #: Whether it has data loaders, and whether its metrics count.
+    loads: bool = True
+    reports: bool = True
+    #: How many batches of its loader make a batch of the loop.
+    micro_batches: int = 1
 
 
 class DataLoader:
@@ -185,6 +199,8 @@ def to_device(data: Any, device: Union[str, torch.device], warned_types: Optiona
     warned = set() if warned_types is None else warned_types
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
+    if type(data) is list:  # as most batches are, each time
+        return [to_device(each, device, warned) for each in data]
     if callable(getattr(data, "to", None)):
         # It knows what of it stays, as a packed sequence does, and keeps its type.
         return data.to(device)

@@ -42,6 +42,11 @@ def load_trial_from_checkpoint_path(
     """
     directory = Path(path)
     described = _load_data(directory)
+    if described.get("trial_type") == "DeepSpeedTrial":
+        raise InvalidInput(
+            f"{directory} is of a DeepSpeedTrial, whose engine is made and loaded by its own ranks: train on from it "
+            "(latest_checkpoint), or make one file of its weights with the zero_to_fp32.py in it, and load that"
+        )
     hparams, config = described.get("hparams"), described.get("experiment_config")
     context = CheckpointLoadContext(hparams, config)
     if trial_class is None:

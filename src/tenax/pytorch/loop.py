@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -27,8 +27,8 @@ from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext, apart
 from tenax.pytorch.data import DataLoader, begin_pass
 from tenax.pytorch.saving import CheckpointSaver
-from tenax.pytorch.trial import PyTorchTrial, evaluates_batches
-from tenax.pytorch.units import Batch, Epoch, TrainUnit
+from tenax.pytorch.trial import TrialClass, evaluates_batches
+from tenax.pytorch.units import Batch, Epoch, FitPlan, TrainUnit
 
 _EMPTY = (
     "the training data is empty: build_training_data_loader() gave no batch. Its data set has no samples, or fewer "
@@ -36,31 +36,10 @@ _EMPTY = (
 )
 
 
-@dataclass(frozen=True)
-class FitPlan:
-    """What `Trainer.fit` was asked for."""
-
-    length: TrainUnit
-    reporting: TrainUnit
-    validation: TrainUnit
-    checkpoint: TrainUnit
-    #: best, all or none: which validations are followed by a checkpoint.
-    policy: str
-    latest_checkpoint: Optional[str]
-    #: The searcher's; None: there is none, and no validation is the best.
-    metric: Optional[str]
-    smaller_is_better: bool
-    validates_first: bool
-    #: One batch of training and one of validation.
-    test_mode: bool
-    #: Whether checkpoints are stored while the training goes on; None: large ones, where there is memory for a copy.
-    async_checkpoints: Optional[bool] = None
-
-
 class TrainingLoop:
     """One call of `Trainer.fit`. Raises InvalidInput for a trial that cannot be trained."""
 
-    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, plan: FitPlan) -> None:
+    def __init__(self, trial: TrialClass, context: PyTorchTrialContext, plan: FitPlan) -> None:
         self._trial = trial
         self._context = context
         self._plan = plan
@@ -68,7 +47,7 @@ class TrainingLoop:
         self._ranks = context.distributed
         self._chief = context.distributed.rank == 0
         self._callbacks = _callbacks_of(trial)
-        self._saver = CheckpointSaver(context, self._callbacks, trial, plan.async_checkpoints)
+        self._saver = self._make_saver()
         self._by_batch = evaluates_batches(trial)
         self._position = states.Position()
         #: Of the batches since the last report.
@@ -77,6 +56,16 @@ class TrainingLoop:
         self._look = NextLook()
         #: Whether to look, after the next step of the optimizers, whether to stop.
         self._asks_next = False
+        #: Nothing is due after fewer batches than these: each step asks for this number alone.
+        self._quiet_until = 0
+        self._reports = False
+        self._check()
+
+    # What another family of trials does otherwise.
+
+    def _check(self) -> None:
+        """Raises InvalidInput for a trial that cannot be trained."""
+        context = self._context
         for name, wrapped in (("model", context.models), ("optimizer", context.optimizers)):
             if not wrapped:
                 raise InvalidInput(f"the trial has no {name}: give each to context.wrap_{name}() in its __init__")
@@ -84,6 +73,39 @@ class TrainingLoop:
             raise InvalidInput(
                 "evaluate_full_dataset() runs on one rank, and a sharded model is on all: write evaluate_batch()"
             )
+
+    def _make_saver(self) -> CheckpointSaver:
+        return CheckpointSaver(self._context, self._callbacks, self._trial, self._plan.async_checkpoints)
+
+    def _read_models(self, directory: Path, state: dict[str, Any]) -> None:
+        """What of a checkpoint is read while its files are there, and not restored later."""
+
+    def _restore(self, state: dict[str, Any], same_trial: bool) -> None:
+        states.restore(state, self._context, self._callbacks, same_trial=same_trial)
+
+    def _take(self, batches: Iterator[Any]) -> Any:
+        """What `_call_train` is given of the training data."""
+        return next(batches)
+
+    def _call_train(self, batch: Any, epoch: int, index: int) -> list[Any]:
+        """What the trial's ``train_batch`` gives, once or several times."""
+        trial: Any = self._trial
+        if self._context.experimental.auto_to_device:
+            batch = self._context.to_device(batch)
+        return [trial.train_batch(batch=batch, epoch_idx=epoch, batch_idx=index)]
+
+    def _evaluations(self) -> Iterator[tuple[Any, bool]]:
+        """What the trial's ``evaluate_batch`` gives, batch by batch, and whether it counts."""
+        trial: Any = self._trial
+        evaluate: Callable[..., Any] = trial.evaluate_batch
+        takes_index = "batch_idx" in inspect.signature(evaluate).parameters
+        assert self._validation_loader is not None
+        batches = begin_pass(self._validation_loader)
+        for index, (batch, own) in enumerate(self._in_step(batches) if self._context.shards else _all_own(batches)):
+            moved = self._context.to_device(batch) if self._context.experimental.auto_to_device else batch
+            with nullcontext() if own else self._context.reducers_kept():
+                given = evaluate(batch=moved, batch_idx=index) if takes_index else evaluate(batch=moved)
+            yield given, own
 
     def run(self) -> None:
         """Until the length is reached, or somebody asks to stop; the last state is in a checkpoint then."""
@@ -96,7 +118,7 @@ class TrainingLoop:
             batches = self._load_data(stack)
             stack.callback(self._context.close_tensorboard_writer)
             if state is not None:
-                states.restore(state, self._context, self._callbacks, same_trial=same_trial)
+                self._restore(state, same_trial)
                 del state
             for callback in self._callbacks.values():
                 callback.on_training_start()
@@ -114,6 +136,7 @@ class TrainingLoop:
             with self._core.checkpoint.restore_path(self._plan.latest_checkpoint) as directory:
                 state = states.read(directory)
                 position = states.position_of(directory, state, trial_id)
+                self._read_models(directory, state)
         same_trial = position is not None
         self._position = position or states.Position(trial_id=trial_id)
         if self._position.shuffle_seed is None:
@@ -124,30 +147,23 @@ class TrainingLoop:
 
     def _load_data(self, stack: ExitStack) -> Iterator[Any]:
         """Batches of this rank, without end, from the first that was not trained; ``stack`` ends who loads them."""
-        ranks, rank = self._ranks.size, self._ranks.rank
-        training = self._trial.build_training_data_loader()
-        loader = self._real(training, "training", repeat=True, skip=self._skipped(training), ranks=ranks, rank=rank)
-        try:
-            length = len(loader)
-        except TypeError:
-            length = sys.maxsize
-        # The chief's: a rank's share of one batch is none, until it is repeated.
-        length = int(str(self._ranks.broadcast(length)))
-        if length == 0:
-            raise InvalidInput(_EMPTY)
-        self._context.epoch_length = length
-        plan = self._plan
-        for unit in (plan.length, plan.validation, plan.checkpoint, plan.reporting):
-            if length == sys.maxsize and isinstance(unit, Epoch):
-                raise InvalidInput(
-                    f"fit() is given {unit!r}, and the training data loader has no length: give all lengths and "
-                    "periods in batches, pytorch.Batch(...), or give the data set a __len__"
-                )
-        validation = self._trial.build_validation_data_loader()
-        if self._by_batch:
+        share = self._context.data_share()
+        training = self._trial.build_training_data_loader() if share.loads else None
+        loader, length = None, None
+        if share.loads:
+            skip = self._skipped(training) * share.micro_batches
+            loader = self._real(training, "training", repeat=True, skip=skip, ranks=share.size, rank=share.rank)
+            try:
+                length = len(loader)
+            except TypeError:
+                length = sys.maxsize
+        self._set_epoch_length(length, share.micro_batches)
+        validation = self._trial.build_validation_data_loader() if share.loads else None
+        if share.loads and (self._by_batch or self._chief):
+            ranks, rank = (share.size, share.rank) if self._by_batch else (1, 0)
             self._validation_loader = self._real(validation, "validation", ranks=ranks, rank=rank)
-        elif self._chief:
-            self._validation_loader = self._real(validation, "validation", ranks=1, rank=0)
+        if loader is None:
+            return iter(())
         # Made before states are restored: its making draws a random number.
         batches = begin_pass(loader)
         if isinstance(training, DataLoader) and hasattr(batches, "_shutdown_workers"):
@@ -156,10 +172,34 @@ class TrainingLoop:
             stack.callback(batches._shutdown_workers)
         return _without_end(loader, batches)
 
+    def _set_epoch_length(self, own: Optional[int], micro_batches: int) -> None:
+        """``own``: batches of this rank's loader in a pass. Raises InvalidInput."""
+        # Of the chief, or the first rank with a loader: a rank's share of one batch is none, until it is repeated.
+        counts: list[Any] = self._ranks.allgather(own)
+        given = next((each for each in counts if each is not None), 0)
+        if given == 0:
+            raise InvalidInput(_EMPTY)
+        length = given if given == sys.maxsize else given // micro_batches
+        if length == 0:
+            raise InvalidInput(
+                f"an epoch has {given} micro-batches for each rank, and a step of the optimizer takes {micro_batches}: "
+                "lower gradient_accumulation_steps, or the size of a micro-batch"
+            )
+        self._context.epoch_length = length
+        plan = self._plan
+        for unit in (plan.length, plan.validation, plan.checkpoint, plan.reporting):
+            if length == sys.maxsize and isinstance(unit, Epoch):
+                raise InvalidInput(
+                    f"fit() is given {unit!r}, and the training data loader has no length: give all lengths and "
+                    "periods in batches, pytorch.Batch(...), or give the data set a __len__"
+                )
+
     def _skipped(self, training: object) -> int:
         """Number of batches to leave out, however many records those had that were trained."""
         trained, size = self._position.batches_trained, getattr(training, "batch_size", None)
-        before, now = self._position.global_batch_size, size * self._ranks.size if isinstance(size, int) else 0
+        share = self._context.data_share()
+        now = size * share.size * share.micro_batches if isinstance(size, int) else 0
+        before = self._position.global_batch_size
         self._position.global_batch_size = now
         if not trained or not before or not now or before == now:
             return trained
@@ -193,9 +233,10 @@ class TrainingLoop:
         if plan.validates_first and position.batches_trained == 0:
             self._validate()
         self._set_training()
-        while not self._complete():
-            self._train_batch(next(batches))
-            if self._after_batch():
+        self._reports = self._context.data_share().reports
+        while position.batches_trained < self._quiet_until or not self._complete():
+            self._train_batch(self._take(batches))
+            if position.batches_trained >= self._quiet_until and self._after_batch():
                 self._saver.settle()
                 return
         if position.last_val != position.batches_trained:
@@ -209,30 +250,37 @@ class TrainingLoop:
     def _train_batch(self, batch: Any) -> None:
         context, index = self._context, self._position.batches_trained
         context.batch_idx = index
-        epoch, within = divmod(index, self._epoch_length)
+        epoch_length = self._epoch_length
+        epoch, within = divmod(index, epoch_length)
         if within == 0:
             for callback in self._callbacks.values():
                 callback.on_training_epoch_start(epoch)
-        if context.experimental.auto_to_device:
-            batch = context.to_device(batch)
-        given = self._trial.train_batch(batch=batch, epoch_idx=epoch, batch_idx=index)
+        given = self._call_train(batch, epoch, index)
         if context.experimental.auto_amp and context.steps_now():
             context.experimental.scaler.update()
         for scheduler in context.lr_schedulers:
-            for _ in range(scheduler.due(index, self._epoch_length, context.aggregation_frequency)):
+            for _ in range(scheduler.due(index, epoch_length, context.aggregation_frequency)):
                 scheduler.step()
         if context.profiler is not None:
             context.profiler.step()
-        self._collected.append(of.of_batch(given, "train_batch"))
-        self._position.batches_trained += 1
-        self._core.train.beat(self._position.batches_trained)
-        if within == self._epoch_length - 1:
+        if self._reports:
+            self._collected += [of.of_batch(each, "train_batch") for each in given]
+        self._position.batches_trained = index + 1
+        self._core.train.beat(index + 1)
+        if within == epoch_length - 1:
             self._position.epochs_trained = epoch + 1
             for callback in self._callbacks.values():
                 callback.on_training_epoch_end(epoch)
 
     def _after_batch(self) -> bool:
         """Do what is due; whether to leave."""
+        stops = self._do_what_is_due()
+        batches = self._position.batches_trained
+        due = self._plan.next_due(batches, self._epoch_length)
+        self._quiet_until = 0 if self._complete() or self._asks_next else min(due, self._look.due_at)
+        return stops
+
+    def _do_what_is_due(self) -> bool:
         plan, position = self._plan, self._position
         reports, validates = self._ends(plan.reporting), self._ends(plan.validation)
         saves = self._ends(plan.checkpoint)
@@ -270,8 +318,9 @@ class TrainingLoop:
         batches = of.plain(self._collected)
         self._collected = []
         if self._ranks.size > 1:
-            gathered: Any = self._ranks.gather(batches)
-            batches = of.of_all_ranks(gathered) if self._chief else batches
+            gathered: Any = self._ranks.gather(batches if self._context.data_share().reports else None)
+            if self._chief:
+                batches = of.of_all_ranks([each for each in gathered if each is not None])
         own = self._context.reduce_metrics(for_training=True)
         self._context.reset_reducers()
         average = {**of.averages(batches), **own}
@@ -316,18 +365,12 @@ class TrainingLoop:
             self._checkpoint()
 
     def _evaluate_batches(self) -> dict[str, Any]:
-        takes_index = "batch_idx" in inspect.signature(self._trial.evaluate_batch).parameters
-        evaluate: Callable[..., Any] = self._trial.evaluate_batch
         for callback in self._callbacks.values():
             callback.on_validation_epoch_start()
         outputs: list[dict[str, Any]] = []
-        assert self._validation_loader is not None
-        batches = begin_pass(self._validation_loader)
-        for index, (batch, own) in enumerate(self._in_step(batches) if self._context.shards else _all_own(batches)):
-            moved = self._context.to_device(batch) if self._context.experimental.auto_to_device else batch
-            with nullcontext() if own else self._context.reducers_kept():
-                given = evaluate(batch=moved, batch_idx=index) if takes_index else evaluate(batch=moved)
-            if own:
+        reports = self._context.data_share().reports
+        for given, own in self._evaluations():
+            if own and reports:
                 outputs.append(of.of_batch(given, "evaluate_batch"))
             if self._plan.test_mode:
                 break
@@ -426,7 +469,7 @@ class TrainingLoop:
         return {"batches": self._position.batches_trained, "epochs": self._position.epochs_trained, **values}
 
 
-def _callbacks_of(trial: PyTorchTrial) -> dict[str, PyTorchCallback]:
+def _callbacks_of(trial: TrialClass) -> dict[str, PyTorchCallback]:
     """Raises InvalidInput."""
     given: object = trial.build_callbacks()
     callbacks = dict(given) if isinstance(given, Mapping) else None

@@ -16,7 +16,7 @@ def of_batch(given: Any, who: str) -> dict[str, Any]:
     """What a trial's ``train_batch`` gave, apart from its graph and from what it writes next. Raises InvalidInput."""
     if isinstance(given, torch.Tensor):
         return {"loss": _apart(given)}
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         example = '{"loss": loss}, or the loss as a tensor' if who == "train_batch" else '{"accuracy": 0.9}'
         raise InvalidInput(f"{who}() must return a dict of metrics, such as {example}, not {type(given).__name__}")
     return {str(name): _apart(value) if isinstance(value, torch.Tensor) else value for name, value in given.items()}
@@ -33,7 +33,11 @@ def plain(batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for name in dict.fromkeys(name for batch in batches for name in batch):
         values = [batch[name] for batch in batches if name in batch]
         if all(isinstance(value, torch.Tensor) and value.numel() == 1 for value in values):
-            columns[name] = torch.stack([value.reshape(()) for value in values]).tolist()
+            if all(value.is_cpu for value in values) and len({value.dtype for value in values}) == 1:
+                columns[name] = [value.item() for value in values]
+            else:
+                # From a device all are copied at once.
+                columns[name] = torch.stack([value.reshape(()) for value in values]).tolist()
         else:
             columns[name] = [value.tolist() if hasattr(value, "tolist") else value for value in values]
     at = dict.fromkeys(columns, 0)
@@ -98,6 +102,8 @@ def of_rank(batches: Sequence[Mapping[str, Any]], how: Any) -> dict[str, Any]:
 
 
 def _numeric(value: Any) -> bool:
+    if type(value) is float:
+        return True
     if isinstance(value, list):
         return bool(value) and all(map(_numeric, value))
     return isinstance(value, Real)

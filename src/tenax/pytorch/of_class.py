@@ -16,7 +16,7 @@ from tenax.core import get_cluster_info
 from tenax.errors import InvalidInput, TenaxError
 
 if TYPE_CHECKING:
-    from tenax.pytorch.trial import PyTorchTrial
+    from tenax.pytorch.trial import TrialClass
     from tenax.pytorch.units import TrainUnit
 
 
@@ -37,12 +37,20 @@ def _train(spec: str) -> None:
     config: dict[str, Any] = info.trial._config
     kind = load_class(spec)
 
-    from tenax.pytorch import Batch, Trainer, init
+    from tenax.pytorch import Batch
 
-    optimizations = config.get("optimizations") or {}
-    with init(aggregation_frequency=int(optimizations.get("aggregation_frequency", 1))) as context:
+    package: Any = import_module(kind.trained_by)
+    frequency = int((config.get("optimizations") or {}).get("aggregation_frequency", 1))
+    if frequency != 1 and kind.trained_by != "tenax.pytorch":
+        raise InvalidInput(
+            "optimizations.aggregation_frequency is nothing to a DeepSpeedTrial: say gradient_accumulation_steps in "
+            "DeepSpeed's own configuration"
+        )
+    options = {} if frequency == 1 else {"aggregation_frequency": frequency}
+    with package.init(**options) as context:
         size = info.trial.hparams.get("global_batch_size")
-        Trainer(kind(context), context).fit(
+        trial: Any = kind
+        package.Trainer(trial(context), context).fit(
             validation_period=_period(config, "min_validation_period", size),
             checkpoint_period=_period(config, "min_checkpoint_period", size),
             reporting_period=Batch(int(config.get("scheduling_unit") or 100)),
@@ -53,10 +61,10 @@ def _train(spec: str) -> None:
         )
 
 
-def load_class(spec: str) -> type[PyTorchTrial]:
-    """``module:Class`` from the directory of the task. Raises InvalidInput for what is no PyTorchTrial, ImportError."""
+def load_class(spec: str) -> type[TrialClass]:
+    """``module:Class`` from the directory of the task. Raises InvalidInput for what is no trial class, ImportError."""
     try:
-        from tenax.pytorch.trial import PyTorchTrial
+        from tenax.pytorch.trial import TrialClass
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -75,9 +83,9 @@ def load_class(spec: str) -> type[PyTorchTrial]:
         raise InvalidInput(f"entrypoint {spec!r} names a class of {module}.py, and the code has no such file") from None
     for part in name.split("."):
         value = getattr(value, part, None)
-    if not (isinstance(value, type) and issubclass(value, PyTorchTrial)):
+    if not (isinstance(value, type) and issubclass(value, TrialClass)):
         problem = "there is no such name in it" if value is None else f"it is {value!r}"
-        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial in {module}.py: {problem}")
+        raise InvalidInput(f"entrypoint {spec!r} must name a PyTorchTrial or DeepSpeedTrial in {module}.py: {problem}")
     return value
 
 

@@ -31,7 +31,10 @@ def reduce_batches(name: str, how: Reducer, values: Sequence[Any], weights: Opti
     ``weights``: of each value in an average. Raises InvalidInput for values of different shapes.
     """
     try:
-        stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in values])
+        if all(type(value) is float for value in values):
+            stacked = torch.tensor(values, dtype=torch.float64)
+        else:
+            stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in values])
     except (RuntimeError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"the metric {name!r} must be a number, or an array of one shape, in each batch: {error}. What is none "

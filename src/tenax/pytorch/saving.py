@@ -20,6 +20,7 @@ from tenax.pytorch import state as states
 from tenax.pytorch.callback import PyTorchCallback
 from tenax.pytorch.context import PyTorchTrialContext
 from tenax.pytorch.state_copy import StateCopy, bytes_of
+from tenax.pytorch.trial import TrialClass
 
 #: What is smaller is stored at once by itself: it takes a fraction of a second.
 _LARGE = 64 * 1024 * 1024
@@ -32,7 +33,7 @@ class CheckpointSaver:
         self,
         context: PyTorchTrialContext,
         callbacks: Mapping[str, PyTorchCallback],
-        trial: object,
+        trial: TrialClass,
         in_background: Optional[bool],
     ) -> None:
         self._context = context

@@ -32,16 +32,19 @@ from tenax.pytorch.context import PyTorchTrialContext
 from tenax.pytorch.devices import is_gpu
 from tenax.pytorch.sharded import like, models_like, optimizer_like, whole
 from tenax.pytorch.state_copy import unpicklable
+from tenax.pytorch.trial import TrialClass, family_of
 from tenax.storage.manifest import names_in
 
 STATE = "state_dict.pth"
 POSITION = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
 CODE = "code"
+#: What a DeepSpeedTrial of Determined's keeps beside its engines.
+OF_RANK_0 = "det_state_dict_rank0.pth"
 #: Before each name of a model that torch.compile made.
 _COMPILED = "_orig_mod."
 #: Where older versions had the state, newest first.
-_PLACES = (STATE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
+_PLACES = (STATE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt", OF_RANK_0)
 
 
 @dataclass
@@ -107,6 +110,30 @@ def restore(
     """Put everything back; random states last, and those only of the same trial. Raises InvalidInput."""
     for callback in callbacks.values():
         callback.on_checkpoint_load_start(state)
+    _restore_trained(state, context)
+    _restore_callbacks(state, callbacks)
+    if same_trial:
+        for parameter, gradient in zip(_parameters(context), state.get("tenax", {}).get("gradients", ())):
+            parameter.grad = None if gradient is None else like(gradient.to(parameter.device), parameter)
+        _restore_random(state, context)
+
+
+def restore_beside(
+    state: dict[str, Any],
+    context: PyTorchTrialContext,
+    callbacks: Mapping[str, PyTorchCallback],
+    *,
+    same_trial: bool,
+) -> None:
+    """As `restore`, but for what was trained, which is in files of its own."""
+    for callback in callbacks.values():
+        callback.on_checkpoint_load_start(state)
+    _restore_callbacks(state, callbacks)
+    if same_trial:
+        _restore_random(state, context)
+
+
+def _restore_trained(state: Mapping[str, Any], context: PyTorchTrialContext) -> None:
     restore_models(state, context.models)
     of_optimizers = _each(state, "optimizers_state_dict", "optimizer_state_dict")
     _require_as_many("optimizers", len(of_optimizers), len(context.optimizers))
@@ -121,16 +148,15 @@ def restore(
         scaler.load_state_dict(state["scaler_state_dict"])
     elif (scaler is None) != ("scaler_state_dict" not in state):
         say(f"warning: this trial has {'no' if scaler is None else 'a'} gradient scaler, unlike the checkpoint's")
+
+
+def _restore_callbacks(state: Mapping[str, Any], callbacks: Mapping[str, PyTorchCallback]) -> None:
     kept = state.get("callbacks", {})
     for name, callback in callbacks.items():
         if name in kept:
             callback.load_state_dict(kept[name])
         elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
             say(f"warning: the checkpoint holds nothing of the callback {name!r}, which begins anew")
-    if same_trial:
-        for parameter, gradient in zip(_parameters(context), state.get("tenax", {}).get("gradients", ())):
-            parameter.grad = None if gradient is None else like(gradient.to(parameter.device), parameter)
-        _restore_random(state, context)
 
 
 def trained(context: PyTorchTrialContext) -> dict[str, Any]:
@@ -189,7 +215,7 @@ class SmallFiles:
         write_code(directory / CODE, self.trial)
 
 
-def described(context: PyTorchTrialContext, trial: object, position: Position) -> SmallFiles:
+def described(context: PyTorchTrialContext, trial: TrialClass, position: Position) -> SmallFiles:
     """Where the training stands and which class it is, for whoever loads it."""
     known = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
     return SmallFiles(
@@ -303,11 +329,11 @@ def _require_as_many(kind: str, saved: int, mine: int) -> None:
         )
 
 
-def _load_data(context: PyTorchTrialContext, trial: object) -> dict[str, Any]:
+def _load_data(context: PyTorchTrialContext, trial: TrialClass) -> dict[str, Any]:
     kind = type(trial)
     config = context._exp_conf
     return {
-        "trial_type": "PyTorchTrial",
+        "trial_type": family_of(kind).__name__,
         "experiment_config": dict(config) if config is not None else None,
         "hparams": context._hparams,
         "trial_cls_spec": f"{_module_of(kind)}:{kind.__qualname__}",

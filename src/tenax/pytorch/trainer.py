@@ -8,9 +8,9 @@ from tenax.core.searcher import compare_with_search, length_of
 from tenax.core.spool import say
 from tenax.errors import InvalidInput
 from tenax.pytorch.context import PyTorchTrialContext
-from tenax.pytorch.loop import FitPlan, TrainingLoop
-from tenax.pytorch.trial import PyTorchTrial
-from tenax.pytorch.units import NEVER, Batch, Epoch, TrainUnit
+from tenax.pytorch.loop import TrainingLoop
+from tenax.pytorch.trial import PyTorchTrial, TrialClass
+from tenax.pytorch.units import NEVER, Batch, Epoch, FitPlan, TrainUnit
 
 _POLICIES = ("best", "all", "none")
 
@@ -18,11 +18,16 @@ _POLICIES = ("best", "all", "none")
 class Trainer:
     """``Trainer(trial, context).fit(...)``, inside of ``with pytorch.init() as context``."""
 
-    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
-        if not isinstance(trial, PyTorchTrial):
-            raise InvalidInput(f"Trainer() takes an instance of your PyTorchTrial, not {trial!r}")
-        if not isinstance(context, PyTorchTrialContext):
-            raise InvalidInput(f"Trainer() takes what `with pytorch.init() as context` gave, not {context!r}")
+    _family: type[TrialClass] = PyTorchTrial  # type: ignore[type-abstract]
+    _context_class: type[PyTorchTrialContext] = PyTorchTrialContext
+    _loop: type[TrainingLoop] = TrainingLoop
+
+    def __init__(self, trial: TrialClass, context: PyTorchTrialContext) -> None:
+        if not isinstance(trial, self._family):
+            raise InvalidInput(f"Trainer() takes an instance of your {self._family.__name__}, not {trial!r}")
+        if not isinstance(context, self._context_class):
+            init = self._family.trained_by.partition(".")[2] + ".init()"
+            raise InvalidInput(f"Trainer() takes what `with {init} as context` gave, not {context!r}")
         self._trial = trial
         self._context = context
 
@@ -83,7 +88,7 @@ class Trainer:
             test_mode=test_mode,
             async_checkpoints=async_checkpoints,
         )
-        TrainingLoop(self._trial, self._context, plan).run()
+        self._loop(self._trial, self._context, plan).run()
 
     def _length(self, given: Optional[TrainUnit], config: Any) -> TrainUnit:
         """Raises InvalidInput where nobody says how long to train."""

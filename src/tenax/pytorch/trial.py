@@ -1,4 +1,4 @@
-"""`PyTorchTrial`: what a person writes, and the loop calls."""
+"""`PyTorchTrial`: what a person writes, and the loop calls; `TrialClass`: what it shares with `DeepSpeedTrial`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,38 @@ from tenax.pytorch.data import DataLoader, data_length
 from tenax.pytorch.reducers import Reducer
 
 
-class PyTorchTrial(ABC):
+class TrialClass(ABC):
+    """Data, callbacks and metrics of a trial, whatever trains a batch of it."""
+
+    #: The package whose ``init`` and ``Trainer`` train it.
+    trained_by = "tenax.pytorch"
+
+    @abstractmethod
+    def build_training_data_loader(self) -> Any:
+        """Batches to train on."""
+
+    @abstractmethod
+    def build_validation_data_loader(self) -> Any:
+        """Batches to validate on."""
+
+    def evaluate_full_dataset(self, data_loader: data.DataLoader[Any]) -> dict[str, Any]:
+        """Metrics of all validation data, on the chief alone. Without gradients."""
+        raise NotImplementedError
+
+    def evaluation_reducer(self) -> Union[Reducer, Mapping[str, Reducer]]:
+        """How metrics of batches become one: for all, or one for each name."""
+        return Reducer.AVG
+
+    def build_callbacks(self) -> dict[str, PyTorchCallback]:
+        """By name."""
+        return {}
+
+    def get_batch_length(self, batch: Any) -> int:
+        """Number of records of a batch."""
+        return data_length(batch)
+
+
+class PyTorchTrial(TrialClass):
     """Models, data and what is done with a batch.
 
     ``__init__`` makes models, optimizers and schedulers and gives each to the context (``wrap_model``...).
@@ -47,30 +78,22 @@ class PyTorchTrial(ABC):
         """Metrics of one batch, the same names for each; may leave out ``batch_idx``. Without gradients."""
         raise NotImplementedError
 
-    def evaluate_full_dataset(self, data_loader: data.DataLoader[Any]) -> dict[str, Any]:
-        """Metrics of all validation data, on the chief alone. Without gradients."""
-        raise NotImplementedError
 
-    def evaluation_reducer(self) -> Union[Reducer, Mapping[str, Reducer]]:
-        """How metrics of batches become one: for all, or one for each name."""
-        return Reducer.AVG
-
-    def build_callbacks(self) -> dict[str, PyTorchCallback]:
-        """By name."""
-        return {}
-
-    def get_batch_length(self, batch: Any) -> int:
-        """Number of records of a batch."""
-        return data_length(batch)
+def family_of(kind: type[TrialClass]) -> type[TrialClass]:
+    """`PyTorchTrial` or `DeepSpeedTrial`: which of ours a trial's class is made of."""
+    return next(each for each in kind.__mro__ if TrialClass in each.__bases__)
 
 
-def evaluates_batches(trial: PyTorchTrial) -> bool:
+def evaluates_batches(trial: TrialClass) -> bool:
     """Whether validation goes batch by batch. Raises InvalidInput where the trial says neither or both."""
     kind = type(trial)
-    by_batch = kind.evaluate_batch is not PyTorchTrial.evaluate_batch
-    if by_batch == (kind.evaluate_full_dataset is not PyTorchTrial.evaluate_full_dataset):
+    written = [
+        getattr(kind, name) is not getattr(family_of(kind), name)
+        for name in ("evaluate_batch", "evaluate_full_dataset")
+    ]
+    if all(written) or not any(written):
         raise InvalidInput(
             f"{kind.__name__} must define evaluate_batch() or evaluate_full_dataset(), and not both: the first is "
             "shared out among ranks, the second runs on the chief"
         )
-    return by_batch
+    return written[0]

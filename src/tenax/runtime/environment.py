@@ -14,7 +14,7 @@ from pathlib import Path
 from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import Placement
 from tenax.wire.agents import ContainerSpec
-from tenax.wire.task_names import RUN_DIRECTORY
+from tenax.wire.task_names import RUN_DIRECTORY, SEGMENTS, SPOOL_FORMATS
 
 #: Names taken over from the agent: where programs, drivers and caches of this machine are, and how to reach out of it.
 _KEPT = frozenset(
@@ -99,6 +99,7 @@ def task_environment(
         **gpus.variables(placement.device_kind, placement.device_uuids),
         "DET_CONTAINER_ID": spec.container_id,
         "DET_RUN_DIR": str(run),
+        SPOOL_FORMATS: SEGMENTS,
         "DET_WORKDIR": str(workdir),
         "DET_PYTHON_EXECUTABLE": str(python),
         "TMPDIR": str(temporary),

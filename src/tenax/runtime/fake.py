@@ -17,6 +17,7 @@ from tenax.runtime.exit_reason import SWITCHED_OFF, killed_by
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.wakes import News
 from tenax.wire.agents import ContainerSpec, Exit
+from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS
 
 
 class Died(Exception):
@@ -109,7 +110,8 @@ class FakeRuntime:
             raise StartFailed(f"could not start: there is no {error}", platform=False) from None
         run = self._machine.directory / name
         (run / "spool").mkdir(parents=True)
-        environment = {**spec.env, **placement.env, "DET_CONTAINER_ID": name, "DET_RUN_DIR": str(run)}
+        own = {"DET_CONTAINER_ID": name, "DET_RUN_DIR": str(run), SPOOL_FORMATS: SEGMENTS}
+        environment = {**spec.env, **placement.env, **own}
         stage = Stage(spec, environment, run, lambda: self._machine.news(name))
         container = self._machine.containers[name] = _Container(spec, placement, stage)
         container.task = asyncio.create_task(self._run(container))

@@ -226,7 +226,8 @@ def can_never_fit(
     """Why a request could not run in this pool even if it were empty, with the arithmetic; None when it could.
 
     Asked in this order: the cap of its job, agents at all, those that it must not run on, its constraints, and at last
-    how many slots there are. Agents that are away or draining count: they may come back. Disabled ones do not.
+    how many slots there are. Agents that are away or draining count: they may come back. Disabled ones do not. Machines
+    that could be rented count as if they were there.
     """
     pool = snapshot.pool
     if max_slots is not None and slots > max_slots:
@@ -234,10 +235,10 @@ def can_never_fit(
             f"{_slots(slots)} can never run under a max_slots of {max_slots}: "
             f"ask for at most {max_slots} slots per trial, or raise max_slots."
         )
-    agents = [agent for agent in snapshot.agents if agent.state is not AgentState.DISABLED]
+    agents = [agent for agent in snapshot.agents if agent.state is not AgentState.DISABLED] + list(snapshot.prospects)
     usable = [agent for agent in agents if agent.id not in blocked_agents]
     if not usable:
-        disabled = len(snapshot.agents) - len(agents)
+        disabled = len(snapshot.agents) - (len(agents) - len(snapshot.prospects))
         if disabled and not agents:
             return (
                 f"Pool {pool} has only disabled agents ({disabled}): enable one (tenax agent enable AGENT), start "
@@ -258,6 +259,8 @@ def can_never_fit(
             return None
         return f"No agent of pool {pool} takes tasks without slots: choose another pool."
     has = f"pool {snapshot.pool} has {_slots(sum(len(agent.slots) for agent in usable))} on {_agents(len(usable))}"
+    if snapshot.prospects:
+        has += f", counting {counted(len(snapshot.prospects), 'machine')} that could be rented"
     if constraints is None:
         return _too_many_slots(slots, snapshot, single_node, usable, f"{has}{excluded}")
     has += f" that {'meets' if len(usable) == 1 else 'meet'} its constraints ({described(constraints)}){excluded}"

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
-from tenax.scheduler.snapshot import PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
 class SchedulingPolicy(Protocol):
@@ -40,10 +40,14 @@ class SchedulingPolicy(Protocol):
         """All requests in the order in which they come to their turn; for the queue that people see."""
 
 
-def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
-    """The place of a request where priorities do not count: its owner's turn, its place, time of asking, its name."""
+def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, bool, float, str]:
+    """The place of a request where priorities do not count: its owner's turn, its place, time of asking, its name.
+
+    What goes on, or tries again, comes before what its job has not begun: it ends sooner, or is known to fail.
+    """
     turn = snapshot.jobs[request.job_id].turn
-    return (turn, place_of(snapshot, request), request.requested_at, request.allocation_id)
+    new = request.phase is Phase.PENDING and not request.has_run
+    return (turn, place_of(snapshot, request), new, request.requested_at, request.allocation_id)
 
 
 def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
@@ -52,8 +56,8 @@ def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
     return max(place, request.requested_at * 1e6) if request.again else place
 
 
-def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, float, str]:
-    """The order of a request: priority, its owner's turn, its place, time of asking, its name."""
+def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, bool, float, str]:
+    """The order of a request: priority, and its `arrival_key`."""
     return (priority_of(snapshot, request), *arrival_key(snapshot, request))
 
 

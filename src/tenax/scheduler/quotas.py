@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tenax.ids import AllocationId, JobId, PoolName
@@ -242,7 +242,7 @@ def by_first_asking(snapshots: Iterable[PoolSnapshot]) -> list[PoolSnapshot]:
     nobody takes from elsewhere what others have just left for."""
 
     def key(snapshot: PoolSnapshot) -> tuple[float, str]:
-        bound = (each for each in snapshot.requests if each.phase is Phase.PENDING and _is_bound(snapshot, each))
+        bound = (each for each in _pending(snapshot) if _is_bound(snapshot, each))
         return min((each.requested_at for each in bound), default=math.inf), snapshot.pool
 
     return sorted(snapshots, key=key)
@@ -250,11 +250,12 @@ def by_first_asking(snapshots: Iterable[PoolSnapshot]) -> list[PoolSnapshot]:
 
 def share_limits(snapshots: Iterable[PoolSnapshot]) -> bool:
     """Whether requests wait in several pools for what limits leave: else nobody can take it from the others."""
-    waiting = (
-        any(each.phase is Phase.PENDING and _is_bound(snapshot, each) for each in snapshot.requests)
-        for snapshot in snapshots
-    )
-    return sum(waiting) > 1
+    return sum(any(_is_bound(snapshot, each) for each in _pending(snapshot)) for snapshot in snapshots) > 1
+
+
+def _pending(snapshot: PoolSnapshot) -> Iterator[SlotRequest]:
+    """Those that may wait for a limit."""
+    return (each for each in snapshot.requests if each.phase is Phase.PENDING) if snapshot.limits else iter(())
 
 
 def _is_bound(snapshot: PoolSnapshot, request: SlotRequest) -> bool:

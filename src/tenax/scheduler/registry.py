@@ -5,6 +5,7 @@ A policy is one file, a class that says what it can (`tenax.scheduler.policy`), 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tenax.scheduler.fair_share import FairShare
@@ -64,6 +65,17 @@ def in_turns(policy: str) -> bool:
 def changes_at(snapshot: PoolSnapshot) -> float | None:
     """When the plan of a pool would be another by the time alone; None: never."""
     return _policy(snapshot).changes_at(snapshot)
+
+
+def same_until(snapshot: PoolSnapshot, changes: float | None) -> float:
+    """Until when, as ``PoolSnapshot.at``, the plan of a pool stays as it is, to the word, if nothing of it changes.
+
+    Not beyond its own instant where places are reserved until some time, or where it depends on how long jobs have held
+    something. ``changes``: its `changes_at`.
+    """
+    if snapshot.rules.reservation or counts_attained(snapshot.rules.policy):
+        return snapshot.at
+    return math.inf if changes is None else changes
 
 
 def counts_attained(policy: str) -> bool:

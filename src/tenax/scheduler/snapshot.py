@@ -47,6 +47,8 @@ class PoolAgent:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: What its slots are, as far as it says.
     devices: Mapping[SlotId, SlotDevice] = field(default_factory=dict)
+    #: Of a machine that was rented, and is ended when nothing needs it.
+    rented: bool = False
 
 
 #: Labels of one agent.
@@ -171,6 +173,8 @@ class SlotRequest:
     again: bool = False
     #: The attempt of its task before this one was asked to leave for another.
     left_before: bool = False
+    #: Its task has run before.
+    has_run: bool = False
     #: Where a policy gives it another than that of its job: that, and how it stands, for people.
     priority: int | None = None
     standing: str = ""
@@ -221,6 +225,9 @@ class PoolSnapshot:
     limits: Mapping[str, SlotLimit] = field(default_factory=dict)
     #: The instant, in seconds since 1970.
     at: float = 0.0
+    #: Agents of machines that could be rented beside those that there are. No plan uses them; they count where it is
+    #: asked what could ever run.
+    prospects: tuple[PoolAgent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,10 @@ class Create:
     replaces: RequestId | None = None
 
 
+#: How the reason of a `Stop` begins where the trial had not come to the end of what it may train.
+STOPPED_EARLY = "stopped early"
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Tell this trial to save and end: the search needs nothing more from it."""

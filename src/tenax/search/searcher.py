@@ -26,6 +26,7 @@ from tenax.search import grid, space
 from tenax.search.config import Categorical, Const, Int, Map, SearchConfig
 from tenax.search.journal import (
     FAILED_VALUE,
+    STOPPED_EARLY,
     Create,
     Decision,
     Exited,
@@ -129,7 +130,7 @@ def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> 
     keep = max(int(count / bracket.plan.divisor), 1)
     if place < keep:
         return None
-    return f"stopped early: it ranks {place + 1} of {count} at {where}, where the best {keep} went on"
+    return f"{STOPPED_EARLY}: it ranks {place + 1} of {count} at {where}, where the best {keep} went on"
 
 
 def _leave(state: State, decisions: list[Decision], trial: SearchTrial, reason: ExitReason) -> None:

@@ -5,6 +5,8 @@ Rules:
   failed or was canceled stays where it was. It is computed here alone.
 - Trials that end by themselves below the bottom rung have arrived, or a search that they end would never come near 1:
   Determined counts them nowhere (architecture 6.2).
+- Trials that failed or were canceled with nothing that the search could rank are neither done nor to be done: a search
+  of those alone is at 0.
 - Everything here is computed from the state or the configuration alone; nothing is changed.
 """
 
@@ -80,17 +82,22 @@ class PreviewRow:
 def standing(state: State) -> Standing | None:
     """How far the search is, by itself; None: it has ended without a result, and stays where it was.
 
-    Without rungs: the mean over all ``max_trials``, to which those that run add their own progress. With rungs: the
-    mean over the brackets of the share of trials that arrived at the bottom rung, and once all have, of the share that
-    is over.
+    Without rungs: the mean over all ``max_trials`` but those that failed or were canceled, to which those that run add
+    their own progress. With rungs: the mean over the brackets of the share of trials that arrived at the bottom rung,
+    and once all have, of the share that is over.
     """
     if state.shutdown is not None:
         return None if state.shutdown.cancel or state.shutdown.failure else Standing(1.0, 0.0)
     if any(bracket.rungs for bracket in state.brackets):
-        over = _over_by_bracket(state)
-        parts = [_bracket_progress(bracket, over[number]) for number, bracket in enumerate(state.brackets)]
-        return Standing(_unit(sum(parts) / len(parts)), 0.0)
-    return mean(state.closed - state.replaced, state.max_trials)
+        counts = _counts_by_bracket(state)
+        parts = [
+            _bracket_progress(bracket, *counts[number])
+            for number, bracket in enumerate(state.brackets)
+            if counts[number][1] < bracket.plan.max_trials
+        ]
+        return Standing(_unit(sum(parts) / max(len(parts), 1)), 0.0)
+    finished = state.exits[ExitReason.FINISHED]
+    return mean(finished, state.max_trials - (state.closed - state.replaced - finished))
 
 
 def mean(ended: int, trials: int) -> Standing:
@@ -182,19 +189,23 @@ def _rung_view(state: State, number: int, level: int, last: Counter[tuple[int, i
     return RungView(number, level, rung.units, len(rung.values), stopped, ended, running, best, metric)
 
 
-def _over_by_bracket(state: State) -> list[int]:
-    over = [0] * len(state.brackets)
+def _counts_by_bracket(state: State) -> list[tuple[int, int]]:
+    """Of each bracket: trials that are over, and those of them that failed or were canceled below the bottom rung."""
+    over, lost = [0] * len(state.brackets), [0] * len(state.brackets)
     for trial in state.trials.values():
         if trial.exit is not None and trial.replaced_by is None:
             over[trial.bracket] += 1
-    return over
+            # Where it failed it was put last into the next rung.
+            early = trial.stopped_at is None and trial.entered == 1
+            lost[trial.bracket] += early and trial.exit is not ExitReason.FINISHED
+    return list(zip(over, lost))
 
 
-def _bracket_progress(bracket: Bracket, over: int) -> float:
-    most = bracket.plan.max_trials
-    arrived = len(bracket.rungs[0].values) + bracket.skipped
+def _bracket_progress(bracket: Bracket, over: int, lost: int) -> float:
+    most = bracket.plan.max_trials - lost
+    arrived = len(bracket.rungs[0].values) + bracket.skipped - lost
     share = arrived / (_ARRIVALS_WEIGHT * most)
-    return max(share, over / most) if arrived >= most else share
+    return max(share, (over - lost) / most) if arrived >= most else share
 
 
 def _unit(value: float) -> float:

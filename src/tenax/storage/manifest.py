@@ -195,30 +195,40 @@ def problems_of(
 
 
 class StoredFiles:
-    """Files of one checkpoint that a later one may share, if it has the same."""
+    """Files of one checkpoint that a later one may share, if it has the same.
 
-    def __init__(self, storage_id: str, contents: Manifest, fingerprints: Dict[str, Fingerprint]) -> None:
+    ``fingerprints``: of those that lie there still; None: the storage itself knows which do."""
+
+    def __init__(self, storage_id: str, contents: Manifest, fingerprints: Optional[Dict[str, Fingerprint]]) -> None:
         self.storage_id = storage_id
         self._contents = contents
-        self._fingerprints = fingerprints
-        self._by_content = {contents[path]: path for path in fingerprints if path in contents}
+        self._fingerprints = fingerprints or {}
+        self._paths = contents.keys() if fingerprints is None else fingerprints.keys() & contents.keys()
+        self._by_content = {contents[path]: path for path in self._paths}
+
+    def in_store(self) -> StoredFiles:
+        """The same of a store that was read from: those that were held against what was stored."""
+        return StoredFiles(self.storage_id, {path: self._contents[path] for path in self._paths}, None)
 
     def fingerprint(self, path: str) -> Fingerprint:
         """Of one of them, as it was stored."""
         return self._fingerprints[path]
 
-    def alike(self, root: str, files: Mapping[str, int], place: str) -> list[str]:
+    def alike(self, root: str, files: Mapping[str, int], place: Optional[str]) -> list[str]:
         """Which of ``files`` (path -> bytes, below ``root``) may be in this checkpoint, too, which lies at ``place``.
 
-        By their size and a look at a few places, so that only these are read before the others are stored.
+        By their size and a look at a few places (None: it is not to be looked at), so that only these are read before
+        the others are stored.
         """
-        sizes = {self._contents[path][0] for path in self._fingerprints}
+        sizes = {self._contents[path][0] for path in self._paths}
         alike: list[str] = []
         for path, size in files.items():
             if not size or size not in sizes or path.endswith("/"):
                 continue
-            if path not in self._fingerprints or _samples(os.path.join(root, path), size) == _samples(
-                os.path.join(place, path), size
+            if (
+                place is None
+                or path not in self._paths
+                or _samples(os.path.join(root, path), size) == _samples(os.path.join(place, path), size)
             ):
                 alike.append(path)
         return alike
@@ -227,7 +237,7 @@ class StoredFiles:
         """Of ``contents`` what is in this checkpoint: path -> its path here, the same one where it can be."""
         pairs: dict[str, str] = {}
         for path, content in contents.items():
-            if path in self._fingerprints and self._contents[path] == content:
+            if path in self._paths and self._contents[path] == content:
                 pairs[path] = path
             elif content in self._by_content:
                 pairs[path] = self._by_content[content]

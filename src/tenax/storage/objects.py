@@ -3,7 +3,8 @@
 ``<prefix>/<id>/<path>`` is a file of a checkpoint, and an empty object whose name ends in ``/`` a directory: the layout
 of Determined, whose checkpoints are read and whose client reads these. A store has no rename, so what is being staged
 lies there already; ``<prefix>/.<id>.partial`` is put before its first file and removed by the commit. While that is
-there, nothing of it is a checkpoint. A store that is away for a while is waited for.
+there, nothing of it is a checkpoint. A store that is away for a while is waited for. Where the operator has chosen
+that, files that later checkpoints may have, too, lie elsewhere (`tenax.storage.shared_files`); everybody reads them.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ from tenax.storage.port import (
     checked_id,
     inside,
 )
+from tenax.storage.shared_files import FOLDER, SharedFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Optional, Protocol, TypeVar
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Dict, Optional, Protocol, Set, TypeVar
 
     from tenax.jsonvalue import JsonObject
+    from tenax.storage.manifest import StoredFiles
     from tenax.storage.port import Files, Selector
+    from tenax.storage.shared_files import Shared
 
     T = TypeVar("T")
 else:
@@ -46,6 +50,8 @@ else:
 _PIECE = 2 * 1024 * 1024
 #: Files that are sent or fetched at once; a large one is sent in several parts at once, too.
 PARALLEL = 4
+#: Bytes from which on a file is worth the requests that sharing it takes.
+_SHARED_FROM = 64 * 1024
 #: Pauses between two tries while a store is away: its library has tried some times before.
 _PAUSES = Backoff(first=1.0, ceiling=20.0)
 #: Seconds for which the libraries of stores try by themselves what is not answered, about.
@@ -114,6 +120,9 @@ class ObjectStorage(Storage):
         self.label = label
         #: Checkpoints whose mark this has put.
         self._begun: set[str] = set()
+        self._shared = SharedFiles(bucket, self._prefix, self._tried, self._at_once)
+        #: Of checkpoints that were listed: where the files are that they share.
+        self._elsewhere: Dict[str, Shared] = {}
         self._hear: Callable[[], None] = lambda: None
         #: When it was last said that the store is away: several files are on their way at once.
         self._said_at = -_SAID_EVERY_S
@@ -123,6 +132,9 @@ class ObjectStorage(Storage):
 
     def identity(self) -> JsonObject:
         return self._identity
+
+    def share_unchanged(self) -> None:
+        self.shares = True
 
     def hurry(self, most_files: int) -> None:
         """Somebody waits for the answer: it is asked once or twice, and a checkpoint of many files is refused."""
@@ -153,7 +165,31 @@ class ObjectStorage(Storage):
                 else:
                     self._bucket.upload(place + path, os.path.join(source, path))
 
-            self._at_once(put, named)
+            sizes = self._worth_sharing(source, named)
+            self._shared.forget(storage_id, [path for path in named if path not in sizes])
+            self._at_once(put, [path for path in named if path not in sizes])
+            if sizes:
+                self._shared.upload(storage_id, source, sizes)
+
+    def _worth_sharing(self, source: str, paths: Sequence[str]) -> Dict[str, int]:
+        if not self.shares:
+            return {}
+        files = (path for path in paths if not path.endswith("/"))
+        sizes = {path: os.stat(os.path.join(source, path)).st_size for path in files}
+        return {path: size for path, size in sizes.items() if size >= _SHARED_FROM}
+
+    def reuse(self, storage_id: str, source: str, earlier: StoredFiles, paths: Mapping[str, str]) -> Set[str]:
+        if not self.shares or not paths:
+            return set()
+        try:
+            self._files(earlier.storage_id)
+        except CheckpointMissing:  # deleted meanwhile
+            return set()
+        theirs = self._elsewhere.pop(earlier.storage_id)
+        known = {inside(path): theirs[other] for path, other in paths.items() if other in theirs}
+        with self._explained("be written"):
+            self._tried(lambda: self._begin(storage_id))
+            return self._shared.share(storage_id, known) if known else set()
 
     def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
         key = self._place(storage_id) + inside(path)
@@ -172,6 +208,7 @@ class ObjectStorage(Storage):
         with self._explained("be written"):
             self._tried(lambda: self._bucket.delete([self._mark(storage_id)]))
             self._begun.discard(storage_id)
+            self._shared.written(storage_id)
             if not self._tried(lambda: list(self._bucket.entries(place, limit=1))):
                 raise CheckpointMissing(f"nothing of checkpoint {storage_id} is in {self.label}")
 
@@ -181,10 +218,18 @@ class ObjectStorage(Storage):
             if not self._is_marked(storage_id):
                 return
             self._bucket.forget_uploads(place)
-            self._bucket.delete([key for key, _ in self._bucket.entries(place)])
+            self._throw_away(storage_id)
             # Last: whoever does this again finds what is left.
             self._bucket.delete([mark])
             self._begun.discard(storage_id)
+
+    def _throw_away(self, storage_id: str) -> None:
+        """All objects of what is no checkpoint, and its holds on files of others."""
+        place = self._place(storage_id)
+        listed = {key[len(place) :]: size for key, size in self._bucket.entries(place)}
+        self._shared.let_go(storage_id, place, listed)
+        self._bucket.delete([place + name for name in listed if not name.startswith(FOLDER)])
+        self._bucket.delete([place + name for name in listed if name.startswith(FOLDER)])
 
     def direct_path(self, storage_id: str) -> Optional[str]:
         place = self._place(storage_id)
@@ -208,16 +253,23 @@ class ObjectStorage(Storage):
             most = None if self.most_files is None else self.most_files + 1
             entries = self._tried(lambda: list(self._bucket.entries(place, most)))
             if most is not None and len(entries) >= most:
-                raise StorageFailed(
-                    f"checkpoint {storage_id} in {self.label} has more than {self.most_files} files, which are too "
-                    "many to go through here: fetch it from its storage, with credentials of yours"
-                )
-        listed = {key[len(place) :]: size for key, size in entries}
-        return {path: 0 if path.endswith("/") else size for path, size in listed.items() if path}
+                raise self._too_many(storage_id)
+            listed = {key[len(place) :]: size for key, size in entries}
+            shared = self._elsewhere[storage_id] = self._shared.read(place, listed)
+        files = {path: size for path, size in listed.items() if path and not path.startswith(FOLDER)}
+        files.update({path: size for path, (_, size) in shared.items()})
+        if self.most_files is not None and len(files) > self.most_files:
+            raise self._too_many(storage_id)
+        return {path: 0 if path.endswith("/") else files[path] for path in sorted(files)}
+
+    def _too_many(self, storage_id: str) -> StorageFailed:
+        return StorageFailed(
+            f"checkpoint {storage_id} in {self.label} has more than {self.most_files} files, which are too many to go "
+            "through here: fetch it from its storage, with credentials of yours"
+        )
 
     def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
         files = self.list_files(storage_id)
-        place = self._place(storage_id)
         chosen = list(select(files, selector) if selector is not None else files)
         self._refuse_no_files(storage_id, chosen)
         os.makedirs(target, exist_ok=True)
@@ -226,7 +278,14 @@ class ObjectStorage(Storage):
                 os.makedirs(os.path.join(target, folder), exist_ok=True)
         fetched = [path for path in chosen if not path.endswith("/")]
         with self._explained("be read"):
-            self._at_once(lambda path: self._bucket.download(place + path, os.path.join(target, path)), fetched)
+            self._at_once(
+                lambda path: self._bucket.download(self._key(storage_id, path), os.path.join(target, path)), fetched
+            )
+
+    def _key(self, storage_id: str, path: str) -> str:
+        """The object with a file of a checkpoint that was listed."""
+        shared = self._elsewhere.get(storage_id, {}).get(path)
+        return self._place(storage_id) + inside(path) if shared is None else self._shared.key(shared[0])
 
     def _refuse_no_files(self, storage_id: str, paths: Sequence[str]) -> None:
         """Raises StorageFailed for names of objects that no file system can hold: a store allows nearly all."""
@@ -241,7 +300,7 @@ class ObjectStorage(Storage):
 
     def pieces(self, storage_id: str, path: str, size: int) -> Iterator[bytes]:
         """One file of a checkpoint, as `list_files` names and measures it; a piece at a time is held."""
-        key = self._place(storage_id) + inside(path)
+        key = self._key(storage_id, path)
         start = 0
         while start < size:
             with self._explained("be read"):
@@ -280,10 +339,15 @@ class ObjectStorage(Storage):
             if whole:
                 # Nobody finds half of it; what breaks off is thrown away as an upload is.
                 self._bucket.write(mark, b"")
-            self._bucket.delete([place + path for path in (files if whole else removed)])
-            if whole:
+                self._throw_away(storage_id)
                 self._bucket.delete([place, mark])
-        return {} if whole else left
+                return {}
+            shared = self._elsewhere[storage_id]
+            if not removed.isdisjoint(shared):
+                listed = {key[len(place) :]: size for key, size in self._bucket.entries(place + FOLDER)}
+                self._shared.trim(storage_id, place, listed, removed)
+            self._bucket.delete([place + path for path in removed if path not in shared])
+        return left
 
     def _begin(self, storage_id: str) -> None:
         if storage_id not in self._begun:

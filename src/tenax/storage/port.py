@@ -62,6 +62,8 @@ class Storage(Protocol):
 
     #: Its name for people.
     label: str
+    #: Whether files that do not change are stored once without being files of one file system.
+    shares: bool = False
 
     def identity(self) -> JsonObject:
         """The part of ``checkpoint_storage`` that says where this is: no credentials, no policies."""
@@ -69,6 +71,11 @@ class Storage(Protocol):
     def tell_waiting(self, hear: Callable[[], None]) -> None:
         """Have ``hear`` called, in any thread, while a store that is away is waited for: it goes on. A file system is
         not waited for."""
+        return
+
+    def share_unchanged(self) -> None:
+        """Store what does not change once from now on, where that is a choice; who reads the store past us finds no
+        whole checkpoints then."""
         return
 
     def validate(self) -> None:

@@ -6,6 +6,9 @@ processes share one. A line is one JSON object::
 
     {"n": 1, "kind": "metrics", "at": 1790000000.25, "body": {...}}
 
+Under an agent that reads it, the same stands in a file ``<stream>.records`` (`tenax.wire.spool_records`), which whoever
+ships it makes into such lines.
+
 ``n`` counts from 1 without gaps inside a stream. A last line without newline was torn by a crash and does not count.
 The process ships its lines in the background; beside the file stands ``<stream>.ack``, replaced atomically, with
 ``{"n": 7, "offset": 1234}``: the last acknowledged line and the byte after it. After the end of the container the agent

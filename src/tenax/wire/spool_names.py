@@ -46,9 +46,16 @@ KINDS = (
 )
 
 
+#: Of the file of a stream: of lines, or of records (`tenax.wire.spool_records`).
+LINES_SUFFIX, SEGMENT_SUFFIX = ".jsonl", ".records"
+
+
 def ack_path(stream_path: str) -> str:
-    """``x.jsonl`` -> ``x.ack``."""
-    return stream_path[: -len(".jsonl")] + ".ack" if stream_path.endswith(".jsonl") else stream_path + ".ack"
+    """``x.jsonl`` or ``x.records`` -> ``x.ack``."""
+    for suffix in (LINES_SUFFIX, SEGMENT_SUFFIX):
+        if stream_path.endswith(suffix):
+            return stream_path[: -len(suffix)] + ".ack"
+    return stream_path + ".ack"
 
 
 def stream_name(boot_id: str, pid: int, start_ticks: Optional[int]) -> str:

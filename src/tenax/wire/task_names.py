@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tenax.jsonvalue import Json
+
 #: Determined's release whose interfaces are served: by the API, and to tasks that import its package.
 DETERMINED_VERSION = "0.38.1"
 #: The run directory in a container, and where ``DET_RUN_DIR`` does not say otherwise.
@@ -40,20 +42,27 @@ READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
 SHM_BYTES = "DET_SHM_BYTES"
 #: What starts one rank per slot, on all machines of a trial, where nothing else is said.
 LAUNCHER = "tenax.launch.torch_distributed"
+#: The same where there is no PyTorch.
+PROCESSES = "tenax.launch.processes"
 #: All that do: for a new one, its line here and its name in `tenax.config.schema.entrypoint`.
-LAUNCHERS = (LAUNCHER, "tenax.launch.processes", "tenax.launch.deepspeed")
+LAUNCHERS = (LAUNCHER, PROCESSES, "tenax.launch.deepspeed", "tenax.launch.horovod")
 #: With the names that they have in configurations of Determined.
 LAUNCHER_NAMES = (*LAUNCHERS, *(name.replace("tenax", "determined", 1) for name in LAUNCHERS))
 #: What trains the class that an entrypoint names.
 CLASS_TRAINER = "tenax.pytorch.of_class"
 #: What puts the hyperparameters of a trial into the command line of its script.
 WITH_HPARAMS = "tenax.launch.with_hparams"
+#: The place, as JSON, in which files that checkpoints have in common are stored once, where the operator has chosen so.
+SHARED_FILES_IN = "TENAX_SHARED_FILES_IN"
 #: All masters of the cluster, between commas, where there are several; ``DET_MASTER`` is one of them.
 MASTERS = "TENAX_MASTERS"
+#: Forms of spools that the agent reads beside lines, between commas; an agent of before sets nothing.
+SPOOL_FORMATS, SEGMENTS = "TENAX_SPOOL_FORMATS", "segments"
 #: Of the process runtime: ``0`` keeps a trial from starting in an interpreter that has its imports loaded.
 WARM_START = "TENAX_WARM_START"
 #: Where this trial's script is to note what it imports (`tenax.exec.learn_imports`).
 LEARN_IMPORTS = "TENAX_LEARN_IMPORTS"
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
 
 
 def masters_of(env: Mapping[str, str]) -> str:
@@ -63,3 +72,10 @@ def masters_of(env: Mapping[str, str]) -> str:
     """
     named, every = env.get("DET_MASTER", "").rstrip("/"), env.get(MASTERS, "")
     return every if named in every.split(",") else named
+
+
+def names_a_class(entrypoint: Json) -> bool:
+    """``module.path:Class``, and nothing more."""
+    text = entrypoint.strip() if isinstance(entrypoint, str) else ""
+    module, colon, name = text.partition(":")
+    return bool(colon and module and name) and _NAME.issuperset(module) and _NAME.issuperset(name) and "/" not in text

@@ -16,6 +16,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master import loops
 from tenax.master.agents.hub import Hub
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.database.connection import Database
@@ -101,9 +102,9 @@ async def running(
     listener = Listener(database)
     holder: list[Cluster] = []
     agent = PretendAgent(slots, lambda spec: script(holder[0])(spec))
-    start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
+    start = partial(loops.start, database, listener, MasterSettings(), identity)
     holder.append(Cluster(database, agent, start if with_loops else None))
-    hub = Hub(database, listener, identity, ("default",))
+    hub = Hub(database, listener, identity, {"default": PoolDefaults()})
     with watched("listener and hub"):
         tasks = [
             asyncio.create_task(listener.run()),

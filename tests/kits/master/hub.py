@@ -11,6 +11,7 @@ import pytest
 
 from tenax.master.agents.bounds import proof_of
 from tenax.master.agents.hub import Hub
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
@@ -111,7 +112,7 @@ async def place(database: Database) -> AsyncIterator[Place]:
             await add_agent(conn, name)
         attempt = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
     listener = Listener(database)
-    hub = Hub(database, listener, identity, ("default",))
+    hub = Hub(database, listener, identity, {"default": PoolDefaults()})
     made = Place(database, hub, identity, attempt, [asyncio.create_task(listener.run())])
     try:
         yield made

@@ -272,6 +272,10 @@ POLICIES: dict[str, Allow] = {
     "PostJoinToken": Allow.ADMIN,
     "GetJoinTokens": Allow.ADMIN,
     "RevokeJoinToken": Allow.ADMIN,
+    # Rented machines.
+    "GetMachines": Allow.USER,
+    "GetMachine": Allow.USER,
+    "GetMachinePlan": Allow.USER,
     # Resource pools.
     "GetResourcePools": Allow.USER,
     "ListWorkspacesBoundToRP": Allow.USER,
@@ -309,6 +313,7 @@ POLICIES: dict[str, Allow] = {
     "GetMasters": Allow.ADMIN,
     "GetMasterConfig": Allow.ADMIN,
     "PatchMasterConfig": Allow.ADMIN,
+    "ReloadMasterConfig": Allow.ADMIN,
     "MasterLogs": Allow.USER,
     "GetClusterMessage": Allow.ADMIN,
     "SetClusterMessage": Allow.ADMIN,

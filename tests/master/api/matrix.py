@@ -69,6 +69,7 @@ USUAL = {
     "command_id": "command",
     "template_name": "template",
     "agent_id": "agent",
+    "machine_id": "machine",
     "slot_id": "slot",
     "resource_pool_name": "pool",
     "notebook_id": "task",
@@ -439,6 +440,7 @@ CLUSTER: dict[str, Row] = {
     "PatchMasterConfig": Row(
         _ADMINS, {"config": {"log": {"level": "LOG_LEVEL_WARNING"}}, "fieldMask": {"paths": ["log.level"]}}
     ),
+    "ReloadMasterConfig": Row(_ADMINS),
     "MasterLogs": Row(_ALL),
     "GetClusterMessage": Row(_ADMINS),
     "SetClusterMessage": Row(_ADMINS, {"message": "m"}),
@@ -466,9 +468,8 @@ CLUSTER: dict[str, Row] = {
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
     "GetJoinTokens": Row(_ADMINS),
     "RevokeJoinToken": Row(_ADMINS),
-    "GetResourcePools": Row(_ALL),
-    "ListWorkspacesBoundToRP": Row(_ALL),
-    "ListRPsBoundToWorkspace": Row(_ALL),
+    **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
+    **dict.fromkeys(("GetMachine", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "OverwriteRPWorkspaceBindings": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "UnbindRPFromWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

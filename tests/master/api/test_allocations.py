@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx2
 import pytest
 
 from tenax.master.api.allocations import routes
@@ -176,6 +177,15 @@ async def test_a_meeting_that_fails_names_who_is_missing(api: Api) -> None:
     assert "rank 0" not in refusal(reply)
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+async def test_a_meeting_has_an_end(api: Api, seconds: str) -> None:
+    """What is no number of seconds is refused: the master looked again and again, without a pause and for ever."""
+    run = await running(api, 2)
+    for path in (f"resources/{run.attempt.containers[0]}/rendezvous", "signals/preemption"):
+        reply = await asyncio.wait_for(run.task.get(f"{run.path}/{path}", timeout_seconds=seconds), 20)
+        assert (reply.status_code, "finite number" in refusal(reply)) == (400, True)
+
+
 async def test_a_meeting_ends_when_a_member_does(api: Api) -> None:
     """Who waits is told at once which member ended, and why."""
     run = await running(api, 2)
@@ -213,15 +223,46 @@ async def test_members_gather_again_and_again(api: Api) -> None:
 
 @answers("task_services/allgather", "2 of 4 join and the timeout passes")
 async def test_a_gathering_that_fails_says_how_many_came(api: Api) -> None:
-    """After the time that the settings name; members that disagree about their number are told so."""
+    """After the time that the settings name, and which member does not run."""
     api.master.settings = api.master.settings.model_copy(update={"rendezvous_timeout": 0.01})
     run = await running(api, 2)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update containers set state = 'PULLING' where container_id = $1", run.attempt.containers[1])
     reply = await run.task.post(f"{run.path}/all_gather", {"requestUuid": "u1", "numPeers": 2})
-    assert "only 1 of 2 members" in refusal(reply)
-    reply = await run.task.post(f"{run.path}/all_gather", {"requestUuid": "u2", "numPeers": 3})
-    assert reply.status_code == 400
+    assert refusal(reply).startswith("only 1 of 2 members came to gather within 0.01 s")
+    assert refusal(reply).endswith("not running rank 1 on agent a2 (pulling)")
     for body in ({"requestUuid": "", "numPeers": 2}, {"requestUuid": "u", "numPeers": 0}):
         assert (await run.task.post(f"{run.path}/all_gather", body)).status_code == 400
+
+
+async def test_who_has_left_a_gathering_is_not_counted_any_more(api: Api) -> None:
+    """A member that comes again, since nobody else came in time, does not meet itself; it may name another number."""
+    usual = api.master.settings
+    run = await running(api, 2)
+
+    async def bring(uuid: str, peers: int = 2) -> httpx2.Response:
+        return await run.task.post(
+            f"{run.path}/all_gather", {"requestUuid": uuid, "numPeers": peers, "data": {"v": uuid}}
+        )
+
+    api.master.settings = usual.model_copy(update={"rendezvous_timeout": 0.01})
+    for uuid, peers in (("first", 3), ("again", 2), ("first", 2)):
+        assert "only 1 of" in refusal(await bring(uuid, peers))
+    api.master.settings = usual
+    for reply in await asyncio.gather(bring("again"), bring("other")):
+        assert sorted(part["v"] for part in reply.json()["data"]) == ["again", "other"]
+
+
+async def test_members_of_a_gathering_name_the_same_number(api: Api) -> None:
+    """Who names another is told so, while the others wait on."""
+    run = await running(api, 2)
+    path = f"{run.path}/all_gather"
+    held = asyncio.create_task(run.task.post(path, {"requestUuid": "u1", "numPeers": 2}))
+    await asyncio.wait({held}, timeout=0.05)
+    reply = await run.task.post(path, {"requestUuid": "u2", "numPeers": 3})
+    assert "this member gathers 3, another one 2" in refusal(reply)
+    assert (await run.task.post(path, {"requestUuid": "u3", "numPeers": 2})).status_code == 200
+    assert (await held).status_code == 200
 
 
 async def test_a_member_can_become_a_daemon_unless_it_is_the_only_one(api: Api) -> None:

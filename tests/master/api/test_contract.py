@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from tenax.master.access.authorization import Allow
+from tenax.master.api.http import openapi
 from tenax.master.api.http.edge import to_snake
 from tenax.master.api.http.routing import Declared, Routes, allowed
 from tenax.master.app import ROUTES, create_app
@@ -57,6 +60,37 @@ def test_operations_and_results_are_stable_names() -> None:
     for route in DECLARED:
         annotated = inspect.signature(route.handler).return_annotation is not inspect.Signature.empty
         assert annotated or "response_model" in route.options, route.operation
+
+
+async def test_a_route_is_read_when_it_is_first_asked_for(api: Api) -> None:
+    """A master that starts reads none of its three hundred: whoever asks waits for one, and the contract for all."""
+    app = create_app(api.master)
+
+    def read() -> set[str]:
+        return {route.path for route in app.routes if isinstance(route, APIRoute) and "dependant" in vars(route)}
+
+    assert read() == set()
+    client = Client(app, {"Authorization": f"Bearer {bearer(api.user)}"})
+    assert (await client.get("/api/v1/me")).status_code == 200
+    assert (await client.post("/api/v1/me")).status_code == 405
+    await client.close()
+    assert read() == {"/api/v1/me"}
+    assert openapi.encoded(app) == openapi.encoded(api.app)
+    assert read() == {route.path for route in app.routes if isinstance(route, APIRoute)}
+
+
+async def test_routes_that_several_read_at_once_are_read_once(api: Api) -> None:
+    """Pages that come back to a master that has just started ask for the contract together, in threads."""
+    routes = [route for route in create_app(api.master).routes if isinstance(route, APIRoute)]
+    together = threading.Barrier(4)
+
+    def read() -> list[int]:
+        together.wait()
+        return [id(route.dependant) for route in routes]
+
+    with ThreadPoolExecutor(4) as threads:
+        seen = [reading.result() for reading in [threads.submit(read) for _ in range(4)]]
+    assert all(ids == seen[0] for ids in seen)
 
 
 async def test_a_route_without_a_policy_is_refused_to_administrators_too(api: Api) -> None:

@@ -8,7 +8,8 @@ from typing import cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenax.config import may_hold_secrets, without_secrets
+from tenax.config.display import may_hold_secrets
+from tenax.display.secrets import without_secrets
 from tenax.jsonvalue import JsonObject
 from tests.kits.api import Api
 from tests.kits.master.experiments import CONFIG, create

@@ -46,7 +46,8 @@ async def test_keys_that_are_made_at_once_differ(api: Api) -> None:
 async def test_names_are_unique_in_a_workspace(api: Api) -> None:
     """The same name in another workspace is another project; moving there is refused."""
     await workspace(api)
-    first, second = await project(api, 1, "cats"), await project(api, 2, "Cats")
+    other = await workspace(api, "sound")
+    first, second = await project(api, other["id"], "cats"), await project(api, 2, "Cats")
     assert (await api.user.post("/api/v1/workspaces/2/projects", {"name": "CATS"})).status_code == 409
     moved = await api.user.post(f"/api/v1/projects/{first['id']}/move", {"destinationWorkspaceId": 2})
     assert moved.status_code == 409
@@ -81,7 +82,8 @@ async def test_a_list_is_filtered_and_ordered(api: Api) -> None:
 
 async def test_a_project_counts_what_is_filed_in_it(api: Api) -> None:
     """Experiments, those that have not ended, and when the last was made."""
-    await project(api, 1)
+    await workspace(api)
+    await project(api, 2)
     made = (await create(api, projectId=2))["experiment"]
     await create(api, projectId=2)
     async with api.master.db.transaction() as conn:
@@ -89,7 +91,7 @@ async def test_a_project_counts_what_is_filed_in_it(api: Api) -> None:
     seen = (await api.user.get("/api/v1/projects/2")).json()["project"]
     assert (seen["numExperiments"], seen["numActiveExperiments"]) == (2, 1)
     assert seen["lastExperimentStartedAt"] is not None
-    assert (await api.user.get("/api/v1/workspaces/1")).json()["workspace"]["numExperiments"] == 2
+    assert (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]["numExperiments"] == 2
 
 
 async def test_a_configuration_names_its_project(api: Api) -> None:
@@ -110,7 +112,8 @@ async def test_a_configuration_names_its_project(api: Api) -> None:
 
 async def test_notes_are_replaced_as_a_whole_or_added(api: Api) -> None:
     """In their order, two of one name too; an archived project keeps its own."""
-    await project(api, 1)
+    await workspace(api)
+    await project(api, 2)
     path = "/api/v1/projects/2/notes"
     notes = [{"name": "plan", "contents": "# first"}, {"name": "plan", "contents": ""}]
     assert (await api.user.ask("PUT", path, {"projectId": 2, "notes": notes})).json() == {"notes": notes}
@@ -125,19 +128,21 @@ async def test_notes_are_replaced_as_a_whole_or_added(api: Api) -> None:
 
 async def test_notes_that_were_changed_meanwhile_are_not_replaced(api: Api) -> None:
     """Of two who edit the same notes, the second is told, and nothing is changed."""
-    await project(api, 1)
+    await workspace(api)
+    await project(api, 2)
     path = "/api/v1/projects/2/notes"
     first, second = [{"name": "plan", "contents": "first"}], [{"name": "plan", "contents": "second"}]
     assert (await api.user.ask("PUT", path, {"notes": first, "expected": []})).json() == {"notes": first}
     late = await api.user.ask("PUT", path, {"notes": second, "expected": []})
-    assert (late.status_code, "changed meanwhile" in refusal(late)) == (400, True)
+    assert (late.status_code, "changed meanwhile" in refusal(late)) == (412, True)
     assert (await api.user.get("/api/v1/projects/2")).json()["project"]["notes"] == first
     assert (await api.user.ask("PUT", path, {"notes": second, "expected": first})).json() == {"notes": second}
 
 
 async def test_notes_that_are_added_at_once_are_all_there(api: Api) -> None:
     """None is lost to another."""
-    await project(api, 1)
+    await workspace(api)
+    await project(api, 2)
     await asyncio.gather(*(api.user.post("/api/v1/projects/2/notes", {"name": str(number)}) for number in range(8)))
     stored = (await api.user.get("/api/v1/projects/2")).json()["project"]["notes"]
     assert {note["name"] for note in stored} == {str(number) for number in range(8)}
@@ -155,10 +160,13 @@ async def test_who_may_change_a_project(api: Api) -> None:
         await api.user.delete(path),
     ):
         assert reply.status_code == 403
-    # What is wrong for everyone is said first: nothing is moved into the first workspace, which is immutable.
+    # What is wrong for everyone is said first: the first workspace is immutable, and takes no project.
     for client in (api.user, api.admin):
-        reply = await client.post(f"{path}/move", {"destinationWorkspaceId": 1})
-        assert (reply.status_code, "cannot add new projects" in refusal(reply)) == (400, True)
+        for reply in (
+            await client.post(f"{path}/move", {"destinationWorkspaceId": 1}),
+            await client.post("/api/v1/workspaces/1/projects", {"name": "cats"}),
+        ):
+            assert (reply.status_code, "cannot add new projects" in refusal(reply)) == (400, True)
     await workspace(api, "mine")
     inside = await api.admin.post("/api/v1/workspaces/3/projects", {"name": "guest"})
     patched = await api.user.patch(f"/api/v1/projects/{inside.json()['project']['id']}", {"description": "seen"})
@@ -167,9 +175,10 @@ async def test_who_may_change_a_project(api: Api) -> None:
 
 async def test_a_project_goes_with_its_experiments(api: Api, context: object) -> None:
     """An empty one at once, one with experiments when they have gone."""
-    await project(api, 1, "empty")
+    await workspace(api)
+    await project(api, 2, "empty")
     assert (await api.user.delete("/api/v1/projects/2")).json() == {"completed": True}
-    await project(api, 1, "full")
+    await project(api, 2, "full")
     await ended(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("update experiments set project_id = 3")
@@ -179,13 +188,14 @@ async def test_a_project_goes_with_its_experiments(api: Api, context: object) ->
     assert refused.status_code == 400
     await make_pass(api, context)  # type: ignore[arg-type]
     assert (await api.user.get("/api/v1/projects/3")).status_code == 404
-    assert (await api.user.get("/api/v1/workspaces/1")).json()["workspace"]["numProjects"] == 1
+    assert (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]["numProjects"] == 0
 
 
 async def test_what_was_looked_at_last_comes_first(api: Api) -> None:
     """The caller's own looks, as many as are asked for."""
-    await project(api, 1, "cats")
-    await project(api, 1, "dogs")
+    await workspace(api)
+    await project(api, 2, "cats")
+    await project(api, 2, "dogs")
     for seen in (2, 3, 2):
         body = {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": seen}
         assert (await api.user.post("/api/v1/users/activity", body)).status_code == 200

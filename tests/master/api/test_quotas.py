@@ -207,7 +207,8 @@ async def test_what_is_filed_elsewhere_keeps_to_the_quotas_there(api: Api) -> No
     """An experiment, a project with all that is in it: not if they are more urgent than is allowed there."""
     target = (await api.admin.post("/api/v1/workspaces", {"name": "calm"})).json()["workspace"]["id"]
     inside = (await api.admin.post(f"/api/v1/workspaces/{target}/projects", {"name": "in"})).json()["project"]["id"]
-    outside = (await api.admin.post("/api/v1/workspaces/1/projects", {"name": "out"})).json()["project"]["id"]
+    source = (await api.admin.post("/api/v1/workspaces", {"name": "out"})).json()["workspace"]["id"]
+    outside = (await api.admin.post(f"/api/v1/workspaces/{source}/projects", {"name": "out"})).json()["project"]["id"]
     urgent = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, priority: 10")
     made = (await api.admin.post("/api/v1/experiments", {"config": urgent, "projectId": outside})).json()["experiment"]
     await apply(api, "workspaces: {calm: {priority: 50}}")

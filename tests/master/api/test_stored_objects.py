@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -12,6 +13,10 @@ from typing import Any
 import pytest
 
 from tenax.config.master import MasterSettings
+from tenax.master.checkpoints.roots import sharing
+from tenax.storage.manifest import StoredFiles, contents_of
+from tenax.storage.registry import from_config
+from tenax.wire.task_names import SHARED_FILES_IN
 from tests.kits.api import Api, settings_in
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import UUID, report
@@ -63,6 +68,42 @@ async def test_files_of_the_operators_bucket_come_through_the_master(api: Api, p
     other = f"{UUID[:-1]}7"
     await report(run, other, steps=11, storageId=await named(run, place.plain()))
     assert (await api.user.get(f"/checkpoints/{other}")).status_code == 404
+
+
+async def test_files_that_are_stored_once_come_through_the_master(api: Api, place: ObjectPlace, tmp_path: Path) -> None:
+    """With those that are the checkpoint's own, as one archive; and no other name."""
+    storage = place.opened()
+    storage.share_unchanged()
+    (tmp_path / "model.bin").write_bytes(b"weights" * 20_000)
+    (tmp_path / "small").write_bytes(b"1")
+    uuids = [f"{UUID[:-1]}{number}" for number in (8, 9)]
+    storage.stage(uuids[0], str(tmp_path), ["model.bin", "small"])
+    storage.commit(uuids[0])
+    contents = contents_of(str(tmp_path), ["model.bin"])
+    earlier = StoredFiles(uuids[0], contents, None)
+    assert storage.reuse(uuids[1], str(tmp_path), earlier, earlier.shared(contents)) == {"model.bin"}
+    storage.stage(uuids[1], str(tmp_path), ["small"])
+    storage.commit(uuids[1])
+    storage.delete(uuids[0])
+    run = await running(api)
+    await report(run, uuids[1], steps=31, storageId=await named(run, place.plain()))
+    reply = await api.user.ask("GET", f"/checkpoints/{uuids[1]}", headers={"Accept": "application/x-tar"})
+    assert reply.status_code == 200, reply.text
+    with tarfile.open(fileobj=io.BytesIO(reply.content)) as tar:
+        files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    assert files == {"model.bin": b"weights" * 20_000, "small": b"1"}
+
+
+def test_tasks_are_told_where_files_are_stored_once(master_settings: MasterSettings, tmp_path: Path) -> None:
+    """In the operator's own bucket, if he has chosen it; elsewhere, and in a file system, nobody chooses."""
+    assert sharing(master_settings) == {}
+    [(name, told)] = sharing(master_settings.model_copy(update={"share_checkpoint_files": True})).items()
+    section = master_settings.checkpoint_storage
+    assert section is not None
+    assert (name, json.loads(told)) == (SHARED_FILES_IN, from_config(section).identity())
+    assert "secret" not in told
+    directory = {"share_checkpoint_files": True, "checkpoint_storage": {"type": "shared_fs", "host_path": "/x"}}
+    assert sharing(master_settings.model_copy(update=directory)) == {}
 
 
 async def test_the_masters_credentials_are_for_its_own_bucket_alone(api: Api, place: ObjectPlace) -> None:

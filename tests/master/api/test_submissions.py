@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tenax.config.master import PoolSettings
 from tests.kits.api import Api
 from tests.kits.master.experiments import CONFIG, create
@@ -52,6 +54,21 @@ async def test_a_workspace_says_where_checkpoints_go_and_which_pool_runs(api: Ap
     assert (made["config"]["checkpoint_storage"]["host_path"], made["resourcePool"]) == ("/own", "default")
 
 
+@pytest.mark.parametrize("archived", ["projects", "workspaces"])
+async def test_what_is_in_an_archived_place_is_not_forked(api: Api, archived: str) -> None:
+    """Neither with its project nor with its workspace, also into another place; unarchived it is."""
+    parent = (await create(api, projectId=await filed(api)))["experiment"]["id"]
+    fork = {"config": CONFIG, "parentId": parent, "projectId": 1}
+    async with api.master.db.transaction() as conn:
+        await conn.execute(f"update {archived} set archived = true where not immutable")
+    reply = await api.user.post("/api/v1/experiments", fork)
+    words = "forking an experiment in an archived workspace/project"
+    assert (reply.status_code, words in refusal(reply)) == (400, True), reply.text
+    async with api.master.db.transaction() as conn:
+        await conn.execute(f"update {archived} set archived = false")
+    assert (await api.user.post("/api/v1/experiments", fork)).status_code == 200
+
+
 async def test_a_pool_that_is_kept_for_others_is_refused(api: Api) -> None:
     """To whoever asks for it, and to whoever would get it by default."""
     two_pools(api)
@@ -93,6 +110,27 @@ async def test_an_unmanaged_experiment_needs_no_entrypoint(api: Api) -> None:
     assert [row["unmanaged"] for row in listed] == [True, True]
     refused = await api.user.post("/api/v1/experiments/continue", {"id": experiment["id"]})
     assert (refused.status_code, "outside of this cluster" in refusal(refused)) == (400, True)
+
+
+async def test_a_search_that_cannot_be_continued_says_so_first(api: Api) -> None:
+    """Nobody is to wait for its end, or to unarchive it, for nothing; the refusal names the command that works."""
+    rungs = "name: adaptive_asha, time_metric: epochs, max_time: 4"
+    number = (await create(api, CONFIG.replace("name: random", rungs)))["experiment"]["id"]
+    for state, archived, says in (
+        ("PAUSED", False, "activate it if it is paused"),
+        ("STOPPING_CANCELED", False, f"tenax experiment fork {number}"),
+        ("CANCELED", True, f"tenax experiment fork {number}"),
+    ):
+        async with api.master.db.transaction() as conn:
+            await conn.execute(
+                "update experiments set state = $2, archived = $3,"
+                " ended_at = case when $2 = 'CANCELED' then now() end where id = $1",
+                number,
+                state,
+                archived,
+            )
+        refused = await api.user.post("/api/v1/experiments/continue", {"id": number})
+        assert (refused.status_code, says in refusal(refused)) == (400, True), refusal(refused)
 
 
 async def test_the_first_trials_are_there_when_the_answer_comes(api: Api) -> None:

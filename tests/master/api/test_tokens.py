@@ -97,14 +97,17 @@ async def test_a_task_makes_no_tokens(api: Api) -> None:
     assert "task" in refusal(reply)
 
 
-async def test_a_token_ends_with_the_activity_of_its_user(api: Api) -> None:
+async def test_a_token_is_as_active_as_its_user(api: Api) -> None:
     """And none is made for somebody who is not active; a new password leaves tokens as they are."""
     _, caller, _ = await made(api)
     await api.user.patch("/api/v1/users/2", {"password": "An0ther-one"})
     assert (await caller.get("/api/v1/me")).status_code == 200
     await api.admin.patch("/api/v1/users/2", {"active": False})
-    assert (await caller.get("/api/v1/me")).status_code == 401
+    refused = await caller.get("/api/v1/me")
+    assert (refused.status_code, "user is not active" in refused.text) == (403, True)
     assert (await api.admin.post("/api/v1/tokens", {"userId": 2})).status_code == 400
+    await api.admin.patch("/api/v1/users/2", {"active": True})
+    assert (await caller.get("/api/v1/me")).status_code == 200
 
 
 async def test_logging_out_leaves_a_token_good(api: Api) -> None:

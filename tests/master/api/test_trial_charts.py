@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.api.metrics.messages import CompareTrialsResponse
 from tests.kits import rows
 from tests.kits.api import Api, Client
 
@@ -81,6 +82,17 @@ async def test_trials_side_by_side(api: Api) -> None:
     assert [(point.batches, point.values, point.epoch) for point in whole.data] == [
         (step + 1, {"loss": value}, step * 0.25) for step, value in enumerate(values)
     ]
+
+
+async def test_an_answer_is_the_message_that_is_published(api: Api) -> None:
+    """With all fields, also those of a point without an epoch, and the trial as its own route has it."""
+    trial, _ = await add_trial(api, loss=["NaN", 1, 0.5], epoch=[0.5])
+    reply = await api.user.get("/api/v1/trials/time-series", trialIds=[trial], metricIds=["training.loss", "g.none"])
+    answer = reply.json()
+    assert CompareTrialsResponse.model_validate(answer).model_dump(mode="json", by_alias=True) == answer
+    (compared,) = answer["trials"]
+    assert compared["trial"].keys() == (await api.user.get(f"/api/v1/trials/{trial}")).json()["trial"].keys()
+    assert [point["epoch"] for point in compared["metrics"][0]["data"]] == [0.5, None, None]
 
 
 async def test_a_range_of_points(api: Api) -> None:

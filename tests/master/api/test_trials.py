@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.config import stored_experiment
+from tenax.config.resolve import stored_experiment
 from tenax.search import searcher
 from tests.kits.api import Api
 from tests.kits.master.attempts import running

@@ -88,6 +88,40 @@ async def test_what_it_reports(api: Api) -> None:
     assert "hi" in (await api.user.get(f"{place}/logs")).text
 
 
+async def test_what_ranks_it(api: Api) -> None:
+    """Its metric may be set until there is a value of it; values that come then rank by the new one."""
+    number = await trial(api)
+    place = f"/api/v1/trials/{number}"
+
+    async def report(step: int, **metrics: float) -> None:
+        body = {"trialId": number, "trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": metrics}}
+        reply = await api.user.post(f"{place}/validation_metrics", body)
+        assert reply.status_code == 200, reply.text
+
+    def metric(name: str, smaller: bool = False) -> dict[str, object]:
+        return {"searcher": {"metric": name, "smallerIsBetter": smaller}}
+
+    path = f"/api/v1/experiments/{(await api.user.get(place)).json()['trial']['experimentId']}"
+    # The master has looked at it, and has found no value of its metric.
+    await report(1, accuracy=0.9)
+    changed = await api.user.patch(path, metric("accuracy"))
+    assert changed.status_code == 200, changed.text
+    searcher = changed.json()["experiment"]["config"]["searcher"]
+    assert (searcher["name"], searcher["metric"], searcher["smaller_is_better"]) == ("single", "accuracy", False)
+    await report(2, accuracy=0.5)
+    await report(3, accuracy=0.4)
+    shown = (await api.user.get(place)).json()["trial"]
+    assert shown["bestValidation"]["totalBatches"] == 2
+    refused = await api.user.patch(path, metric("loss", smaller=True))
+    assert (refused.status_code, "has values of 'accuracy'" in refused.text) == (400, True), refused.text
+    assert (await api.user.patch(path, metric("accuracy"))).status_code == 200
+    for nonsense in ("", "  ", "x" * 300):
+        assert (await api.user.patch(path, metric(nonsense))).status_code == 400
+    managed = (await api.user.post("/api/v1/experiments", {"config": f"{CONFIG}entrypoint: x\n"})).json()
+    refused = await api.user.patch(f"/api/v1/experiments/{managed['experiment']['id']}", metric("loss"))
+    assert (refused.status_code, "decides by its metric" in refused.text) == (400, True), refused.text
+
+
 async def test_names(api: Api) -> None:
     """The same name is the same thing; a name of somebody else's is refused."""
     path = "/api/v1/experiments/by-external-id/mine/with%20slashes"

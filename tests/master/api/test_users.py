@@ -165,13 +165,25 @@ async def test_a_user_changes_only_their_own_name_and_password(api: Api) -> None
 
 
 async def test_a_user_who_is_not_active_is_out(api: Api) -> None:
-    """Deactivating ends the sessions and refuses the next login."""
+    """Their open sessions and the next login are refused by that name, and an unknown token hears nothing of it.
+
+    Active again, they log in anew."""
     assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
+    login = {"username": "determined", "password": api.passwords["determined"]}
+    for reply in (
+        await api.user.get("/api/v1/me"),
+        await api.user.post("/api/v1/auth/logout"),
+        await api.nobody.post("/api/v1/auth/login", login),
+    ):
+        assert (reply.status_code, refusal(reply).partition(":")[0]) == (403, "user is not active")
+    wrong = await api.nobody.post("/api/v1/auth/login", {**login, "password": "another"})
+    unknown = await api.client({"Authorization": "Bearer tnxs_unknown"}).get("/api/v1/me")
+    for reply in (wrong, unknown):
+        assert (reply.status_code, "active" in reply.text) == (401, False)
+    assert (await api.admin.patch("/api/v1/users/2", {"active": True})).status_code == 200
     assert (await api.user.get("/api/v1/me")).status_code == 401
-    reply = await api.nobody.post(
-        "/api/v1/auth/login", {"username": "determined", "password": api.passwords["determined"]}
-    )
-    assert reply.status_code == 403
+    again = await api.login("determined", api.passwords["determined"])
+    assert (await again.get("/api/v1/me")).status_code == 200
 
 
 async def test_the_last_administrator_stays_one(api: Api) -> None:
@@ -221,7 +233,7 @@ async def test_many_users_are_deactivated_at_once(api: Api) -> None:
     assert results[3] == ""
     assert "last active administrator" in results[1]
     assert "user 4711 not found" in results[4711]
-    assert (await ann.get("/api/v1/me")).status_code == 401
+    assert (await ann.get("/api/v1/me")).status_code == 403
     body = {"userIds": [], "activate": False, "filters": {"name": "bo", "admin": False}}
     assert [result["id"] for result in (await api.admin.patch("/api/v1/users", body)).json()["results"]] == [4]
     active = (await api.user.get("/api/v1/users", active="true")).json()["users"]

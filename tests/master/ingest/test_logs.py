@@ -18,7 +18,7 @@ from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
 from tenax.master.ingest.budget import usage_of
 from tenax.master.reading.log_search import LogFilters, Pattern, rendered, search
-from tenax.master.reading.log_stream import LogQuery, LogReads, read
+from tenax.master.reading.log_stream import LogQuery, LogReads, LogSource, read
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
@@ -277,7 +277,7 @@ def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: st
 async def test_following_ends_with_the_task(book: Book) -> None:
     """What is written meanwhile arrives; after the task's end the rest comes, and then the end.
 
-    A trial that goes on keeps its task, so there is one log, not one for each task ("task_services/log_follow").
+    A trial that goes on has one log for all its tasks ("task_services/log_follow").
     """
     trial = await book.trial()
     task = await book.run(trial, 1)
@@ -289,7 +289,7 @@ async def test_following_ends_with_the_task(book: Book) -> None:
         LogReads(book.database),
         listener,
         book.intake.threads,
-        task.task_id,
+        LogSource(task.task_id),
         LogQuery(LogFilters(), follow=True),
         asyncio.Event(),
     )
@@ -315,7 +315,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     async with book.database.connection() as conn:
         task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
     query = LogQuery(LogFilters(), follow=True)
-    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, query, asyncio.Event())
+    lines = read(LogReads(book.database), listener, book.intake.threads, LogSource(task_id), query, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
     await asyncio.wait({end}, timeout=0.05)
     assert not end.done()
@@ -353,7 +353,7 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
         LogReads(book.database),
         Listener(book.database),
         book.intake.threads,
-        task.task_id,
+        LogSource(task.task_id),
         LogQuery(LogFilters(), follow=True),
         stop,
     )

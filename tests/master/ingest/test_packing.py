@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 
 import msgspec
 import numpy as np
@@ -151,3 +152,48 @@ def test_the_ends_of_bounds_are_where_nothing_is_beyond(limits: list[int | None]
     if bounds.inside(np.array([float(value)]))[0]:
         assert low is None or value >= low
         assert high is None or value <= high
+
+
+_WAVES = st.builds(
+    lambda count, seed, noise, digits, single: (
+        (np.sin(np.arange(count) / 50) + noise * np.random.default_rng(seed).standard_normal(count))
+        .round(digits)
+        .astype(np.float32 if single else np.float64)
+        .astype(np.float64)
+    ),
+    st.integers(1, 5000),
+    st.integers(0, 99),
+    st.sampled_from([0.0, 1e-9, 0.01, 1e3]),
+    st.sampled_from([1, 3, 6, 20]),
+    st.booleans(),
+)
+
+
+@given(_WAVES, st.lists(st.tuples(st.integers(0), st.sampled_from([math.nan, math.inf, -math.inf]))))
+def test_measurements_come_back(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]], special: list[tuple[int, float]]
+) -> None:
+    """Bit for bit, in what any zlib reads, and hardly longer than what it makes of them alone."""
+    for place, value in special:
+        values[place % len(values)] = value
+    packed = packing.pack_values([to_json(value) for value in values.tolist()])
+    back = packing.unpack_numbers(packed)
+    assert np.array_equal(back, values, equal_nan=True)
+    into = np.zeros(len(values))
+    packing.unpack_numbers_into(packed, into)
+    assert np.array_equal(into, values, equal_nan=True)
+    width = 4 if packed[:1] == b"f" else 8
+    planes = zlib.decompress(packed[1:])
+    assert len(planes) == width * len(values)
+    alone = zlib.compress(planes, 1)
+    assert len(packed) <= 1.02 * len(alone) + 64
+    # What earlier releases packed.
+    assert np.array_equal(packing.unpack_numbers(packed[:1] + alone), values, equal_nan=True)
+
+
+def test_noise_stands_as_it_is() -> None:
+    """The low bytes of a measurement are read without being inflated; they are packed one plane after the other."""
+    values = np.random.default_rng(2).standard_normal(2000)
+    packed = packing.pack_values(values.tolist())
+    for plane in values.view(np.uint8).reshape(-1, 8).T[:6]:
+        assert plane.tobytes() in packed

@@ -278,6 +278,30 @@ async def test_the_cluster_goes_on(upgraded: Api, old: asyncpg.Connection) -> No
     assert version["modelVersion"]["version"] == 2  # type: ignore[index]
 
 
+async def test_a_trial_that_was_continued_before_has_one_task_until_it_is_again(
+    upgraded: Api, old: asyncpg.Connection
+) -> None:
+    """All its runs and lines until then are of that one."""
+    user, path = upgraded.user, f"/api/v1/trials/{TRIAL}"
+    (first,) = (await asked(user, "GET", path))["trial"]["taskIds"]  # type: ignore[index, call-overload]
+    await old.execute("update allocations set state = 'TERMINATED', ended_at = now() where state <> 'TERMINATED'")
+    await old.execute(
+        "insert into allocations (allocation_id, task_id, run_id, slots, state, ended_at)"
+        " values ($1, $2, 2, 1, 'TERMINATED', now())",
+        f"{first}.2",
+        first,
+    )
+    await old.execute("update trials set state = 'ERROR', run_id = 2, ended_at = now() where id = $1", TRIAL)
+    of = await old.fetchval("select experiment_id from trials where id = $1", TRIAL)
+    await old.execute("update experiments set state = 'ERROR', ended_at = now() where id = $1", of)
+    await asked(user, "POST", "/api/v1/experiments/continue", {"id": of})
+    assert (await asked(user, "GET", path))["trial"]["taskIds"] == [first, f"{first}-1"]  # type: ignore[index, call-overload]
+    runs = (await asked(user, "GET", f"/api/v1/tasks/{first}"))["task"]["allocations"]  # type: ignore[index, call-overload]
+    assert [run["allocationId"] for run in runs] == [f"{first}.2", f"{first}.1"]  # type: ignore[index, call-overload, union-attr]
+    for source, lines in ((path, 300), (f"/api/v1/tasks/{first}", 300), (f"/api/v1/tasks/{first}-1", 0)):
+        assert len((await user.get(f"{source}/logs", sources="task")).text.splitlines()) == lines
+
+
 async def test_validations_are_read_from_a_place_of_their_own(upgraded: Api, old: asyncpg.Connection) -> None:
     """Those that stood in the inbox of a search are found as validations, each once."""
     rows = await old.fetch(

@@ -3,7 +3,7 @@
 import { useRef, useState } from "react";
 import { poolsQuery } from "../services/cluster";
 import { useLive } from "../services/live";
-import { newKey } from "../services/submissions";
+import { Once } from "../services/once";
 import { launchCommand } from "../services/tasks";
 import { templatesQuery } from "../services/templates";
 import { workspacesQuery } from "../services/workspaces";
@@ -19,14 +19,10 @@ export default function CommandDialog(props: { onClose: () => void; onDone: (id:
   const templates = useLive(templatesQuery()).data?.rows ?? [];
   const workspaces = useLive(workspacesQuery({})).data?.rows ?? [];
   const [draft, setDraft] = useState(FIRST);
-  const key = useRef(newKey());
-  const change = (changed: Partial<typeof FIRST>) => {
-    // Another text is another request.
-    key.current = newKey();
-    setDraft({ ...draft, ...changed });
-  };
+  const once = useRef(new Once());
+  const change = (changed: Partial<typeof FIRST>) => setDraft({ ...draft, ...changed });
   const submit = async () => {
-    const { id, notices } = await launchCommand(draft, key.current);
+    const { id, notices } = await launchCommand(draft, once.current);
     props.onClose();
     say({ text: ["Started a command", ...notices].join(". ") });
     props.onDone(id);

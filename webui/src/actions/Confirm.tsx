@@ -1,5 +1,5 @@
 /** A question before what cannot be taken back; it comes once it is asked. */
 
-import { lazy } from "react";
+import { lazy } from "../parts";
 
 export const Confirm = lazy(() => import("./ConfirmDialog"));

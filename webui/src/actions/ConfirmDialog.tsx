@@ -4,6 +4,7 @@ import { useRef } from "react";
 import { count } from "../format";
 import { Button } from "../ui/Button";
 import { Dialog, DialogBody } from "../ui/Dialog";
+import { visible } from "../visible";
 
 const MAX_NAMED = 6;
 
@@ -34,8 +35,8 @@ export default function ConfirmDialog(props: {
       >
         <ul className="flex flex-col">
           {props.names.slice(0, MAX_NAMED).map((name) => (
-            <li key={name} className="truncate" title={name}>
-              {name}
+            <li key={name} className="truncate" title={visible(name)}>
+              {visible(name)}
             </li>
           ))}
           {props.names.length > 0 && rest > 0 && <li className="text-dim">and {count(rest)} more</li>}

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+import { visible } from "../visible";
 
 export default function ConfirmName(props: {
   title: string;
@@ -22,7 +23,7 @@ export default function ConfirmName(props: {
   return (
     <FormDialog title={props.title} yes="Delete" danger onClose={props.onClose} onSubmit={submit}>
       <div className="break-words">{props.children}</div>
-      <p className="break-words rounded-md bg-sunken px-2 py-1 font-medium">{props.name}</p>
+      <p className="break-words rounded-md bg-sunken px-2 py-1 font-medium">{visible(props.name)}</p>
       <Field label="Type this name">
         {(ids) => (
           <input

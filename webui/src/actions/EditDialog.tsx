@@ -1,9 +1,10 @@
 /** Edits what may change of an experiment later; only what was changed is sent. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { expectedOf } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
 import { type Edit, editExperiment } from "../services/actions";
-import type { Experiment } from "../services/experiments";
+import { type Experiment, experimentQuery } from "../services/experiments";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
@@ -20,6 +21,22 @@ interface Texts {
   weight: string;
   maxSlots: string;
 }
+
+const LABELS: Record<keyof Texts, string> = {
+  name: "Name",
+  description: "Description",
+  labels: "Labels",
+  notes: "Notes",
+  priority: "Priority",
+  weight: "Weight",
+  maxSlots: "Slots at most",
+};
+/** Where they stand in the configuration. */
+const RESOURCES: Partial<Record<keyof Texts, string>> = {
+  priority: "priority",
+  weight: "weight",
+  maxSlots: "max_slots",
+};
 
 function textsOf(experiment: Experiment): Texts {
   const resources = (experiment.config?.resources ?? {}) as Record<string, unknown>;
@@ -54,23 +71,39 @@ export function editOf(former: Texts, texts: Texts): Edit {
   return edit;
 }
 
+/** As the master has shown what was changed. */
+function shownOf(experiment: Experiment, changed: (keyof Texts)[]): Record<string, unknown> {
+  const resources = (experiment.config?.resources ?? {}) as Record<string, unknown>;
+  const shown: Record<string, unknown> = {};
+  for (const name of changed) {
+    const key = RESOURCES[name];
+    if (key) shown[`config.resources.${key}`] = resources[key] ?? null;
+    else Object.assign(shown, expectedOf(experiment, [name as "name" | "description" | "labels" | "notes"]));
+  }
+  return shown;
+}
+
 export default function EditDialog({ experiment, onClose }: { experiment: Experiment; onClose: () => void }) {
   const client = useQueryClient();
-  const [former] = useState(() => textsOf(experiment));
-  const [texts, setTexts] = useState(former);
-  const set = (name: keyof Texts) => (event: { target: { value: string } }) =>
-    setTexts({ ...texts, [name]: event.target.value });
+  const edit = useEdit({
+    of: experiment,
+    valuesOf: textsOf,
+    read: async () => (await client.fetchQuery({ ...experimentQuery(experiment.id), staleTime: 0 })).experiment,
+    labels: LABELS,
+  });
+  const texts = edit.values;
+  const set = (name: keyof Texts) => (event: { target: { value: string } }) => edit.set({ [name]: event.target.value });
   const submit = async () => {
-    const edit = editOf(former, texts);
-    if (Object.keys(edit).length > 0) {
-      await editExperiment(experiment.id, edit);
+    await edit.save(async ({ of, former, values, changed }) => {
+      await editExperiment(experiment.id, { ...editOf(former, values), expected: shownOf(of, changed) });
       say({ text: `Saved experiment ${experiment.id}` });
       void refresh(client);
-    }
+    });
     onClose();
   };
   return (
     <FormDialog title={`Edit experiment ${experiment.id}`} yes="Save" onClose={onClose} onSubmit={submit}>
+      {edit.overtaken}
       <Field label="Name">
         {(ids) => <input {...ids} required className={FIELD} value={texts.name} onChange={set("name")} />}
       </Field>

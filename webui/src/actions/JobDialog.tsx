@@ -1,10 +1,10 @@
 /** Priority, weight, place and pool of a job: what the scheduler of its pool goes by. */
 
-import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useEdit } from "../editing/useEdit";
 import { changeJob, type JobChange } from "../services/actions";
 import type { Pool } from "../services/cluster";
-import { isInTurns, type Job } from "../services/queue";
+import { isInTurns, type Job, queueQuery } from "../services/queue";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
@@ -18,6 +18,21 @@ interface Texts {
   pool: string;
   /** `ahead JOB`, `behind JOB`, or nothing. */
   place: string;
+}
+
+const LABELS: Record<keyof Texts, string> = { priority: "Priority", weight: "Weight", pool: "Pool", place: "Turn" };
+
+function textsOf(job: Job): Texts {
+  return { priority: String(job.priority), weight: String(job.weight), pool: job.resourcePool, place: "" };
+}
+
+/** As the queue shows it. What comes beside another job has the priority of that one. */
+function shownOf(job: Job, changed: (keyof Texts)[]): Record<string, unknown> {
+  return {
+    ...(changed.some((name) => name === "priority" || name === "place") && { priority: job.priority }),
+    ...(changed.includes("weight") && { weight: job.weight }),
+    ...(changed.includes("pool") && { resourcePool: job.resourcePool }),
+  };
 }
 
 /** What of a job was changed, as the master takes it; undefined: nothing. */
@@ -35,22 +50,23 @@ export function changeOf(job: Job, texts: Texts): JobChange | undefined {
 export default function JobDialog(props: { job: Job; jobs: Job[]; pools: Pool[]; onClose: () => void }) {
   const { job, jobs, pools, onClose } = props;
   const client = useQueryClient();
-  const former = { priority: String(job.priority), weight: String(job.weight), pool: job.resourcePool, place: "" };
-  const [texts, setTexts] = useState<Texts>(former);
-  const set = (name: keyof Texts) => (event: { target: { value: string } }) =>
-    setTexts({ ...texts, [name]: event.target.value });
+  const edit = useEdit({ of: job, valuesOf: textsOf, read: () => present(client, job, pools), labels: LABELS });
+  const texts = edit.values;
+  const set = (name: keyof Texts) => (event: { target: { value: string } }) => edit.set({ [name]: event.target.value });
   const shares = !isInTurns(job);
   const submit = async () => {
-    const change = changeOf(job, texts);
-    if (change) {
-      await changeJob(change);
+    await edit.save(async ({ of, values, changed }) => {
+      const change = changeOf(of, values);
+      if (!change) return;
+      await changeJob({ ...change, expected: shownOf(of, changed) });
       say({ text: `Changed the place of ${calledSo(job)}` });
       void refresh(client);
-    }
+    });
     onClose();
   };
   return (
     <FormDialog title={`Place of ${calledSo(job)} in the queue`} yes="Save" onClose={onClose} onSubmit={submit}>
+      {edit.overtaken}
       {!shares && (
         <>
           <Field label="Priority" hint="1 is the most urgent, 99 the least.">
@@ -101,6 +117,16 @@ export default function JobDialog(props: { job: Job; jobs: Job[]; pools: Pool[];
       )}
     </FormDialog>
   );
+}
+
+/** It may wait in another pool by now. */
+async function present(client: QueryClient, job: Job, pools: Pool[]): Promise<Job> {
+  for (const pool of [job.resourcePool, ...pools.map(({ name }) => name)]) {
+    const { jobs } = await client.fetchQuery({ ...queueQuery(pool), staleTime: 0 });
+    const there = jobs.find((each) => each.jobId === job.jobId);
+    if (there) return there;
+  }
+  throw new Error(`${calledSo(job)} is in no queue any more.`);
 }
 
 function Places(props: {

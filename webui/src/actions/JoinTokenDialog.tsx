@@ -1,7 +1,8 @@
 /** Creates a token with which machines join, and shows it once. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
+import { Once } from "../services/once";
 import { createJoinToken } from "../services/tokens";
 import { FIELD } from "../ui/Button";
 import type { Blame } from "../ui/blame";
@@ -18,9 +19,11 @@ export default function JoinTokenDialog({ onClose }: { onClose: () => void }) {
   const [agentId, setAgentId] = useState("");
   const [uses, setUses] = useState("1");
   const [lifespan, setLifespan] = useState("1h");
+  const once = useRef(new Once());
   const submit = async () => {
     const number = uses.trim() === "" ? -1 : Number(uses);
-    const token = await createJoinToken({ description, agentId: agentId || undefined, uses: number, lifespan });
+    const asked = { description, agentId: agentId || undefined, uses: number, lifespan };
+    const token = await createJoinToken(asked, once.current);
     void client.invalidateQueries({ queryKey: ["join-tokens"] });
     openDialog((close) => (
       <Secret title="Join token" secret={token} onClose={close}>

@@ -1,26 +1,37 @@
 /** Creates a model, or edits one. */
 
-import { useState } from "react";
-import { createModel, editModel, type Model } from "../services/models";
+import { useQueryClient } from "@tanstack/react-query";
+import { expectedOf, part } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
+import { createModel, editModel, type Model, type ModelTexts, modelQuery } from "../services/models";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
 
+const LABELS: Record<keyof ModelTexts, string> = { name: "Name", description: "Description", notes: "Notes" };
+
+function textsOf(model?: Model): ModelTexts {
+  return { name: model?.name ?? "", description: model?.description ?? "", notes: model?.notes ?? "" };
+}
+
 export default function ModelDialog(props: { model?: Model; onClose: () => void; onDone: (model: Model) => void }) {
   const { model, onClose, onDone } = props;
-  const [name, setName] = useState(model?.name ?? "");
-  const [description, setDescription] = useState(model?.description ?? "");
-  const [notes, setNotes] = useState(model?.notes ?? "");
+  const client = useQueryClient();
+  const edit = useEdit<Model | undefined, ModelTexts>({
+    of: model,
+    valuesOf: textsOf,
+    read: async () => model && (await client.fetchQuery({ ...modelQuery(String(model.id)), staleTime: 0 })).model,
+    labels: LABELS,
+  });
+  const texts = edit.values;
   const submit = async () => {
-    const texts = { name, description, notes };
-    const changed = {
-      ...(name !== model?.name && { name }),
-      ...(description !== model?.description && { description }),
-      ...(notes !== model?.notes && { notes }),
-    };
-    const done = model ? await editModel(model.id, changed) : await createModel(texts);
+    let done = model;
+    if (!model) done = await createModel(texts);
+    await edit.save(async ({ of, values, changed }) => {
+      if (of) done = await editModel(of.id, part(values, changed), expectedOf(of, changed));
+    });
     onClose();
-    onDone(done);
+    if (done) onDone(done);
   };
   return (
     <FormDialog
@@ -29,9 +40,16 @@ export default function ModelDialog(props: { model?: Model; onClose: () => void;
       onClose={onClose}
       onSubmit={submit}
     >
+      {edit.overtaken}
       <Field label="Name">
         {(ids) => (
-          <input {...ids} required className={FIELD} value={name} onChange={(event) => setName(event.target.value)} />
+          <input
+            {...ids}
+            required
+            className={FIELD}
+            value={texts.name}
+            onChange={(event) => edit.set({ name: event.target.value })}
+          />
         )}
       </Field>
       <Field label="Description">
@@ -39,8 +57,8 @@ export default function ModelDialog(props: { model?: Model; onClose: () => void;
           <input
             {...ids}
             className={FIELD}
-            value={description}
-            onChange={(event) => setDescription(event.target.value)}
+            value={texts.description}
+            onChange={(event) => edit.set({ description: event.target.value })}
           />
         )}
       </Field>
@@ -50,8 +68,8 @@ export default function ModelDialog(props: { model?: Model; onClose: () => void;
             {...ids}
             rows={5}
             className={FIELD}
-            value={notes}
-            onChange={(event) => setNotes(event.target.value)}
+            value={texts.notes}
+            onChange={(event) => edit.set({ notes: event.target.value })}
           />
         )}
       </Field>

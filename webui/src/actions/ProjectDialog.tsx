@@ -1,10 +1,18 @@
 /** Creates a project in a workspace, or edits one; only what was changed is sent. */
 
-import { useState } from "react";
-import { createProject, editProject, type Project } from "../services/projects";
+import { useQueryClient } from "@tanstack/react-query";
+import { expectedOf, part } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
+import { createProject, editProject, type Project, projectQuery } from "../services/projects";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+
+const LABELS = { name: "Name", description: "Description", key: "Key" };
+
+function textsOf(project?: Project) {
+  return { name: project?.name ?? "", description: project?.description ?? "", key: project?.key ?? "" };
+}
 
 export default function ProjectDialog(props: {
   project?: Project;
@@ -13,19 +21,22 @@ export default function ProjectDialog(props: {
   onDone: (project: Project) => void;
 }) {
   const { project, onClose, onDone } = props;
-  const [name, setName] = useState(project?.name ?? "");
-  const [description, setDescription] = useState(project?.description ?? "");
-  const [key, setKey] = useState(project?.key ?? "");
+  const client = useQueryClient();
+  const edit = useEdit({
+    of: project,
+    valuesOf: textsOf,
+    read: async () => project && client.fetchQuery({ ...projectQuery(project.id), staleTime: 0 }),
+    labels: LABELS,
+  });
+  const texts = edit.values;
   const submit = async () => {
-    const edit = {
-      ...(name !== project?.name && { name }),
-      ...(description !== project?.description && { description }),
-      ...(key !== project?.key && { key }),
-    };
-    const texts = { name, description, key };
-    const done = project ? await editProject(project.id, edit) : await createProject(props.workspaceId, texts);
+    let done = project;
+    if (!project) done = await createProject(props.workspaceId, texts);
+    await edit.save(async ({ of, values, changed }) => {
+      if (of) done = await editProject(of.id, { ...part(values, changed), expected: expectedOf(of, changed) });
+    });
     onClose();
-    onDone(done);
+    if (done) onDone(done);
   };
   return (
     <FormDialog
@@ -34,9 +45,16 @@ export default function ProjectDialog(props: {
       onClose={onClose}
       onSubmit={submit}
     >
+      {edit.overtaken}
       <Field label="Name">
         {(ids) => (
-          <input {...ids} required className={FIELD} value={name} onChange={(event) => setName(event.target.value)} />
+          <input
+            {...ids}
+            required
+            className={FIELD}
+            value={texts.name}
+            onChange={(event) => edit.set({ name: event.target.value })}
+          />
         )}
       </Field>
       <Field label="Description">
@@ -45,8 +63,8 @@ export default function ProjectDialog(props: {
             {...ids}
             rows={3}
             className={FIELD}
-            value={description}
-            onChange={(event) => setDescription(event.target.value)}
+            value={texts.description}
+            onChange={(event) => edit.set({ description: event.target.value })}
           />
         )}
       </Field>
@@ -60,8 +78,8 @@ export default function ProjectDialog(props: {
             required={project !== undefined}
             maxLength={5}
             className={`${FIELD} max-w-32`}
-            value={key}
-            onChange={(event) => setKey(event.target.value)}
+            value={texts.key}
+            onChange={(event) => edit.set({ key: event.target.value })}
           />
         )}
       </Field>

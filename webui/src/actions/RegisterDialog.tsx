@@ -1,8 +1,9 @@
 /** Registers a checkpoint as the next version of a model. */
 
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useLive } from "../services/live";
 import { type Model, modelsQuery, registerVersion } from "../services/models";
+import { Once } from "../services/once";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
@@ -22,9 +23,10 @@ export default function RegisterDialog(props: {
   const [name, setName] = useState("");
   const [notes, setNotes] = useState("");
   const model = props.model ?? models.find((each) => String(each.id) === chosen) ?? models[0];
+  const once = useRef(new Once());
   const submit = async () => {
     if (!model) throw new Error("There is no model yet: create one under Models first.");
-    const version = await registerVersion(model.id, { checkpointUuid: uuid.trim(), name, notes });
+    const version = await registerVersion(model.id, { checkpointUuid: uuid.trim(), name, notes }, once.current);
     props.onClose();
     props.onDone(model.name, version);
   };

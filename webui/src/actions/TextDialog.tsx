@@ -1,9 +1,13 @@
 /** Asks for one text. */
 
-import { useState } from "react";
+import { useEdit } from "../editing/useEdit";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+
+function valuesOf(text: string) {
+  return { text };
+}
 
 export default function TextDialog(props: {
   title: string;
@@ -14,10 +18,16 @@ export default function TextDialog(props: {
   type?: "text" | "password" | "url";
   required?: boolean;
   onClose: () => void;
-  /** Raises whatever it was refused with. */
-  onSubmit: (text: string) => Promise<void>;
+  /** The text as it is by now, where somebody else may have changed it: `onSubmit` expects what it is told. */
+  read?: () => Promise<string>;
+  /** `former`: as it was. Raises whatever it was refused with. */
+  onSubmit: (text: string, former: string) => Promise<void>;
 }) {
-  const [text, setText] = useState(props.value);
+  const { value, label, read } = props;
+  const edit = useEdit({ of: value, valuesOf, read: read ?? (async () => value), labels: { text: label } });
+  const { text } = edit.values;
+  const submit = () =>
+    read ? edit.save(({ of, values }) => props.onSubmit(values.text, of)) : props.onSubmit(text, value);
   return (
     <FormDialog
       title={props.title}
@@ -25,24 +35,27 @@ export default function TextDialog(props: {
       blame={{ text: /./ }}
       onClose={props.onClose}
       onSubmit={async () => {
-        await props.onSubmit(text);
+        await submit();
         props.onClose();
       }}
     >
       {(at) => (
-        <Field label={props.label} hint={props.hint} problem={at("text")}>
-          {(ids) => (
-            <input
-              {...ids}
-              type={props.type ?? "text"}
-              autoComplete={props.type === "password" ? "new-password" : "off"}
-              required={props.required}
-              className={FIELD}
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
-        </Field>
+        <>
+          {edit.overtaken}
+          <Field label={label} hint={props.hint} problem={at("text")}>
+            {(ids) => (
+              <input
+                {...ids}
+                type={props.type ?? "text"}
+                autoComplete={props.type === "password" ? "new-password" : "off"}
+                required={props.required}
+                className={FIELD}
+                value={text}
+                onChange={(event) => edit.set({ text: event.target.value })}
+              />
+            )}
+          </Field>
+        </>
       )}
     </FormDialog>
   );

@@ -1,7 +1,8 @@
 /** Creates an access token, for oneself or, as an administrator, for somebody else, and shows it once. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
+import { Once } from "../services/once";
 import { meQuery } from "../services/session";
 import { createToken } from "../services/tokens";
 import { userNamed } from "../services/users";
@@ -27,14 +28,16 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
   const [description, setDescription] = useState("");
   const [days, setDays] = useState("30");
   const [password, setPassword] = useState("");
+  const once = useRef(new Once());
   const submit = async () => {
     const user = username === me.username ? me : await userNamed(username);
-    const token = await createToken({
+    const asked = {
       userId: user.id,
       description,
       days: days === "" ? undefined : Number(days),
       currentPassword: password || undefined,
-    });
+    };
+    const token = await createToken(asked, once.current);
     void client.invalidateQueries({ queryKey: ["tokens"] });
     openDialog((close) => (
       <Secret title={`Access token of ${user.username}`} secret={token} onClose={close}>

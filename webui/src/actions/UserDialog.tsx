@@ -1,9 +1,12 @@
 /** Creates a user with a first password, or changes one: names, role, the account on agents, password, whether they may log in. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, useState } from "react";
+import { useState } from "react";
+import { expectedOf } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
+import { lazy } from "../parts";
 import { meQuery, type User } from "../services/session";
-import { type AgentUserGroup, changeUser, createUser } from "../services/users";
+import { type AgentUserGroup, changeUser, createUser, readUser } from "../services/users";
 import { Button, FIELD } from "../ui/Button";
 import type { Blame } from "../ui/blame";
 import { Field } from "../ui/Field";
@@ -34,21 +37,22 @@ export default function UserDialog(props: {
 }) {
   const { user, onClose, onActivate } = props;
   const client = useQueryClient();
-  const [username, setUsername] = useState(user?.username ?? "");
-  const [displayName, setDisplayName] = useState(user?.displayName ?? "");
-  const [admin, setAdmin] = useState(user?.admin ?? false);
+  const edit = useEdit({ of: user, valuesOf, read: async () => user && readUser(user.id), labels: LABELS });
+  const { username, displayName, admin, agentUserGroup: linked } = edit.values;
   const [password, setPassword] = useState("");
-  const [linked, setLinked] = useState(linkedOf(user));
   const submit = async () => {
-    const agentUserGroup = groupOf(linked);
-    if (user) {
-      const group = user.agentUserGroup || agentUserGroup ? { agentUserGroup: agentUserGroup ?? NOBODY } : {};
-      const texts = {
-        ...(username !== user.username && { username }),
-        ...(displayName !== user.displayName && { displayName }),
-      };
-      await changeUser(user.id, { ...texts, admin, ...group });
-    } else await createUser({ username, displayName, admin, agentUserGroup }, password);
+    if (!user) await createUser({ username, displayName, admin, agentUserGroup: groupOf(linked) }, password);
+    await edit.save(async ({ of, values, changed }) => {
+      if (!of) return;
+      const differs = (name: keyof typeof values) => changed.includes(name);
+      await changeUser(of.id, {
+        ...(differs("username") && { username: values.username }),
+        ...(differs("displayName") && { displayName: values.displayName }),
+        ...(differs("admin") && { admin: values.admin }),
+        ...(differs("agentUserGroup") && { agentUserGroup: groupOf(values.agentUserGroup) ?? NOBODY }),
+        expected: expectedOf(of, changed),
+      });
+    });
     onClose();
     say({ text: user ? `Changed user ${username}` : `Created user ${username}. Tell them their first password.` });
     for (const queryKey of [["users"], meQuery.queryKey]) void client.invalidateQueries({ queryKey });
@@ -64,6 +68,7 @@ export default function UserDialog(props: {
     >
       {(at) => (
         <>
+          {edit.overtaken}
           <Field label="User name" problem={at("username")}>
             {(ids) => (
               <input
@@ -72,7 +77,7 @@ export default function UserDialog(props: {
                 autoComplete="off"
                 className={FIELD}
                 value={username}
-                onChange={(event) => setUsername(event.target.value)}
+                onChange={(event) => edit.set({ username: event.target.value })}
               />
             )}
           </Field>
@@ -83,7 +88,7 @@ export default function UserDialog(props: {
                 autoComplete="off"
                 className={FIELD}
                 value={displayName}
-                onChange={(event) => setDisplayName(event.target.value)}
+                onChange={(event) => edit.set({ displayName: event.target.value })}
               />
             )}
           </Field>
@@ -102,14 +107,30 @@ export default function UserDialog(props: {
             </Field>
           )}
           <label className="flex min-h-7 items-center gap-1.5">
-            <input type="checkbox" checked={admin} onChange={(event) => setAdmin(event.target.checked)} />
+            <input type="checkbox" checked={admin} onChange={(event) => edit.set({ admin: event.target.checked })} />
             Administrator: may change everything, and what others own
           </label>
-          <Account linked={linked} onChange={setLinked} problem={at("linked")} />
+          <Account linked={linked} onChange={(agentUserGroup) => edit.set({ agentUserGroup })} problem={at("linked")} />
         </>
       )}
     </FormDialog>
   );
+}
+
+const LABELS = {
+  username: "User name",
+  displayName: "Display name",
+  admin: "Administrator",
+  agentUserGroup: "Account on agents",
+};
+
+function valuesOf(user?: User) {
+  return {
+    username: user?.username ?? "",
+    displayName: user?.displayName ?? "",
+    admin: user?.admin ?? false,
+    agentUserGroup: linkedOf(user),
+  };
 }
 
 const NOBODY: AgentUserGroup = { agentUid: null, agentGid: null, agentUser: null, agentGroup: null };

@@ -1,11 +1,15 @@
 /** Edits what is written about a version of a model; only what was changed is sent. */
 
-import { useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { expectedOf } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
 import { labelsOf, metadataOf } from "../routes/model/compared";
-import { editVersion, type ModelVersion, type VersionEdit } from "../services/models";
+import { editVersion, type ModelVersion, type VersionEdit, versionQuery } from "../services/models";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+
+const LABELS = { name: "Name", comment: "Comment", notes: "Notes", labels: "Labels", metadata: "Metadata" };
 
 function textsOf(version: ModelVersion) {
   const metadata = version.metadata ?? {};
@@ -20,25 +24,35 @@ function textsOf(version: ModelVersion) {
 
 export default function VersionDialog(props: { version: ModelVersion; onClose: () => void; onDone: () => void }) {
   const { version } = props;
-  const [former] = useState(() => textsOf(version));
-  const [texts, setTexts] = useState(former);
-  const set = (name: keyof typeof former) => (event: { target: { value: string } }) =>
-    setTexts({ ...texts, [name]: event.target.value });
+  const client = useQueryClient();
+  const edit = useEdit({
+    of: version,
+    valuesOf: textsOf,
+    read: () => client.fetchQuery({ ...versionQuery(String(version.model.id), version.version), staleTime: 0 }),
+    labels: LABELS,
+  });
+  const texts = edit.values;
+  const set = (name: keyof typeof texts) => (event: { target: { value: string } }) =>
+    edit.set({ [name]: event.target.value });
   const submit = async () => {
-    const differs = (name: keyof typeof former) => texts[name] !== former[name];
-    const edit: VersionEdit = {
-      ...(differs("name") && { name: texts.name }),
-      ...(differs("comment") && { comment: texts.comment }),
-      ...(differs("notes") && { notes: texts.notes }),
-      ...(differs("labels") && { labels: labelsOf(texts.labels) }),
-      ...(differs("metadata") && { metadata: metadataOf(texts.metadata) }),
-    };
-    if (Object.keys(edit).length > 0) await editVersion(version.model.id, version.version, edit);
+    await edit.save(async ({ of, values, changed }) => {
+      const differs = (name: keyof typeof values) => changed.includes(name);
+      const sent: VersionEdit = {
+        ...(differs("name") && { name: values.name }),
+        ...(differs("comment") && { comment: values.comment }),
+        ...(differs("notes") && { notes: values.notes }),
+        ...(differs("labels") && { labels: labelsOf(values.labels) }),
+        ...(differs("metadata") && { metadata: metadataOf(values.metadata) }),
+        expected: expectedOf(of, changed),
+      };
+      await editVersion(version.model.id, version.version, sent);
+    });
     props.onClose();
     props.onDone();
   };
   return (
     <FormDialog title={`Edit version ${version.version}`} yes="Save" onClose={props.onClose} onSubmit={submit}>
+      {edit.overtaken}
       <Field label="Name">
         {(ids) => <input {...ids} className={FIELD} value={texts.name} onChange={set("name")} />}
       </Field>

@@ -1,8 +1,9 @@
 /** Creates a webhook: where it sends, how that looks, and what it is told of. */
 
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { TOLD_STATES, wordOf } from "../routes/webhooks/words";
-import { createWebhook, type Trigger, type Webhook } from "../services/webhooks";
+import { Once } from "../services/once";
+import { createWebhook, type NewWebhook, type Trigger, type Webhook } from "../services/webhooks";
 import type { Workspace } from "../services/workspaces";
 import { FIELD } from "../ui/Button";
 import type { Blame } from "../ui/blame";
@@ -29,6 +30,7 @@ export default function WebhookDialog(props: {
   const [states, setStates] = useState<readonly string[]>(["COMPLETED", "ERROR"]);
   const [pattern, setPattern] = useState("");
   const [alerts, setAlerts] = useState(false);
+  const once = useRef(new Once());
   const submit = async () => {
     const triggers: Trigger[] = [
       ...states.map((state) => ({
@@ -38,12 +40,13 @@ export default function WebhookDialog(props: {
       ...(pattern ? [{ triggerType: "TRIGGER_TYPE_TASK_LOG" as const, condition: { regex: pattern } }] : []),
       ...(alerts ? [{ triggerType: "TRIGGER_TYPE_CUSTOM" as const, condition: {} }] : []),
     ];
-    const made = await createWebhook({
+    const asked: NewWebhook = {
       ...{ name, url: url.trim(), triggers },
       webhookType: slack ? "WEBHOOK_TYPE_SLACK" : "WEBHOOK_TYPE_DEFAULT",
       mode: named || alerts ? "WEBHOOK_MODE_SPECIFIC" : "WEBHOOK_MODE_WORKSPACE",
       workspaceId: where === "" ? null : Number(where),
-    });
+    };
+    const made = await createWebhook(asked, once.current);
     props.onClose();
     props.onDone(made);
   };

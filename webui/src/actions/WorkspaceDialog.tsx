@@ -1,10 +1,16 @@
 /** Creates a workspace, or gives one another name. */
 
-import { useState } from "react";
-import { createWorkspace, editWorkspace, type Workspace } from "../services/workspaces";
+import { useQueryClient } from "@tanstack/react-query";
+import { expectedOf, part } from "../editing/merge";
+import { useEdit } from "../editing/useEdit";
+import { createWorkspace, editWorkspace, type Workspace, workspaceQuery } from "../services/workspaces";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+
+function textsOf(workspace?: Workspace) {
+  return { name: workspace?.name ?? "" };
+}
 
 export default function WorkspaceDialog(props: {
   workspace?: Workspace;
@@ -12,11 +18,22 @@ export default function WorkspaceDialog(props: {
   onDone: (workspace: Workspace) => void;
 }) {
   const { workspace, onClose, onDone } = props;
-  const [name, setName] = useState(workspace?.name ?? "");
+  const client = useQueryClient();
+  const edit = useEdit({
+    of: workspace,
+    valuesOf: textsOf,
+    read: async () => workspace && client.fetchQuery({ ...workspaceQuery(workspace.id), staleTime: 0 }),
+    labels: { name: "Name" },
+  });
+  const { name } = edit.values;
   const submit = async () => {
-    const done = workspace ? await editWorkspace(workspace.id, { name }) : await createWorkspace({ name });
+    let done = workspace;
+    if (!workspace) done = await createWorkspace({ name });
+    await edit.save(async ({ of, values, changed }) => {
+      if (of) done = await editWorkspace(of.id, { ...part(values, changed), expected: expectedOf(of, changed) });
+    });
     onClose();
-    onDone(done);
+    if (done) onDone(done);
   };
   return (
     <FormDialog
@@ -25,9 +42,16 @@ export default function WorkspaceDialog(props: {
       onClose={onClose}
       onSubmit={submit}
     >
+      {edit.overtaken}
       <Field label="Name" hint="Its pools, checkpoint storage and user of tasks are in its settings.">
         {(ids) => (
-          <input {...ids} required className={FIELD} value={name} onChange={(event) => setName(event.target.value)} />
+          <input
+            {...ids}
+            required
+            className={FIELD}
+            value={name}
+            onChange={(event) => edit.set({ name: event.target.value })}
+          />
         )}
       </Field>
     </FormDialog>

@@ -1,8 +1,9 @@
 /** What can be done with a checkpoint: delete its files, register it as a version of a model. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { deleteCheckpoint } from "../services/actions";
 import { experimentQuery, type Trial } from "../services/experiments";
 import { useLive } from "../services/live";

@@ -2,9 +2,9 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, keysOf } from "../keys/table";
+import { lazy } from "../parts";
 import { continueExperiment, type Verb } from "../services/actions";
 import { type Experiment, experimentQuery } from "../services/experiments";
 import { meQuery } from "../services/session";

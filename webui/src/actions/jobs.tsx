@@ -1,8 +1,8 @@
 /** What can be done to a job of the queue, by its owner and administrators. */
 
 import { type QueryClient, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { lazy } from "react";
 import { type Command, useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { changeJob, type JobChange } from "../services/actions";
 import type { Pool } from "../services/cluster";
 import type { Job } from "../services/queue";

@@ -8,6 +8,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { count } from "../format";
 import { act, type Result, type Target, type Verb } from "../services/actions";
+import { Refused } from "../services/client";
 import type { Experiment, ExperimentSearch, Found } from "../services/experiments";
 import { closeDialog, type Failure, openDialog, say } from "../ui/overlays";
 import { Confirm } from "./Confirm";
@@ -45,7 +46,7 @@ export const VERBS: Record<Verb, Manner> = {
   cancel: {
     title: "Stop",
     past: "Stopping",
-    warning: "Trials save a checkpoint first, then end. It can be continued later.",
+    warning: "Trials save a checkpoint, then end. It can be continued later, unless its search stops trials early.",
   },
   kill: {
     title: "Kill",
@@ -135,7 +136,9 @@ export async function outcome<T>(asked: Promise<T>, what: string): Promise<T | u
     return await asked;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    say({ text: `${what}: this was not done`, failures: [{ id: "", reason }] });
+    const isRefused = error instanceof Refused && error.status < 500;
+    const became = isRefused ? "this was not done" : "whether this was done is not known";
+    say({ text: `${what}: ${became}`, failures: [{ id: "", reason }] });
     return undefined;
   }
 }

@@ -2,8 +2,8 @@
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { count } from "../format";
+import { lazy } from "../parts";
 import { archiveProject, deleteProject, type Project } from "../services/projects";
 import { meQuery } from "../services/session";
 import { openDialog, say } from "../ui/overlays";

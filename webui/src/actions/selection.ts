@@ -25,7 +25,7 @@ interface Shown {
 
 export function useSelection(search: ExperimentSearch, total: number, shownRows: Shown) {
   const client = useQueryClient();
-  const asked = JSON.stringify({ ...search, sort: "" });
+  const asked = JSON.stringify({ ...search, sort: "", metrics: [] });
   const [selected, select] = useState(() =>
     rowToReturnTo() !== undefined && kept?.asked === asked ? kept.selected : NOTHING,
   );

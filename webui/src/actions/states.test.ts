@@ -4,7 +4,7 @@ import type { User } from "../services/session";
 import { allows, mayChange } from "./states";
 
 function standing(state: State, archived = false, unmanaged = false) {
-  return { state, archived, unmanaged };
+  return { state, archived, unmanaged, continuable: true };
 }
 
 const VERBS = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete", "move", "continue"] as const;
@@ -28,6 +28,12 @@ describe("what the state of an experiment lets one do", () => {
   it("offers nothing that needs this cluster for what is trained elsewhere", () => {
     expect(allowed("STATE_ACTIVE", false, true)).toBe("cancel kill move");
     expect(allowed("STATE_ERROR", false, true)).toBe("archive delete move");
+  });
+
+  it("offers to continue what its search lets go on", () => {
+    const ended = (continuable: boolean) => ({ ...standing("STATE_COMPLETED"), continuable });
+    expect(allows(ended(true), "continue")).toBe(true);
+    expect(allows(ended(false), "continue")).toBe(false);
   });
 
   it("is for owners and administrators", () => {

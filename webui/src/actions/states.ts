@@ -23,7 +23,7 @@ export function lives(state: State): boolean {
   return RUNS.has(state) || state === "STATE_PAUSED";
 }
 
-type Standing = Pick<Experiment, "state" | "archived" | "unmanaged">;
+type Standing = Pick<Experiment, "state" | "archived" | "unmanaged"> & Partial<Pick<Experiment, "continuable">>;
 
 const ALLOWED: Record<Verb | "move" | "continue", (experiment: Standing) => boolean> = {
   pause: ({ state, unmanaged }) => RUNS.has(state) && !unmanaged,
@@ -34,7 +34,8 @@ const ALLOWED: Record<Verb | "move" | "continue", (experiment: Standing) => bool
   unarchive: ({ archived }) => archived ?? false,
   delete: ({ state }) => ENDED.has(state) || state === "STATE_DELETE_FAILED",
   move: ({ state, archived }) => !archived && state !== "STATE_DELETING",
-  continue: ({ state, archived, unmanaged }) => ENDED.has(state) && !archived && !unmanaged,
+  continue: ({ state, archived, unmanaged, continuable }) =>
+    (ENDED.has(state) && !archived && !unmanaged && continuable) ?? false,
 };
 
 /** Whether its state lets one do it; the master has the last word. */

@@ -2,8 +2,8 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { count } from "../format";
+import { lazy } from "../parts";
 import { meQuery } from "../services/session";
 import { archiveWorkspace, deleteWorkspace, pinWorkspace, type Workspace } from "../services/workspaces";
 import { openDialog, say } from "../ui/overlays";

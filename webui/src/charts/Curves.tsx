@@ -13,8 +13,9 @@ import { hoverer, useHovered } from "./hovered";
 import { useInView } from "./inview";
 import { type Drawn, drawn, nearest, span, summaries, type TrialLine } from "./lines";
 import { faint, GREY, type Look, type Shade } from "./palette";
-import { BOTH_SIDES, LINEAR, LOGARITHMIC, numbered, told, widest, within } from "./scales";
+import { apart, numbered, numberedIn, scaleOf, told, widest, within } from "./scales";
 import { elapsedTicks, ticked } from "./ticks";
+import { endsIn, inUnit, unitOf } from "./units";
 
 const HEIGHT = 190;
 /** More lines, or points, are hairlines: wider ones take ten times as long where there is no graphics card. */
@@ -90,7 +91,7 @@ function trialName(trial: number): string {
 }
 
 function summaryOf(lines: TrialLine[], nameOf: (trial: number) => string): string {
-  const [low, high] = span(lines) ?? [];
+  const [low, high] = span(lines.map(({ y }) => y)) ?? [];
   if (low === undefined) return "No numbers yet.";
   const last = summaries(lines).sort((a, b) => a.last - b.last);
   const [first, final] = [last[0], last.at(-1)];
@@ -105,10 +106,14 @@ function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, hei
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const theme = useShownTheme();
-  const shown = useMemo(() => drawn(lines, smoothing), [lines, smoothing]);
+  const unit = useMemo(() => unitOf(lines.map(({ y }) => y)), [lines]);
+  const shown = useMemo(
+    () => drawn(lines, smoothing).map((line) => ({ ...line, y: inUnit(line.y, unit) })),
+    [lines, smoothing, unit],
+  );
   const latest = useRef(shown);
   latest.current = shown;
-  const data = useMemo(() => joined(shown, bands), [shown, bands]);
+  const data = useMemo(() => joined(shown, bands, unit), [shown, bands, unit]);
   const drawnNow = useRef(data);
   drawnNow.current = data;
   const looked = shown.map(({ trial, faint: behind }) => {
@@ -118,11 +123,10 @@ function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, hei
   });
   const around = bands.map(({ trial }) => faint(looks.get(trial)?.colour ?? GREY[theme], 0x30)).join("|");
   const known = looked.join("\n");
-  const { low, high } = range ?? {};
+  const [low, high] = endsIn(unit, range?.low, range?.high);
   const points = lines.reduce((sum, line) => sum + line.x.length, 0);
   const fine = shown.length > FINE_LINES || points > FINE_POINTS;
-  const lowest = useMemo(() => span(lines)?.[0] ?? 0, [lines]);
-  const scale = !log ? LINEAR : lowest > 0 ? LOGARITHMIC : BOTH_SIDES;
+  const scale = useMemo(() => scaleOf(span(shown.map(({ y }) => y)) ?? [], log ?? false), [shown, log]);
   const [drawings, setDrawings] = useState(0);
   // What is drawn may be another each time; how it looks seldom is.
   useEffect(() => {
@@ -132,7 +136,7 @@ function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, hei
     const made = new uPlot(
       options(
         known.split("\n"),
-        { theme, width: parent.clientWidth, fine, scale, axis, around, low, high, height },
+        { theme, width: parent.clientWidth, fine, scale, unit, axis, around, low, high, height },
         (at) => hover(at && lineAt(made, latest.current, at)),
       ),
       drawnNow.current,
@@ -151,7 +155,7 @@ function Plot({ lines, looks, axis, log, smoothing = 0, bands = NONE, range, hei
       made.destroy();
       hover(undefined);
     };
-  }, [known, theme, fine, scale, axis, around, low, high, height]);
+  }, [known, theme, fine, scale, unit, axis, around, low, high, height]);
   useEffect(() => {
     if (plot.current?.data !== data) plot.current?.setData(data);
     setDrawings((count) => count + 1);
@@ -231,10 +235,10 @@ function lineAt(plot: uPlot, lines: readonly Drawn[], { left, top }: At): number
 }
 
 /** One axis for all lines: where another line has a point this one has no gap; a value that is no number is one. */
-function joined(lines: readonly Drawn[], bands: readonly Band[]): uPlot.AlignedData {
+function joined(lines: readonly Drawn[], bands: readonly Band[], unit: number): uPlot.AlignedData {
   const tables = [
     ...lines.map((line): uPlot.AlignedData => [line.x, line.y]),
-    ...bands.map((band): uPlot.AlignedData => [band.x, band.high, band.low]),
+    ...bands.map((band): uPlot.AlignedData => [band.x, inUnit(band.high, unit), inUnit(band.low, unit)]),
   ];
   if (tables.length < 2) return tables[0] ?? [[]];
   return uPlot.join(
@@ -249,6 +253,8 @@ interface Manner {
   height: number;
   fine: boolean;
   scale: uPlot.Scale;
+  /** Of the values that are drawn. */
+  unit: number;
   axis: "steps" | "time";
   /** Colours of bands, with bars between them. */
   around: string;
@@ -262,7 +268,13 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
-  const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: dim,
+    font: "11px sans-serif",
+    grid: { stroke: line, width: 1 },
+    ticks: { show: false },
+    incrs: apart,
+  };
   const bands = manner.around ? manner.around.split("|") : [];
   const edge = (): uPlot.Series => ({ width: 0, points: { show: false } });
   return {
@@ -274,7 +286,7 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
     cursor: { drag: { x: true, y: false }, points: { show: false } },
     axes: [
       { ...axis, size: 26, ...(manner.axis === "time" ? ticked(elapsedTicks) : { values: numbered }) },
-      { ...axis, size: widest, values: numbered },
+      { ...axis, size: widest, values: numberedIn(manner.unit) },
     ],
     series: [
       {},
@@ -294,7 +306,7 @@ function options(looked: string[], manner: Manner, onCursor: (at: At | undefined
       return { series: [high, high + 1] as [number, number], fill };
     }),
     hooks: {
-      draw: [told],
+      draw: [(plot) => told(plot, manner.unit)],
       setCursor: [({ cursor: { left = -1, top = -1 } }) => onCursor(left < 0 || top < 0 ? undefined : { left, top })],
     },
   };

@@ -62,7 +62,7 @@ test("what lines come to, without what is no number", () => {
     { trial: 2, x: [1], y: [null] },
   ];
   expect(summaries(lines)).toEqual([{ trial: 1, least: 2, greatest: 3, last: 2 }]);
-  expect(span(lines)).toEqual([2, 3]);
+  expect(span(lines.map(({ y }) => y))).toEqual([2, 3]);
   expect(span([])).toBeUndefined();
 });
 

@@ -51,4 +51,16 @@ describe("trials of one group", () => {
     expect(spreadOf([7])?.std).toBe(0);
     expect(spreadOf([])).toBeUndefined();
   });
+
+  it("spread as they do whatever their size", () => {
+    expect(spreadOf([1e308, 1.5e308])?.mean).toBeCloseTo(1.25e308, -300);
+    for (const size of [1e308, 1e200, 1e-200, 5e-324 * 1024]) {
+      const spread = spreadOf([size, size, -size, -size]);
+      expect(spread?.mean).toBe(0);
+      expect((spread?.std ?? 0) / size).toBeCloseTo(Math.sqrt(4 / 3));
+    }
+    const line = (trial: number, value: number) => ({ trial, x: [0], y: [value] });
+    const { line: mean, band } = together(1, [line(1, 1.7e308), line(2, 1e307), line(3, 1.7e308)], "std");
+    for (const value of [mean.y[0], band.low[0], band.high[0]]) expect(Number.isFinite(value)).toBe(true);
+  });
 });

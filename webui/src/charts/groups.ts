@@ -25,7 +25,8 @@ function valueAt({ x, y }: TrialLine, at: number, from: { place: number }): numb
   if (before === undefined || at < before || low === null || low === undefined) return undefined;
   if (at === before) return low;
   if (after === undefined || high === null || high === undefined) return undefined;
-  return low + ((high - low) * (at - before)) / (after - before);
+  const share = (at - before) / (after - before);
+  return low * (1 - share) + high * share;
 }
 
 export interface Spread {
@@ -40,21 +41,32 @@ export interface Spread {
 export function spreadOf(values: readonly number[]): Spread | undefined {
   const [first] = values;
   if (first === undefined) return undefined;
-  let [sum, least, greatest] = [0, first, first];
+  let [least, greatest] = [first, first];
   for (const value of values) {
-    sum += value;
     least = Math.min(least, value);
     greatest = Math.max(greatest, value);
   }
-  const mean = sum / values.length;
-  const squares = values.reduce((total, value) => total + (value - mean) ** 2, 0);
+  // Sums of values near 1e308, and squares beyond 1e154 or below 1e-162, are no numbers any more.
+  const scale = scaleOf(Math.max(Math.abs(least), Math.abs(greatest)));
+  const mean = values.reduce((total, value) => total + value / scale, 0) / values.length;
+  const squares = values.reduce((total, value) => total + (value / scale - mean) ** 2, 0);
   return {
     count: values.length,
-    mean,
-    std: values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0,
+    mean: mean * scale,
+    std: values.length > 1 ? Math.sqrt(squares / (values.length - 1)) * scale : 0,
     least,
     greatest,
   };
+}
+
+/** A power of two, by which nothing is rounded. */
+function scaleOf(most: number): number {
+  return most > 0 && Number.isFinite(most) ? 2 ** Math.floor(Math.log2(most)) : 1;
+}
+
+/** A chart has a place for every number, and none beyond. */
+function drawable(value: number): number {
+  return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 }
 
 /** The mean of some lines at every place where one of them has a point, over those that have a value there. */
@@ -67,8 +79,8 @@ export function together(trial: number, lines: readonly TrialLine[], of: BandOf)
   const y = x.map((at) => {
     const values = lines.flatMap((line, place) => valueAt(line, at, places[place] as { place: number }) ?? []);
     const spread = spreadOf(values);
-    band.low.push(spread ? (of === "range" ? spread.least : spread.mean - spread.std) : null);
-    band.high.push(spread ? (of === "range" ? spread.greatest : spread.mean + spread.std) : null);
+    band.low.push(spread ? (of === "range" ? spread.least : drawable(spread.mean - spread.std)) : null);
+    band.high.push(spread ? (of === "range" ? spread.greatest : drawable(spread.mean + spread.std)) : null);
     return spread ? spread.mean : null;
   });
   return { line: { trial, x, y }, band };

@@ -1,11 +1,13 @@
 /** What arranges the charts of a page: a menu on each, and one for all of them; kept for whoever looks, by project. */
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy } from "react";
+import { own } from "../own";
+import { lazy } from "../parts";
 import { keepLayout, type Layout, layoutOf, PLAIN, SIZES, type Size, stepped, toggledIn } from "../services/layouts";
 import { settingsQuery } from "../services/settings";
 import { Menu, MenuChoices, MenuItem, MenuLine } from "../ui/Menu";
 import { openDialog, say } from "../ui/overlays";
+import { visible } from "../visible";
 
 const RangeDialog = lazy(() => import("./RangeDialog"));
 
@@ -66,7 +68,7 @@ export function LayoutMenu({ layout, change, now, hidden }: LayoutMenuProps) {
       <MenuItem onSelect={() => change({ ...rest, ...now })}>Keep axis, scale and smoothing for the project</MenuItem>
       {hidden.slice(0, 20).map((name) => (
         <MenuItem key={name} onSelect={() => change({ ...layout, hidden: toggledIn(layout.hidden, name) })}>
-          Show {name}
+          Show {visible(name)}
         </MenuItem>
       ))}
       {hidden.length > 1 && (
@@ -88,7 +90,7 @@ interface ChartMenuProps extends Omit<Laid, "ready"> {
 
 export function ChartMenu({ name, title, layout, change, shown }: ChartMenuProps) {
   const isPinned = layout.pinned.includes(name);
-  const range = layout.ranges[name];
+  const range = own(layout.ranges, name);
   const step = (by: 1 | -1) => change(stepped(layout, shown, name, by));
   const limit = () =>
     openDialog((close) => (

@@ -50,10 +50,10 @@ export function nearest(rising: readonly number[], to: number): number {
 }
 
 /** Between which values they lie; undefined: there are none. */
-export function span(lines: readonly TrialLine[]): [number, number] | undefined {
+export function span(lines: readonly (readonly (number | null)[])[]): [number, number] | undefined {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const { y } of lines) {
-    for (const value of y) {
+  for (const values of lines) {
+    for (const value of values) {
       if (value === null) continue;
       low = Math.min(low, value);
       high = Math.max(high, value);

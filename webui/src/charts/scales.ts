@@ -2,15 +2,18 @@
 
 import type uPlot from "uplot";
 import { rounded } from "../format";
+import { outOf } from "./units";
 
 export const LINEAR: uPlot.Scale = {};
 export const LOGARITHMIC: uPlot.Scale = { distr: 3 };
 /** Where some are not above zero, as a logarithm is: one that is straight around zero. */
 export const BOTH_SIDES: uPlot.Scale = { distr: 4, asinh: 1e-3 };
 
-export function scaleOf(lines: readonly { values: readonly (number | null)[] }[], log: boolean): uPlot.Scale {
-  if (!log) return LINEAR;
-  return lines.every(({ values }) => values.every((value) => value === null || value > 0)) ? LOGARITHMIC : BOTH_SIDES;
+/** For values between two, if there are any. */
+export function scaleOf([low, high]: readonly [number, number] | [], log: boolean): uPlot.Scale {
+  // Between zero and zero a logarithm has no place for anything.
+  if (!log || (low === 0 && high === 0)) return LINEAR;
+  return low === undefined || low > 0 ? LOGARITHMIC : BOTH_SIDES;
 }
 
 /** A scale with the ends that somebody chose; a logarithm has none at zero or below. */
@@ -35,7 +38,7 @@ export function within(scale: uPlot.Scale, low?: number, high?: number): uPlot.S
 export function numbersOf(places: readonly (number | null)[]): string[] {
   const shown = places.filter((place) => place !== null);
   let texts: string[] = [];
-  for (const digits of [4, 6, 8, 10, 12]) {
+  for (const digits of [4, 6, 8, 10, 12, 14, 17]) {
     texts = places.map((place) => (place === null ? "" : rounded(place, digits)));
     if (new Set(texts.filter((text) => text !== "")).size >= new Set(shown).size) break;
   }
@@ -43,6 +46,21 @@ export function numbersOf(places: readonly (number | null)[]): string[] {
 }
 
 export const numbered: uPlot.Axis.Values = (_, places) => numbersOf(places);
+
+/** Of values that are drawn in a unit. */
+export function numberedIn(unit: number): uPlot.Axis.Values {
+  return (_, places) => numbersOf(places.map((place) => (place === null ? null : outOf(unit, place))));
+}
+
+const STEPS = Array.from({ length: 64 }, (_, place) =>
+  [1, 2, 2.5, 5].map((part) => Number(`${part}e${place - 32}`)),
+).flat();
+
+/** Between ticks: no step that is lost when it is added to a number beside it, or the axis would never end. */
+export const apart: uPlot.Axis.Incrs = (_, __, low, high) => {
+  const lost = Math.max(Math.abs(low), Math.abs(high)) * Number.EPSILON;
+  return STEPS.filter((step) => step > lost);
+};
 
 /** The axis is as wide as its longest label, or it would be cut. */
 export const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {
@@ -54,7 +72,7 @@ export const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {
 };
 
 /** Says in the document between which values a chart is drawn. */
-export function told(plot: uPlot): void {
+export function told(plot: uPlot, unit = 1): void {
   const { min, max } = plot.scales.y ?? {};
-  plot.root.dataset.values = `${min} ${max}`;
+  plot.root.dataset.values = `${typeof min === "number" ? min * unit : min} ${typeof max === "number" ? max * unit : max}`;
 }

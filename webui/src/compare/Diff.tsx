@@ -8,6 +8,7 @@ import { experimentQuery } from "../services/experiments";
 import { LIVE } from "../services/live";
 import { Problem } from "../ui/notices";
 import { Section } from "../ui/Page";
+import { visible } from "../visible";
 import { leaves, type Setting, settings } from "./differences";
 import { Swatch } from "./Legend";
 
@@ -107,9 +108,9 @@ function Settings({ title, found, trials, looks, all }: SettingsProps) {
                   <th
                     scope="row"
                     className="sticky left-0 h-7 max-w-64 truncate bg-surface px-2 text-left font-medium"
-                    title={setting.name}
+                    title={visible(setting.name)}
                   >
-                    {setting.name}
+                    {visible(setting.name)}
                   </th>
                   {setting.values.map((value, place) => (
                     <Cell key={trials[place]?.id} trial={trials[place]?.id ?? 0} value={value} />
@@ -145,10 +146,10 @@ function Cell({ trial, value }: { trial: number; value: string | undefined }) {
   return (
     <td
       className={`max-w-60 truncate whitespace-nowrap px-2 ${isHovered ? "bg-hover" : ""}`}
-      title={value}
+      title={value && visible(value)}
       {...hovering(trial)}
     >
-      {value ?? "–"}
+      {value === undefined ? "–" : visible(value)}
     </td>
   );
 }

@@ -11,6 +11,7 @@ import { Button, FIELD } from "../ui/Button";
 import { Dialog, DialogBody } from "../ui/Dialog";
 import { openDialog } from "../ui/overlays";
 import { Value } from "../ui/values";
+import { visible } from "../visible";
 import { Swatch } from "./Legend";
 
 /** `lr 0.1, width 64`. */
@@ -33,7 +34,7 @@ export function Grouping({ varying, by, band, onBy, onBand }: GroupingProps) {
   return (
     <>
       <Button onClick={choose} aria-pressed={by !== undefined} className="max-w-64">
-        <span className="truncate">{by ? `Grouped by ${by.join(", ") || "nothing"}` : "Group…"}</span>
+        <span className="truncate">{by ? `Grouped by ${visible(by.join(", ")) || "nothing"}` : "Group…"}</span>
       </Button>
       {by && (
         <select
@@ -101,7 +102,7 @@ function GroupDialog(props: {
                   setBy(varying.filter((each) => (each === name ? event.target.checked : by.includes(each))))
                 }
               />
-              <span className="truncate">{name}</span>
+              <span className="truncate">{visible(name)}</span>
             </label>
           ))}
         </fieldset>
@@ -144,7 +145,7 @@ export function Groups({ groups, by, trials, looks }: GroupsProps) {
                 title={place > by.length ? `of the best ${metrics.join(", ")} of each trial` : undefined}
                 className={`max-w-48 truncate px-2 font-medium ${place > by.length ? "text-right" : ""}`}
               >
-                {title}
+                {visible(title)}
               </th>
             ))}
           </tr>
@@ -175,8 +176,8 @@ function GroupRow(props: { group: TrialGroup; byId: ReadonlyMap<number, Compared
         <Swatch look={look} />
       </td>
       {group.values.map((value, place) => (
-        <td key={place} className="max-w-48 truncate px-2" title={value}>
-          {value ?? "–"}
+        <td key={place} className="max-w-48 truncate px-2" title={value && visible(value)}>
+          {value === undefined ? "–" : visible(value)}
         </td>
       ))}
       <td className="px-2">

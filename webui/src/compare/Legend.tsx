@@ -6,6 +6,7 @@ import type { Look } from "../charts/palette";
 import type { ComparedTrial } from "../services/comparing";
 import { StateMark } from "../ui/State";
 import { Value } from "../ui/values";
+import { visible } from "../visible";
 
 interface LegendProps {
   trials: ComparedTrial[];
@@ -78,12 +79,12 @@ function Entry({ trial, looks, hidden, onHide, onRemove }: LegendProps & { trial
           {id}
         </Link>
       </td>
-      <td className="min-w-40 max-w-0 truncate px-2" title={experiment.name}>
+      <td className="min-w-40 max-w-0 truncate px-2" title={visible(experiment.name)}>
         <Link
           to="/experiments/$experimentId"
           params={{ experimentId: experiment.id }}
           className="hover:underline"
-        >{`${experiment.id} ${experiment.name}`}</Link>
+        >{`${experiment.id} ${visible(experiment.name)}`}</Link>
       </td>
       <td className="px-2">
         <StateMark state={trial.state} />
@@ -91,8 +92,11 @@ function Entry({ trial, looks, hidden, onHide, onRemove }: LegendProps & { trial
       <td className="px-2 text-right">
         <Value value={trial.searcherMetricValue} />
       </td>
-      <td className="max-w-40 truncate px-2 text-dim" title={experiment.searcherMetric}>
-        {experiment.searcherMetric || "–"}
+      <td
+        className="max-w-40 truncate px-2 text-dim"
+        title={experiment.searcherMetric && visible(experiment.searcherMetric)}
+      >
+        {visible(experiment.searcherMetric || "–")}
       </td>
       <td className="px-2 text-right">
         <button

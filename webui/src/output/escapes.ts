@@ -3,6 +3,8 @@
  * terminal writes over it. All other control characters are shown as signs: nothing that a line holds is hidden.
  */
 
+import { visible } from "../visible";
+
 export interface Piece {
   text: string;
   className: string;
@@ -12,8 +14,6 @@ const COLOURS = ["text-text", "text-bad", "text-ok", "text-wait", "text-run", "t
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const SGR = /\u001b\[([0-9;:]*)m/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is shown.
-const HIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 interface Look {
   colour: string;
@@ -56,14 +56,6 @@ function add(made: Piece[], text: string, look: Look): void {
   if (text === "") return;
   const classes = [look.colour, look.bold && "font-semibold", look.faint && "text-dim", look.underline && "underline"];
   made.push({ text: visible(text), className: classes.filter(Boolean).join(" ") });
-}
-
-function visible(text: string): string {
-  return text.replace(HIDDEN, (character) => {
-    const code = character.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    return code === 0x7f ? "\u2421" : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
 }
 
 function changed(look: Look, codes: string): Look {

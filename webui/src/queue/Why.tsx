@@ -5,6 +5,7 @@ import { Fragment } from "react";
 import { calledSo } from "../actions/jobs";
 import { count } from "../format";
 import { type Holder, isInTurns, type Job, type WaitClass } from "../services/queue";
+import { visible } from "../visible";
 import { WhatIf } from "./WhatIf";
 
 /** Shape, word and colour of each class. */
@@ -124,7 +125,7 @@ function HeldBy({ holder }: { holder: Holder }) {
       to="/experiments/$experimentId"
       params={{ experimentId: Number(holder.entityId) }}
       className="underline"
-      title={holder.name}
+      title={visible(holder.name)}
     >
       {text}
     </Link>

@@ -2,8 +2,9 @@
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { meQuery } from "../services/session";
 import { Loading } from "../ui/notices";
 import { Page } from "../ui/Page";

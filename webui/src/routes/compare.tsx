@@ -16,6 +16,7 @@ import { Grouping, Groups, groupName } from "../compare/Grouping";
 import { Legend } from "../compare/Legend";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { own } from "../own";
 import {
   type ComparedTrial,
   comparedQuery,
@@ -27,7 +28,7 @@ import { arranged } from "../services/layouts";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";
 import { useShownTheme } from "../theme";
-import { FIELD } from "../ui/Button";
+import { Button, FIELD } from "../ui/Button";
 import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 
@@ -307,6 +308,9 @@ export function metricsOf(trials: readonly ComparedTrial[]): Metric[] {
   return [...metrics.values()].sort((a, b) => rank(b) - rank(a) || a.name.localeCompare(b.name));
 }
 
+/** Charts that are there at first, drawn where they are in view; more come when asked for. */
+const CHARTS = 60;
+
 interface MetricsProps {
   trials: ComparedTrial[];
   looks: ReadonlyMap<number, Look>;
@@ -319,6 +323,7 @@ interface MetricsProps {
 
 function Metrics(props: MetricsProps) {
   const { trials, search, laid } = props;
+  const [most, setMost] = useState(CHARTS);
   const { layout } = laid;
   const metrics = useMemo(() => metricsOf(trials), [trials]);
   const matches = named(search.q ?? "", search.re ?? false) ?? (() => true);
@@ -335,10 +340,15 @@ function Metrics(props: MetricsProps) {
         {count(shown.length)} {shown.length === 1 ? "metric" : "metrics"}
       </p>
       <div className={`grid gap-3 ${layout.size ? COLUMNS[layout.size] : "grid-cols-1 lg:grid-cols-2"}`}>
-        {shown.map((metric) => (
+        {shown.slice(0, most).map((metric) => (
           <MetricChart key={`${metric.group} ${metric.name}`} {...props} metric={metric} names={names} ended={ended} />
         ))}
       </div>
+      {shown.length > most && (
+        <Button className="self-start" onClick={() => setMost(most + CHARTS)}>
+          Show more of the {count(shown.length)} metrics
+        </Button>
+      )}
     </>
   );
 }
@@ -376,7 +386,7 @@ function MetricChart(props: MetricChartProps) {
       smoothing={means ? 0 : smoothing}
       onView={setInView}
       height={HEIGHTS[laid.layout.size ?? "medium"]}
-      range={laid.layout.ranges[metric.name]}
+      range={own(laid.layout.ranges, metric.name)}
       {...(means && { nameOf: (id: number) => names.get(id) ?? "", noun: "Group" })}
       waiting={series.data ? "Its lines are hidden." : series.error ? String(series.error.message) : "Loading…"}
       aside={<ChartMenu name={metric.name} title={title} shown={props.names} {...laid} />}

@@ -2,13 +2,15 @@
 
 import { keepPreviousData, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { Suspense, useEffect, useRef, useState } from "react";
 import { configOf } from "../actions/experiments";
+import { lazy } from "../parts";
 import { experimentQuery } from "../services/experiments";
 import { useLive } from "../services/live";
+import { Once } from "../services/once";
 import { projectsQuery } from "../services/projects";
 import { meQuery } from "../services/session";
-import { check, configSchemaQuery, newKey, type Submission, submit } from "../services/submissions";
+import { check, configSchemaQuery, type Submission, submit } from "../services/submissions";
 import { templatesQuery } from "../services/templates";
 import { Button, FIELD } from "../ui/Button";
 import type { EditorHandle } from "../ui/Editor";
@@ -20,7 +22,7 @@ import { Ahead } from "./create/Ahead";
 import { Code } from "./create/Code";
 import { completionsAt, type Schema } from "./create/completion";
 import { type Draft, draftKey, dropDraft, keepDraft, keptDraft } from "./create/draft";
-import { scriptOf } from "./create/files";
+import { scriptOf, scriptRunBy } from "./create/files";
 import { problemsOf } from "./create/problems";
 
 const Editor = lazy(() => import("../ui/Editor"));
@@ -120,30 +122,41 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
   const checked = useCheck(draft, fork);
   const editor = useRef<EditorHandle>(null);
   const schema = useQuery(configSchemaQuery).data as Schema | undefined;
-  const key = useRef(newKey());
+  const once = useRef(new Once());
+  /** What is sent again is the same: the moment of a pasted script, too. */
+  const begun = useRef(Date.now());
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState("");
+  /** The script that it was said of that it is not sent. */
+  const warned = useRef<string>(undefined);
   const refused = checked.error?.message ?? "";
   const [shown, setShown] = useState(NO_PROBLEMS);
   useEffect(() => setShown(refused ? problemsOf(refused) : NO_PROBLEMS), [refused]);
 
   async function send() {
+    const script = fork === undefined && !draft.folder && !draft.script ? scriptRunBy(draft.config) : undefined;
+    if (script && warned.current !== script) {
+      warned.current = script;
+      setRefusal(
+        `The configuration runs ${script}, and no code is sent: choose its folder or paste it. ` +
+          "If it is where the task runs, such as in its image, press Submit again.",
+      );
+      return;
+    }
     setBusy(true);
     setRefusal("");
     try {
       const code = draft.folder
         ? draft.folder.files
         : draft.script
-          ? await scriptOf(draft.scriptName || "train.py", draft.script)
+          ? await scriptOf(draft.scriptName || "train.py", draft.script, begun.current)
           : undefined;
       const { config, projectId, template } = draft;
-      const sent = await submit({ config, projectId, template, parentId: fork, code }, key.current);
+      const sent = await submit({ config, projectId, template, parentId: fork, code }, once.current);
       dropDraft(props.draftKey);
       say({ text: [`Submitted experiment ${sent.experiment.id}`, ...(sent.notices ?? [])].join(". ") });
       await navigate({ to: "/experiments/$experimentId", params: { experimentId: sent.experiment.id } });
     } catch (error) {
-      // Another text is another request.
-      key.current = newKey();
       setRefusal(error instanceof Error ? error.message : String(error));
       setBusy(false);
     }

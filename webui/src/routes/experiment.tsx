@@ -2,12 +2,13 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { beside } from "../actions/beside";
 import { ExperimentActions } from "../actions/experiments";
 import { outcome } from "../actions/perform";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { type Experiment, experimentQuery } from "../services/experiments";
 import { useLive } from "../services/live";
 import { hasEnded } from "../services/states";

@@ -25,9 +25,10 @@ const all = getRouteApi("/shell/experiments");
 export function lookAhead(client: QueryClient, search: ListSearch, projectId?: number): void {
   const me = client.getQueryData(meQuery.queryKey);
   if (!me) return;
-  const asked = askedOf(search, projectId, me);
-  if (search.rows === "trials") ahead(client, listedTrialsQuery(asked, 0, WINDOW));
-  else ahead(client, EXPERIMENTS.query(asked, 0, WINDOW));
+  const settings = client.getQueryData(settingsQuery.queryKey) ?? {};
+  if (search.rows === "trials")
+    ahead(client, listedTrialsQuery(askedOf(TRIALS, search, projectId, me, settings), 0, WINDOW));
+  else ahead(client, EXPERIMENTS.query(askedOf(EXPERIMENTS, search, projectId, me, settings), 0, WINDOW));
   void client.prefetchQuery(settingsQuery);
 }
 
@@ -52,7 +53,7 @@ export function Rows(props: RowsProps) {
 }
 
 function ExperimentRows(props: RowsProps) {
-  const asked = useAsked(props.search, props.projectId);
+  const asked = useAsked(EXPERIMENTS, props.search, props.projectId);
   // What is opened from here has these beside it.
   useEffect(() => rememberList(asked), [asked]);
   const windowOf = useCallback((offset: number) => EXPERIMENTS.query(asked, offset, WINDOW), [asked]);
@@ -72,12 +73,16 @@ function ExperimentRows(props: RowsProps) {
 }
 
 function TrialRows(props: RowsProps) {
-  const asked = useAsked(props.search, props.projectId);
+  const asked = useAsked(TRIALS, props.search, props.projectId);
   const windowOf = useCallback((offset: number) => listedTrialsQuery(asked, offset, WINDOW), [asked]);
   const found = useWindows<ListedTrial>(windowOf, WINDOW);
   const total = found.total ?? 0;
   const windows = { windowOf, size: WINDOW, total, rowAt: found.rowAt };
-  const { selecting, picked } = usePicked<ListedTrial>("trial", windows, JSON.stringify({ ...asked, sort: "" }));
+  const { selecting, picked } = usePicked<ListedTrial>(
+    "trial",
+    windows,
+    JSON.stringify({ ...asked, sort: "", metrics: [] }),
+  );
   return (
     <Listing
       {...props}

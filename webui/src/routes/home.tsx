@@ -14,6 +14,7 @@ import { Empty, Loading, Problem } from "../ui/notices";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Moment, Progress, Value } from "../ui/values";
+import { visible } from "../visible";
 import { Attention } from "./home/attention";
 import { Sparkline } from "./home/sparkline";
 
@@ -92,9 +93,9 @@ function Mine(props: {
                 to="/experiments/$experimentId"
                 params={{ experimentId: experiment.id }}
                 className="min-w-0 truncate hover:underline"
-                title={experiment.name}
+                title={visible(experiment.name)}
               >
-                <span className="text-dim">{experiment.id}</span> {experiment.name}
+                <span className="text-dim">{experiment.id}</span> {visible(experiment.name)}
               </Link>
               <StateMark state={experiment.state} />
               {props.children(experiment)}
@@ -192,7 +193,10 @@ function First({ userId }: { userId: number }) {
   if (!any.data || any.data.total > 0) return null;
   return (
     <Empty title="You have no experiments yet" command={submitCommand()}>
-      Where a configuration and its code are, this submits them to this cluster:
+      <Link to="/experiments/new" className="text-accent underline">
+        Make one here
+      </Link>
+      , from a script or a folder. Or where a configuration and its code are, this submits them to this cluster:
     </Empty>
   );
 }

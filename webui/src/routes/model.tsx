@@ -2,12 +2,12 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Confirm } from "../actions/Confirm";
 import { outcome } from "../actions/perform";
 import { mayChange } from "../actions/states";
 import { count } from "../format";
 import { Markdown } from "../notes/Markdown";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { archiveModel, deleteModel, type Model, type ModelVersion, modelQuery } from "../services/models";
 import { meQuery } from "../services/session";

@@ -2,8 +2,8 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { count } from "../format";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { type Model, modelsQuery } from "../services/models";
 import { Button } from "../ui/Button";

@@ -10,6 +10,7 @@ import { projectsQuery } from "../services/projects";
 import { appearance } from "../services/states";
 import { Caps } from "../ui/Caps";
 import { Dialog } from "../ui/Dialog";
+import { visible } from "../visible";
 
 const AFTER_MS = 150;
 const MAX_EXPERIMENTS = 8;
@@ -104,7 +105,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                   onPointerMove={() => setAt(index)}
                   className={`flex min-h-8 cursor-pointer items-center gap-3 rounded px-2 ${index === active ? "bg-hover" : ""}`}
                 >
-                  <span className="min-w-0 flex-1 truncate">{line.title}</span>
+                  <span className="min-w-0 flex-1 truncate">{visible(line.title)}</span>
                   {line.aside && <span className="shrink-0 text-dim">{line.aside}</span>}
                   {line.keys && <Caps keys={line.keys} />}
                 </div>

@@ -2,12 +2,13 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect } from "react";
+import { Suspense, useEffect } from "react";
 import { Buttons } from "../actions/offered";
 import { useProjectActions } from "../actions/projects";
 import { mayChange } from "../actions/states";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { type Project, projectQuery, recentProjectsQuery, sawProject } from "../services/projects";
 import { meQuery } from "../services/session";

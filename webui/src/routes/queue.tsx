@@ -16,6 +16,7 @@ import { Empty, Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Moment } from "../ui/values";
+import { visible } from "../visible";
 
 const route = getRouteApi("/shell/queue");
 
@@ -148,7 +149,7 @@ function Standing({ job }: { job: Job }) {
 }
 
 function What({ job }: { job: Job }) {
-  const name = job.name || job.entityId;
+  const name = visible(job.name || job.entityId);
   if (job.type !== "TYPE_EXPERIMENT") return name;
   return (
     <Link

@@ -2,9 +2,10 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { lazy, useState } from "react";
+import { useState } from "react";
 import { outcome } from "../actions/perform";
 import { useDensity } from "../density";
+import { lazy } from "../parts";
 import { meQuery, type User } from "../services/session";
 import { keepDensity, keepTheme } from "../services/settings";
 import { changeUser } from "../services/users";

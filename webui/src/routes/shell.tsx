@@ -2,9 +2,10 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, lazyRouteComponent, Outlet, useMatch, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState, useSyncExternalStore } from "react";
+import { Suspense, useState, useSyncExternalStore } from "react";
 import { useCommands, useKeys } from "../keys/commands";
 import { caps, keysOf } from "../keys/table";
+import { brought, lazy } from "../parts";
 import { logout, masterQuery, meQuery, type User } from "../services/session";
 import { Connection } from "../ui/Connection";
 import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
@@ -16,8 +17,8 @@ const Account = lazy(() => import("./account").then(({ Account }) => ({ default:
 const Palette = lazy(() => import("./palette"));
 const Help = lazy(() => import("./help"));
 /** Loaded with the first page (router.tsx), not after it: what they follow is then in the first stream. */
-export const Kept = lazyRouteComponent(() => import("./kept"), "Kept");
-export const Banner = lazyRouteComponent(() => import("./banner"), "Banner");
+export const Kept = lazyRouteComponent(() => brought(() => import("./kept")), "Kept");
+export const Banner = lazyRouteComponent(() => brought(() => import("./banner")), "Banner");
 
 const PLACES = [
   { to: "/", name: "Home", shape: "⌂", exact: true, command: "home" },

@@ -2,10 +2,11 @@
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy, useState } from "react";
+import { useState } from "react";
 import { taskName, useKill, useMayKill } from "../actions/tasks";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { meQuery } from "../services/session";
 import { type ListedTask, stateOf, TASK_TYPES, type TaskType, tasksQuery } from "../services/tasks";

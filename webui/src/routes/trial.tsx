@@ -1,10 +1,11 @@
 /** One trial: how it stands, its metrics as charts, and the end of its output. */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { Suspense, useMemo } from "react";
 import { TrialActions } from "../actions/trials";
 import type { TrialTab } from "../addresses";
 import { count, duration, number } from "../format";
+import { brought, lazy } from "../parts";
 import type { Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";
@@ -22,7 +23,7 @@ import { LastLine } from "./trial/lastline";
 
 /** Each comes where it is shown. */
 /** Asked for at once, and waited for by nothing else. */
-const log = import("../ui/Log");
+const log = brought(() => import("../ui/Log"));
 const Log = lazy(() => log.then(({ Log }) => ({ default: Log })));
 const Checkpoints = lazy(() => import("./trial/checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
 const Code = lazy(() => import("./trial/code").then(({ Code }) => ({ default: Code })));

@@ -2,7 +2,6 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Confirm } from "../actions/Confirm";
 import { Buttons, type Offered } from "../actions/offered";
 import { outcome } from "../actions/perform";
@@ -10,6 +9,7 @@ import { mayChange } from "../actions/states";
 import { bytes, count } from "../format";
 import { useCommands } from "../keys/commands";
 import { Markdown } from "../notes/Markdown";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { deleteVersion, type ModelVersion, modelQuery, versionQuery } from "../services/models";
 import { meQuery } from "../services/session";

@@ -2,13 +2,13 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Confirm } from "../actions/Confirm";
 import { Buttons, More, type Offered } from "../actions/offered";
 import { outcome } from "../actions/perform";
 import { mayChange } from "../actions/states";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { meQuery } from "../services/session";
 import {
@@ -168,8 +168,12 @@ function useOffered(): (webhook: Webhook) => Offered[] {
         value={webhook.url}
         required
         onClose={close}
-        onSubmit={async (url) => {
-          await readdressWebhook(webhook.id, url.trim());
+        read={async () => {
+          const now = await client.fetchQuery({ ...webhooksQuery, staleTime: 0 });
+          return now.find(({ id }) => id === webhook.id)?.url ?? "";
+        }}
+        onSubmit={async (url, former) => {
+          await readdressWebhook(webhook.id, url.trim(), former);
           say({ text: `Webhook ${called(webhook)} sends to another address` });
           await refresh(webhook);
         }}

@@ -1,12 +1,12 @@
 /** One workspace: its projects, who may do what in it, and what it says about what runs there. */
 
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Buttons, More } from "../actions/offered";
 import { useProjectActions } from "../actions/projects";
 import { usePlacesAgain, useWorkspaceActions } from "../actions/workspaces";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { type Project, projectsOfQuery } from "../services/projects";
 import { type Workspace, workspaceQuery } from "../services/workspaces";
@@ -88,14 +88,15 @@ function Projects({ workspace }: { workspace: Workspace }) {
         }}
       />
     ));
-  useCommands(workspace.archived ? [] : [{ title: `Create a project in ${workspace.name}`, run: create }]);
+  const takesProjects = !workspace.archived && !workspace.immutable;
+  useCommands(!takesProjects ? [] : [{ title: `Create a project in ${workspace.name}`, run: create }]);
   if (found.error && !found.data) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading what="projects" />;
   const { rows, total } = found.data;
   return (
     <>
       <div className="flex flex-wrap items-center gap-3">
-        {!workspace.archived && <Button onClick={create}>New project</Button>}
+        {takesProjects && <Button onClick={create}>New project</Button>}
         {!workspace.archived && (
           <label className="flex min-h-7 items-center gap-1.5">
             <input

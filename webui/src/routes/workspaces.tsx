@@ -2,11 +2,11 @@
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { lazy } from "react";
 import { More } from "../actions/offered";
 import { usePlacesAgain, useWorkspaceActions } from "../actions/workspaces";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
+import { lazy } from "../parts";
 import { useLive } from "../services/live";
 import { meQuery } from "../services/session";
 import { type Workspace, workspacesQuery } from "../services/workspaces";

@@ -3,6 +3,7 @@
 import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
 import { Figure } from "../charts/Figure";
 import { heat } from "../charts/palette";
+import { shareBetween } from "../charts/units";
 import { count, number } from "../format";
 import { type Brushes, METRIC, type SearchedTrial } from "../services/searching";
 import { useShownTheme } from "../theme";
@@ -118,7 +119,7 @@ function Drawing({ columns, rows, cells, smallerIsBetter, nameOf, onCell }: Draw
     const [low, high] = [Math.min(...means), Math.max(...means)];
     const [across, up] = [width / columns.length, HEIGHT / rows.length];
     for (const { column, row, mean } of cells) {
-      const share = high === low ? 1 : (mean - low) / (high - low);
+      const share = high === low ? 1 : shareBetween(low, high, mean);
       pen.fillStyle = heat(smallerIsBetter ? 1 - share : share, theme);
       pen.fillRect(column * across + 1, HEIGHT - (row + 1) * up + 1, across - 2, up - 2);
     }

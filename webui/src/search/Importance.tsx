@@ -2,6 +2,7 @@
 
 import { count, percent } from "../format";
 import type { Importance as Shares } from "../services/searching";
+import { visible } from "../visible";
 
 export function Importance({ shares }: { shares: Shares }) {
   const { trials, minTrials, hyperparameters } = shares;
@@ -23,8 +24,8 @@ export function Importance({ shares }: { shares: Shares }) {
             data-importance={importance}
             className="grid grid-cols-[minmax(80px,1fr)_minmax(80px,2fr)_48px_120px] items-center gap-2"
           >
-            <span className="truncate" title={name}>
-              {name}
+            <span className="truncate" title={visible(name)}>
+              {visible(name)}
             </span>
             <span aria-hidden="true" className="h-2.5 overflow-hidden rounded-sm bg-sunken">
               <span className="block h-full bg-accent" style={{ width: `${importance * 100}%` }} />

@@ -1,11 +1,12 @@
 /** The search of an experiment: how its best came about, its best trial, where its trials stand, and what decides. */
 
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { Suspense, useMemo } from "react";
 import { Curves } from "../charts/Curves";
 import type { TrialLine } from "../charts/lines";
 import { looksOf } from "../charts/palette";
 import { count, number } from "../format";
+import { lazy } from "../parts";
 import { manySeriesQuery } from "../services/comparing";
 import type { Experiment } from "../services/experiments";
 import { useLive } from "../services/live";

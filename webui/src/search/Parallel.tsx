@@ -8,9 +8,11 @@ import { Figure } from "../charts/Figure";
 import { hover, useHovered } from "../charts/hovered";
 import { GREY, heat, type Shade } from "../charts/palette";
 import { count, number } from "../format";
+import { own } from "../own";
 import type { Brushes, SearchedTrial } from "../services/searching";
 import { useShownTheme } from "../theme";
 import { Button, FIELD } from "../ui/Button";
+import { visible } from "../visible";
 import { type Axis, brushAt, isIn, mayBeLog, placedBefore, shareOf, stretchOf, triedOf } from "./axes";
 
 const HEIGHT = 220;
@@ -64,7 +66,7 @@ export function Parallel(props: ParallelProps) {
 }
 
 function written(value: number | string | undefined): string {
-  return typeof value === "number" ? number(value) : (value ?? "–");
+  return typeof value === "number" ? number(value) : visible(value ?? "–");
 }
 
 /** Shares of a trial on all axes; where it has none it has a gap. */
@@ -126,7 +128,7 @@ function Drawing({ trials, axes, brushes, onBrush, onOrder }: ParallelProps) {
           <canvas ref={canvas} className="absolute inset-0 size-full" />
           <Hovered paths={paths} xOf={xOf} />
           {axes.map((axis, place) => {
-            const brush = brushes[axis.name];
+            const brush = own(brushes, axis.name);
             const stretch =
               pulled?.axis.name === axis.name
                 ? [Math.min(pulled.from, pulled.to), Math.max(pulled.from, pulled.to)]
@@ -181,7 +183,7 @@ function Drawing({ trials, axes, brushes, onBrush, onOrder }: ParallelProps) {
 const DRAGGED = "application/x-tenax-axis";
 
 function rangeOf(axis: Axis): string {
-  if (axis.texts) return axis.texts.join(", ");
+  if (axis.texts) return visible(axis.texts.join(", "));
   return `${number(axis.low)} – ${number(axis.high)}${axis.log ? " log" : ""}`;
 }
 
@@ -278,7 +280,7 @@ function Fields(props: Omit<ParallelProps, "trials">) {
       <Arrangement {...props} />
       <div className="grid grid-cols-[repeat(auto-fill,minmax(230px,1fr))] gap-3 py-2">
         {axes.map((axis) => {
-          const brush = brushes[axis.name];
+          const brush = own(brushes, axis.name);
           const { [axis.name]: _, ...rest } = brushes;
           if (axis.texts) {
             const among = brush && "among" in brush ? brush.among : [];
@@ -296,7 +298,7 @@ function Fields(props: Omit<ParallelProps, "trials">) {
                         onBrush(now.length ? { ...rest, [axis.name]: { among: now } } : rest);
                       }}
                     />
-                    <span className="truncate">{text}</span>
+                    <span className="truncate">{visible(text)}</span>
                   </label>
                 ))}
               </fieldset>

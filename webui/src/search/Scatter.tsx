@@ -8,6 +8,7 @@ import { number } from "../format";
 import { type Brushes, METRIC, type SearchedTrial } from "../services/searching";
 import { useShownTheme } from "../theme";
 import { FIELD } from "../ui/Button";
+import { visible } from "../visible";
 import { type Axis, isIn, shareOf, triedOf } from "./axes";
 
 const HEIGHT = 200;
@@ -93,7 +94,7 @@ export default function Scatter({ trials, axes, brushes }: ScatterProps) {
 }
 
 function shown(value: number | string | undefined): string {
-  return typeof value === "number" ? number(value) : (value ?? "–");
+  return typeof value === "number" ? number(value) : visible(value ?? "–");
 }
 
 interface DotsProps {
@@ -180,9 +181,9 @@ function Dots({ trials, axis, metric, brushes, height = HEIGHT }: DotsProps) {
         )}
       </div>
       <p aria-hidden="true" className="flex justify-between gap-2 px-1 text-dim text-sm">
-        <span>{axis.texts?.[0] ?? number(axis.low)}</span>
+        <span>{axis.texts ? visible(axis.texts[0] ?? "") : number(axis.low)}</span>
         <span>{axis.log ? `${axis.title}, logarithmic` : axis.title}</span>
-        <span>{axis.texts?.at(-1) ?? number(axis.high)}</span>
+        <span>{axis.texts ? visible(axis.texts.at(-1) ?? "") : number(axis.high)}</span>
       </p>
     </>
   );

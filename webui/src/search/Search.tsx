@@ -1,7 +1,8 @@
 /** An experiment of several trials: its search, and all of them. A file of its own: one of a single trial never asks for it. */
 
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { Suspense, useMemo } from "react";
+import { lazy } from "../parts";
 import type { Experiment } from "../services/experiments";
 import { brushesOf, writtenBrushes } from "./axes";
 import { BEST_CURVES } from "./curves";

@@ -7,6 +7,7 @@ import { usePicked } from "../actions/picked";
 import { count } from "../format";
 import { useCommands } from "../keys/commands";
 import { keysOf } from "../keys/table";
+import { own } from "../own";
 import { type Experiment, type Trial, type TrialSort, trialsQuery, WINDOW } from "../services/experiments";
 import { type Brushes, brushedQuery } from "../services/searching";
 import { Button } from "../ui/Button";
@@ -16,6 +17,7 @@ import { Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Moment, Ran, Value } from "../ui/values";
 import { useWindows } from "../ui/windows";
+import { visible } from "../visible";
 
 /** How lists of trials, and lists of runs, call what a column is sorted by. */
 const SORTS: Record<string, { trials: TrialSort; runs?: string }> = {
@@ -40,9 +42,9 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
   const compare = useCompare();
   const brushed = Object.keys(brushes).length > 0;
   const name = asked.replace(/^-/, "");
-  const known = SORTS[name];
+  const known = own(SORTS, name);
   const sort = known && (!brushed || known.runs) ? asked : "id";
-  const order = SORTS[sort.replace(/^-/, "")] ?? { trials: "SORT_BY_ID" as const, runs: "id" };
+  const order = own(SORTS, sort.replace(/^-/, "")) ?? { trials: "SORT_BY_ID" as const, runs: "id" };
   const descends = sort.startsWith("-");
   const windowOf = useCallback(
     (offset: number) =>
@@ -127,11 +129,12 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
 }
 
 function tried(hparams: Record<string, unknown>): string {
-  return Object.entries(hparams)
+  const pairs = Object.entries(hparams)
     .map(
       ([name, value]) => `${name} ${typeof value === "number" ? Number(value.toPrecision(4)) : JSON.stringify(value)}`,
     )
     .join(", ");
+  return visible(pairs);
 }
 
 const COLUMNS: Column<Trial>[] = [

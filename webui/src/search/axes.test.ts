@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
 import { METRIC, type SearchedTrial } from "../services/searching";
-import { type Axis, axesOf, brushAt, brushesOf, isIn, shareOf, stretchOf, valueAt, writtenBrushes } from "./axes";
+import {
+  type Axis,
+  axesOf,
+  brushAt,
+  brushesOf,
+  isIn,
+  shareOf,
+  stretchOf,
+  triedOf,
+  valueAt,
+  writtenBrushes,
+} from "./axes";
 
 function trial(id: number, hparams: Record<string, unknown>, metric: number | null): SearchedTrial {
   return { id, state: "STATE_COMPLETED", hparams, metric };
@@ -44,6 +55,11 @@ test("a brush leaves what lies in it", () => {
   expect(brushAt(axis("lr"), 0.3, 0.301)).toBeUndefined();
   // Who has no metric is not in a range of it.
   expect(TRIALS.filter((each) => isIn(each, { [METRIC]: { from: 0, to: 1 } })).length).toBe(2);
+});
+
+test("a name that each object has is a hyperparameter where it was tried alone", () => {
+  expect(triedOf(TRIALS[0] as SearchedTrial, "constructor")).toBeUndefined();
+  expect(Object.keys(brushesOf(JSON.parse('{"__proto__": [0, 1]}')) ?? {})).toEqual(["__proto__"]);
 });
 
 test("brushes in an address", () => {

@@ -1,6 +1,9 @@
 /** Axes of what trials tried, and where values lie on them. Pure. */
 
+import { shareBetween } from "../charts/units";
+import { own } from "../own";
 import { type Brush, type Brushes, METRIC, type SearchedTrial } from "../services/searching";
+import { visible } from "../visible";
 
 export interface Axis {
   /** Of the hyperparameter; `METRIC`: the metric. */
@@ -17,7 +20,7 @@ export interface Axis {
 export type Value = number | string | undefined;
 
 export function triedOf(trial: SearchedTrial, name: string): Value {
-  const value = name === METRIC ? trial.metric : (trial.hparams as Record<string, unknown>)[name];
+  const value = name === METRIC ? trial.metric : own(trial.hparams as Record<string, unknown>, name);
   if (value === null || value === undefined) return undefined;
   return typeof value === "number" ? value : String(value);
 }
@@ -48,9 +51,9 @@ export function axesOf(
   };
   const axes = names
     .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
-    .flatMap((name) => axisOf(name, name, trials) ?? [])
+    .flatMap((name) => axisOf(name, visible(name), trials) ?? [])
     .slice(0, most);
-  return [...axes, ...[axisOf(METRIC, metric, trials) ?? []].flat()];
+  return [...axes, ...[axisOf(METRIC, visible(metric), trials) ?? []].flat()];
 }
 
 /** As somebody arranged them: in the order of `order`, the rest after it; what is in `flipped` has the other scale. */
@@ -82,13 +85,13 @@ export function shareOf(axis: Axis, value: Value): number | undefined {
   const number = axis.texts ? axis.texts.indexOf(String(value)) : value;
   if (typeof number !== "number" || (axis.texts && number < 0)) return undefined;
   if (axis.high === axis.low) return 0.5;
-  const of = axis.log ? Math.log : Number;
-  return (of(number) - of(axis.low)) / (of(axis.high) - of(axis.low));
+  if (!axis.log) return shareBetween(axis.low, axis.high, number);
+  return shareBetween(Math.log(axis.low), Math.log(axis.high), Math.log(number));
 }
 
 /** The value at a share of an axis of numbers. */
 export function valueAt(axis: Axis, share: number): number {
-  if (!axis.log) return axis.low + share * (axis.high - axis.low);
+  if (!axis.log) return axis.low * (1 - share) + axis.high * share;
   return Math.exp(Math.log(axis.low) + share * (Math.log(axis.high) - Math.log(axis.low)));
 }
 
@@ -126,14 +129,14 @@ export function isIn(trial: SearchedTrial, brushes: Brushes): boolean {
 /** Brushes as they stand in an address. */
 export function brushesOf(value: unknown): Brushes | undefined {
   if (!value || typeof value !== "object" || Array.isArray(value)) return undefined;
-  const brushes: Brushes = {};
+  const brushes: [string, Brush][] = [];
   for (const [name, part] of Object.entries(value as Record<string, unknown>)) {
     if (!Array.isArray(part) || part.length === 0) continue;
     const [from, to] = part;
-    if (part.length === 2 && typeof from === "number" && typeof to === "number") brushes[name] = { from, to };
-    else if (part.every((text) => typeof text === "string")) brushes[name] = { among: part as string[] };
+    if (part.length === 2 && typeof from === "number" && typeof to === "number") brushes.push([name, { from, to }]);
+    else if (part.every((text) => typeof text === "string")) brushes.push([name, { among: part as string[] }]);
   }
-  return Object.keys(brushes).length ? brushes : undefined;
+  return brushes.length ? Object.fromEntries(brushes) : undefined;
 }
 
 /** As they are written there: short. */

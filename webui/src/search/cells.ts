@@ -1,6 +1,7 @@
 /** The metric over two hyperparameters at once: trials in cells. Pure. */
 
 import type { SearchedTrial } from "../services/searching";
+import { visible } from "../visible";
 import { type Axis, shareOf, triedOf, valueAt } from "./axes";
 
 /** Cells along an axis of more values than that are stretches of it. */
@@ -29,7 +30,7 @@ function slotsOf(axis: Axis, trials: readonly SearchedTrial[], written: (value: 
   const { texts } = axis;
   if (texts) {
     const of = (trial: SearchedTrial) => placeIn(texts, triedOf(trial, axis.name), String);
-    return { slots: texts.map((text) => ({ title: text, brush: { among: [text] } })), of };
+    return { slots: texts.map((text) => ({ title: visible(text), brush: { among: [text] } })), of };
   }
   const values = trials.map((trial) => triedOf(trial, axis.name)).filter((value) => typeof value === "number");
   const distinct = [...new Set(values)].sort((a, b) => a - b);

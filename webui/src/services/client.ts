@@ -1,6 +1,7 @@
 /** How the page speaks to the master: one client, one kind of error, and what happens when a session has ended. */
 
 import createClient, { type Middleware } from "openapi-fetch";
+import { sessionEnded } from "./ended";
 import type { paths } from "./schema";
 
 /** The master's own address: the page lies below it in `ui/`. */
@@ -16,10 +17,10 @@ export class Refused extends Error {
   }
 }
 
-/** The master could not be reached. */
+/** The master could not be reached, or nobody knows what it answered. */
 export class Unreachable extends Error {
-  constructor() {
-    super("The master does not answer. Is it running? On its machine: tenax up");
+  constructor(message = "The master does not answer. Is it running? On its machine: tenax up") {
+    super(message);
   }
 }
 
@@ -42,7 +43,7 @@ export async function request(input: RequestInfo | URL, init?: RequestInit): Pro
   }
   if (response.ok) return response;
   const message = await refusal(response);
-  if (response.status === 401 && !response.url.endsWith("/auth/login")) onEnded();
+  if (sessionEnded(response.status, message) && !response.url.endsWith("/auth/login")) onEnded();
   throw new Refused(message, response.status);
 }
 
@@ -61,7 +62,7 @@ const throwing: Middleware = {
   async onResponse({ response }) {
     if (response.ok) return undefined;
     const message = await refusal(response.clone());
-    if (response.status === 401 && !response.url.endsWith("/auth/login")) onEnded();
+    if (sessionEnded(response.status, message) && !response.url.endsWith("/auth/login")) onEnded();
     throw new Refused(message, response.status);
   },
   onError({ error }) {
@@ -76,7 +77,11 @@ api.use(throwing);
 
 /** What was answered; openapi-fetch says `undefined` where the middleware has thrown already. */
 export async function answered<T>(reply: Promise<{ data?: T }>): Promise<T> {
-  const { data } = await reply;
+  const { data } = await reply.catch((error) => {
+    const isKnown = error instanceof Refused || error instanceof Unreachable;
+    if (isKnown || (error instanceof DOMException && error.name === "AbortError")) throw error;
+    throw new Unreachable("The answer of the master broke off. Try again");
+  });
   if (data === undefined) throw new Refused("The master answered nothing", 0);
   return data;
 }

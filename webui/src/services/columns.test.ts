@@ -32,4 +32,11 @@ describe("columns that are shown", () => {
     expect(hyperparameterOf(row, "hp.net.act")).toBe("relu, 2");
     expect(hyperparameterOf(row, "hp.net.none.x")).toBeUndefined();
   });
+
+  it("hold nothing that an object has by itself", () => {
+    const row = { hyperparameters: { lr: 1 } } as unknown as Experiment;
+    expect(hyperparameterOf(row, "hp.constructor.name")).toBeUndefined();
+    expect(metricOf({ validation_metrics: { loss: { last: 1 } } }, "validation.constructor.name")).toBeUndefined();
+    expect(metricOf({}, "constructor.prototype.x")).toBeUndefined();
+  });
 });

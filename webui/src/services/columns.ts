@@ -1,6 +1,7 @@
 /** Columns of a table: which there are, and which somebody sees, in what order and how wide. */
 
 import { queryOptions } from "@tanstack/react-query";
+import { own } from "../own";
 import { answered, api } from "./client";
 import type { Experiment } from "./experiments";
 import type { components } from "./schema";
@@ -104,14 +105,15 @@ export function metricOf(summaries: unknown, column: string): unknown {
   const [group = ""] = column.split(".", 1);
   const end = column.lastIndexOf(".");
   const groups = summaries as Record<string, Record<string, Record<string, unknown>>> | null | undefined;
-  return groups?.[SUMMARIES[group] ?? group]?.[column.slice(group.length + 1, end)]?.[column.slice(end + 1)];
+  const metrics = own(groups ?? {}, own(SUMMARIES, group) ?? group) ?? {};
+  return own(own(metrics, column.slice(group.length + 1, end)) ?? {}, column.slice(end + 1));
 }
 
 /** What stands below a path with dots, without its first part. */
 export function below(node: unknown, column: string): unknown {
   let found = node;
   for (const part of column.split(".").slice(1)) {
-    found = found !== null && typeof found === "object" ? (found as Record<string, unknown>)[part] : undefined;
+    found = found !== null && typeof found === "object" ? own(found as Record<string, unknown>, part) : undefined;
   }
   return found;
 }

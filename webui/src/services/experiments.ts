@@ -40,6 +40,8 @@ export interface ExperimentSearch {
   archived?: boolean;
   /** `column` or `-column`, of the master's columns; several with commas. */
   sort: string;
+  /** Columns of metrics that are shown: rows come with these alone. */
+  metrics?: string[];
 }
 
 export interface Found {
@@ -98,6 +100,7 @@ export function experimentsQuery(search: ExperimentSearch, offset = 0, limit = W
         filter: filterText(search),
         query: search.query ?? null,
         omitConfig: true,
+        metrics: search.metrics ?? [],
       };
       const reply = await answered(api.POST("/api/v1/experiments-search", { body, signal }));
       const asOf = Date.now();
@@ -142,6 +145,8 @@ export function trialsQuery(id: number, sort: TrialSort, descending: boolean, of
       const asked = {
         offset,
         limit,
+        // None: a trial may have thousands.
+        metrics: [""],
         sortBy: sort,
         orderBy: descending ? ("ORDER_BY_DESC" as const) : ("ORDER_BY_ASC" as const),
       };

@@ -19,6 +19,11 @@ describe("a layout of charts", () => {
     expect(toggledIn(["a"], "a")).toEqual([]);
   });
 
+  it("limits a metric whatever it is called", () => {
+    const kept = JSON.parse('{"ranges": {"__proto__": {"low": 1}}}');
+    expect(Object.entries(readLayout(kept).ranges)).toEqual([["__proto__", { low: 1 }]]);
+  });
+
   it("is read as far as it can be", () => {
     expect(
       readLayout({ size: "huge", pinned: ["a", 3], ranges: { a: { low: 0, high: "x" }, b: {} }, smooth: 2 }),

@@ -47,17 +47,17 @@ export function layoutOf(settings: Settings, projectId: number | undefined): Lay
 export function readLayout(kept: Record<string, unknown>): Layout {
   const names = (value: unknown) =>
     Array.isArray(value) ? value.filter((each): each is string => typeof each === "string").slice(0, MAX_NAMES) : [];
-  const ranges: Record<string, Range> = {};
+  const ranges: [string, Range][] = [];
   for (const [name, range] of Object.entries((kept.ranges ?? {}) as Record<string, Range>)) {
     const ends = (["low", "high"] as const).filter((end) => Number.isFinite(range?.[end]));
-    if (ends.length > 0) ranges[name] = Object.fromEntries(ends.map((end) => [end, range[end]]));
+    if (ends.length > 0) ranges.push([name, Object.fromEntries(ends.map((end) => [end, range[end]]))]);
   }
   return {
     size: SIZES.find((size) => size === kept.size),
     pinned: names(kept.pinned),
     hidden: names(kept.hidden),
     order: names(kept.order),
-    ranges,
+    ranges: Object.fromEntries(ranges),
     ...(kept.x === "time" && { x: "time" as const }),
     ...(kept.log === true && { log: true }),
     ...(typeof kept.smooth === "number" && kept.smooth > 0 && kept.smooth < 1 && { smooth: kept.smooth }),

@@ -33,6 +33,7 @@ export function listedTrialsQuery(search: ExperimentSearch, offset = 0, limit = 
         sort: sortText(search.sort),
         filter: filterText(search),
         query: search.query ?? null,
+        metrics: search.metrics ?? [],
       };
       const reply = await answered(api.POST("/api/v1/runs", { body, signal }));
       const asOf = Date.now();

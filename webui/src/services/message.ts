@@ -1,6 +1,5 @@
 /** The message that administrators show to everyone: what is shown now, for all, and what is set, for them. */
 
-import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
 import { query } from "./live";
 import type { components } from "./schema";
@@ -20,15 +19,26 @@ export const shownMessageQuery = query({
 });
 
 /** The one that is set: it is shown, or will be; null: none. For administrators. */
-export const messageQuery = queryOptions({
+export const messageQuery = query({
   queryKey: ["cluster-message", "set"],
   queryFn: async ({ signal }): Promise<ClusterMessage | null> =>
     (await answered(api.GET("/api/v1/master/cluster_message", { signal }))).clusterMessage ?? null,
+  topics: ["master"],
+  news: (change) => (change.kind === "cluster_message" ? { refetch: true } : undefined),
 });
 
-/** In the place of the one before; from now on or from a moment on, until another one or until it is taken back. */
-export async function setMessage(message: string, startTime?: string, endTime?: string): Promise<void> {
-  await answered(api.PUT("/api/v1/master/cluster_message", { body: { message, startTime, endTime } }));
+/**
+ * In the place of `former`; from now on or from a moment on, until another one or until it is taken back. Raises Refused,
+ * with 412 where another one is set by now.
+ */
+export async function setMessage(
+  message: string,
+  former: ClusterMessage | null,
+  startTime?: string,
+  endTime?: string,
+): Promise<void> {
+  const expected = former ? { "clusterMessage.createdTime": former.createdTime } : { clusterMessage: null };
+  await answered(api.PUT("/api/v1/master/cluster_message", { body: { message, startTime, endTime, expected } }));
 }
 
 export async function clearMessage(): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { answered, api } from "./client";
 import { query } from "./live";
+import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -55,9 +56,14 @@ export async function createModel(texts: ModelTexts): Promise<Model> {
   return (await answered(api.POST("/api/v1/models", { body: { ...texts, labels: [], metadata: {} } }))).model;
 }
 
-export async function editModel(id: number, texts: Partial<ModelTexts>): Promise<Model> {
+/** What is absent stays. Raises Refused, with 412 where `expected` is not there any more. */
+export async function editModel(
+  id: number,
+  texts: Partial<ModelTexts>,
+  expected: Record<string, unknown>,
+): Promise<Model> {
   const params = { path: { modelName: String(id) } };
-  return (await answered(api.PATCH("/api/v1/models/{modelName}", { params, body: texts }))).model;
+  return (await answered(api.PATCH("/api/v1/models/{modelName}", { params, body: { ...texts, expected } }))).model;
 }
 
 export async function archiveModel(id: number, archived: boolean): Promise<void> {
@@ -74,10 +80,14 @@ export async function deleteModel(id: number): Promise<void> {
 export async function registerVersion(
   modelId: number,
   version: { checkpointUuid: string; name: string; notes: string },
+  once: Once,
 ): Promise<number> {
   const params = { path: { modelName: String(modelId) } };
   const body = { ...version, comment: "", labels: [], metadata: {} };
-  return (await answered(api.POST("/api/v1/models/{modelName}/versions", { params, body }))).modelVersion.version;
+  const reply = await once.send([params, body], (headers) =>
+    answered(api.POST("/api/v1/models/{modelName}/versions", { params, body, headers })),
+  );
+  return reply.modelVersion.version;
 }
 
 /** One version. `name`: that of its model, or its number. */

@@ -26,11 +26,16 @@ export function checkpointsQuery(id: number) {
   });
 }
 
-export function attemptsQuery(trialId: number, taskId: string) {
+/** Of all its tasks, the newest first. */
+export function attemptsQuery(trialId: number, taskIds: string[]) {
   return query({
-    queryKey: ["attempts", taskId],
-    queryFn: async ({ signal }) =>
-      (await answered(api.GET("/api/v1/tasks/{taskId}", { params: { path: { taskId } }, signal }))).task.allocations,
+    queryKey: ["attempts", ...taskIds],
+    queryFn: async ({ signal }) => {
+      const of = async (taskId: string) =>
+        answered(api.GET("/api/v1/tasks/{taskId}", { params: { path: { taskId } }, signal }));
+      const answers = await Promise.all([...taskIds].reverse().map(of));
+      return answers.flatMap(({ task }) => task.allocations);
+    },
     topics: [`trials/${trialId}`],
     news: (change) => newsOf(["trial"], change, trialId),
   });

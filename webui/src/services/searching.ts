@@ -125,7 +125,7 @@ export function brushedQuery(id: number, brushes: Brushes, sort: string, offset:
     queryFn: async ({ signal }): Promise<{ rows: Trial[]; total: number }> => {
       const column = sort.replace(/^-/, "");
       const order = `${column}=${sort.startsWith("-") ? "desc" : "asc"}`;
-      const body = { projectId: null, offset, limit, sort: order, filter: brushedFilter(id, brushes) };
+      const body = { projectId: null, offset, limit, sort: order, filter: brushedFilter(id, brushes), metrics: [] };
       const reply = await answered(api.POST("/api/v1/runs", { body, signal }));
       const asOf = Date.now();
       const rows = reply.runs.map(

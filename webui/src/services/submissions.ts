@@ -1,6 +1,7 @@
 /** Experiments before there are any: checked by the master, looked ahead with, submitted. */
 
 import { answered, api } from "./client";
+import type { Once } from "./once";
 import type { components } from "./schema";
 
 export type Sent = components["schemas"]["CreateExperimentResponse"];
@@ -59,13 +60,7 @@ export async function check(submission: Submission, signal?: AbortSignal): Promi
   return { sent, ahead };
 }
 
-/** The master does it once for a key, however often it is asked. */
-export async function submit(submission: Submission, key: string): Promise<Sent> {
+export async function submit(submission: Submission, once: Once): Promise<Sent> {
   const body = { ...bodyOf(submission), validateOnly: false, activate: true };
-  return answered(api.POST("/api/v1/experiments", { body, headers: { "Idempotency-Key": key } }));
-}
-
-/** A name for one request; also where the page is no secure context. */
-export function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return once.send(body, (headers) => answered(api.POST("/api/v1/experiments", { body, headers })));
 }

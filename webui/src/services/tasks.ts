@@ -3,6 +3,7 @@
 import { answered, api } from "./client";
 import type { State } from "./experiments";
 import { query } from "./live";
+import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -138,8 +139,8 @@ export interface CommandDraft {
   workspaceId: number;
 }
 
-/** The master does it once for a key, however often it is asked. Its id, and what the master remarks. */
-export async function launchCommand(draft: CommandDraft, key: string): Promise<{ id: string; notices: string[] }> {
+/** Its id, and what the master remarks. */
+export async function launchCommand(draft: CommandDraft, once: Once): Promise<{ id: string; notices: string[] }> {
   const resources = { slots: draft.slots, ...(draft.pool && { resource_pool: draft.pool }) };
   const body = {
     // One text is a line for the shell.
@@ -150,6 +151,6 @@ export async function launchCommand(draft: CommandDraft, key: string): Promise<{
     data: "",
     preview: false,
   };
-  const reply = await answered(api.POST("/api/v1/commands", { body, headers: { "Idempotency-Key": key } }));
+  const reply = await once.send(body, (headers) => answered(api.POST("/api/v1/commands", { body, headers })));
   return { id: reply.command.id, notices: reply.notices ?? [] };
 }

@@ -50,8 +50,9 @@ export async function createTemplate(name: string, text: string, workspaceId: nu
   return (await answered(api.POST("/api/v1/templates/{templateName}", { params, body }))).template;
 }
 
-export async function changeTemplate(name: string, text: string): Promise<Template> {
-  const body = { text, config: {}, workspaceId: 0, validateOnly: false };
+/** `of`: when it had been changed last, as it was read. Raises Refused, with 412 where somebody has changed it since. */
+export async function changeTemplate(name: string, text: string, of: string | null | undefined): Promise<Template> {
+  const body = { text, config: {}, workspaceId: 0, validateOnly: false, expected: { modifiedAt: of ?? null } };
   const params = { path: { templateName: name } };
   return (await answered(api.PUT("/api/v1/templates/{templateName}", { params, body }))).template;
 }

@@ -2,6 +2,7 @@
 
 import { answered, api } from "./client";
 import { type Query, query } from "./live";
+import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -60,15 +61,23 @@ export interface NewToken {
 }
 
 /** The token itself: the only time that it is told. */
-export async function createToken({ days, ...token }: NewToken): Promise<string> {
+export async function createToken({ days, ...token }: NewToken, once: Once): Promise<string> {
   const lifespan = days === undefined ? "-1" : `${24 * days}h`;
   const body = { ...token, lifespan, isHashed: false };
-  return (await answered(api.POST("/api/v1/tokens", { body }))).token;
+  return (await once.send(body, (headers) => answered(api.POST("/api/v1/tokens", { body, headers })))).token;
 }
 
-export async function describeToken(id: number, description: string): Promise<void> {
+/** What a token is said to be for by now. */
+export async function describedNow(id: number): Promise<string> {
+  const params = { query: { tokenIds: [id], showInactive: true } };
+  return (await answered(api.GET("/api/v1/tokens", { params }))).tokenInfo[0]?.description ?? "";
+}
+
+/** `former`: what it says now. Raises Refused, with 412 where it says something else by now. */
+export async function describeToken(id: number, description: string, former: string): Promise<void> {
   const params = { path: { tokenId: id } };
-  await answered(api.PATCH("/api/v1/tokens/{tokenId}", { params, body: { description, setRevoked: false } }));
+  const body = { description, setRevoked: false, expected: { description: former } };
+  await answered(api.PATCH("/api/v1/tokens/{tokenId}", { params, body }));
 }
 
 export async function revokeToken(id: number): Promise<void> {
@@ -99,8 +108,8 @@ export interface NewJoinToken {
 }
 
 /** The token itself: the only time that it is told. */
-export async function createJoinToken(token: NewJoinToken): Promise<string> {
-  return (await answered(api.POST("/api/v1/join-tokens", { body: token }))).token;
+export async function createJoinToken(body: NewJoinToken, once: Once): Promise<string> {
+  return (await once.send(body, (headers) => answered(api.POST("/api/v1/join-tokens", { body, headers })))).token;
 }
 
 export async function revokeJoinToken(id: number): Promise<void> {

@@ -70,6 +70,12 @@ export interface UserChange {
   /** That of whoever asks. */
   currentPassword?: string;
   agentUserGroup?: AgentUserGroup;
+  /** Else it is refused, with 412. */
+  expected?: Record<string, unknown>;
+}
+
+export async function readUser(userId: number): Promise<User> {
+  return (await answered(api.GET("/api/v1/users/{userId}", { params: { path: { userId } } }))).user;
 }
 
 export async function changeUser(userId: number, change: UserChange): Promise<User> {
@@ -117,6 +123,8 @@ export interface GroupChange {
   name?: string;
   addUsers?: number[];
   removeUsers?: number[];
+  /** Else it is refused, with 412. */
+  expected?: Record<string, unknown>;
 }
 
 export async function changeGroup(groupId: number, change: GroupChange): Promise<GroupDetails> {

@@ -2,6 +2,7 @@
 
 import { answered, api } from "./client";
 import { type Query, query } from "./live";
+import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -45,13 +46,16 @@ export interface NewWebhook {
   workspaceId: number | null;
 }
 
-export async function createWebhook(made: NewWebhook): Promise<Webhook> {
+export async function createWebhook(made: NewWebhook, once: Once): Promise<Webhook> {
   const triggers = made.triggers.map((trigger) => ({ ...trigger, id: 0, webhookId: 0 }));
-  return (await answered(api.POST("/api/v1/webhooks", { body: { ...made, triggers, id: 0 } }))).webhook;
+  const body = { ...made, triggers, id: 0 };
+  return (await once.send(body, (headers) => answered(api.POST("/api/v1/webhooks", { body, headers })))).webhook;
 }
 
-export async function readdressWebhook(webhookId: number, url: string): Promise<void> {
-  await answered(api.PATCH("/api/v1/webhooks/{webhookId}", { params: { path: { webhookId } }, body: { url } }));
+/** `from`: where it sends now. Raises Refused, with 412 where it sends elsewhere by now. */
+export async function readdressWebhook(webhookId: number, url: string, from: string): Promise<void> {
+  const body = { url, expected: { url: from } };
+  await answered(api.PATCH("/api/v1/webhooks/{webhookId}", { params: { path: { webhookId } }, body }));
 }
 
 export async function deleteWebhook(webhookId: number): Promise<void> {

@@ -7,6 +7,7 @@ import { newsOf } from "./stream/news";
 
 export type Workspace = components["schemas"]["Workspace"];
 export type WorkspaceSettings = components["schemas"]["WorkspaceSettings"];
+export type WorkspaceEdit = components["schemas"]["PatchWorkspace"];
 
 /** Rows that are shown. */
 export const MAX_WORKSPACES = 500;
@@ -52,7 +53,7 @@ export async function createWorkspace(settings: WorkspaceSettings): Promise<Work
 }
 
 /** What is absent stays. */
-export async function editWorkspace(id: number, settings: WorkspaceSettings): Promise<Workspace> {
+export async function editWorkspace(id: number, settings: WorkspaceEdit): Promise<Workspace> {
   const params = { path: { workspaceId: id } };
   return (await answered(api.PATCH("/api/v1/workspaces/{workspaceId}", { params, body: settings }))).workspace;
 }

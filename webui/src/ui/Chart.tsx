@@ -7,12 +7,15 @@
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { Figure } from "../charts/Figure";
+import { span } from "../charts/lines";
 import { type Marking, withMarks } from "../charts/marks";
 import { faint, PALETTE } from "../charts/palette";
-import { numbered, scaleOf, told, widest, within } from "../charts/scales";
+import { apart, numbered, numberedIn, scaleOf, told, widest, within } from "../charts/scales";
 import { type Ticks, ticked } from "../charts/ticks";
+import { endsIn, inUnit, outOf, unitOf } from "../charts/units";
 import { number } from "../format";
 import { useShownTheme } from "../theme";
+import { visible } from "../visible";
 
 const HEIGHT = 170;
 
@@ -86,7 +89,7 @@ export function Chart(props: ChartProps) {
               {clear.map((line, place) => (
                 <span key={line.name} className="inline-flex items-center gap-1 whitespace-nowrap text-dim text-sm">
                   <span aria-hidden="true" className="h-0.5 w-3" style={{ background: colour(theme, place) }} />
-                  {line.name}
+                  {visible(line.name)}
                 </span>
               ))}
             </span>
@@ -106,7 +109,13 @@ export function Chart(props: ChartProps) {
         }),
       })}
     >
-      <Plot {...props} readout={readout} />
+      {lines.some((line) => line.values.length > 0) && !lines.some(rangeOf) ? (
+        <p style={{ height: props.height ?? HEIGHT }} className="p-2 text-dim">
+          None of its values is a number.
+        </p>
+      ) : (
+        <Plot {...props} readout={readout} />
+      )}
       <p className="px-1 text-center text-dim text-sm">{x}</p>
     </Figure>
   );
@@ -133,7 +142,9 @@ function Plot(props: PlotProps) {
   const frame = useRef<HTMLDivElement>(null);
   const theme = useShownTheme();
   const seen = useSeen(frame);
-  const data = useMemo(() => (drawing?.data ?? aligned)(lines), [lines, drawing]);
+  const unit = useMemo(() => unitOf(lines.map(({ values }) => values)), [lines]);
+  const scaled = useMemo(() => lines.map((line) => ({ ...line, values: inUnit(line.values, unit) })), [lines, unit]);
+  const data = useMemo(() => (drawing?.data ?? aligned)(scaled), [scaled, drawing]);
   const names = lines.map((line) => (line.faint ? FAINT : "") + line.name).join("\u0000");
   const zoom = useRef(onZoom);
   zoom.current = onZoom;
@@ -141,8 +152,11 @@ function Plot(props: PlotProps) {
   const marking = useRef<Marking>({ marks, onMark });
   marking.current = { marks, onMark };
   const marked = (marks?.length ?? 0) > 0;
-  const { low, high } = range ?? {};
-  const scale = useMemo(() => within(scaleOf(lines, log), low, high), [lines, log, low, high]);
+  const [low, high] = endsIn(unit, range?.low, range?.high);
+  const scale = useMemo(
+    () => within(scaleOf(span(scaled.map(({ values }) => values)) ?? [], log), low, high),
+    [scaled, log, low, high],
+  );
   useEffect(() => {
     const place = frame.current;
     if (!place || !seen) return;
@@ -154,6 +168,7 @@ function Plot(props: PlotProps) {
       across,
       ticks,
       scale,
+      unit,
       said: drawing?.said,
     };
     const plain = options(names.split("\u0000"), manner);
@@ -167,7 +182,7 @@ function Plot(props: PlotProps) {
       drawn.delete(place);
       plot.destroy();
     };
-  }, [seen, theme, names, zooms, across, ticks, scale, marked, height, drawing]);
+  }, [seen, theme, names, zooms, across, ticks, scale, unit, marked, height, drawing]);
   useEffect(() => {
     if (frame.current) drawn.get(frame.current)?.setData(data);
     // Marks are drawn with the lines.
@@ -227,16 +242,25 @@ interface Manner {
   across?: Across;
   ticks?: Ticks;
   scale: uPlot.Scale;
+  /** Of the values that are drawn. */
+  unit: number;
   said?: number;
 }
 
-function options(names: string[], { theme, width, readout, across, ticks, scale, said }: Manner): uPlot.Options {
+function options(names: string[], manner: Manner): uPlot.Options {
+  const { theme, width, readout, across, ticks, scale, unit } = manner;
   const style = getComputedStyle(document.documentElement);
   const dim = style.getPropertyValue("--dim").trim();
   const line = style.getPropertyValue("--line").trim();
   const fine = names.length > 8;
   const known = [...new Set(names.map((name) => name.replace(/^~/, "")))];
-  const axis = { stroke: dim, font: "11px sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: dim,
+    font: "11px sans-serif",
+    grid: { stroke: line, width: 1 },
+    ticks: { show: false },
+    incrs: apart,
+  };
   return {
     width,
     height: HEIGHT,
@@ -249,7 +273,7 @@ function options(names: string[], { theme, width, readout, across, ticks, scale,
         size: 26,
         ...(ticks ? ticked(ticks) : { values: across ? (_, places) => places.map((at) => across(at, 0)) : numbered }),
       },
-      { ...axis, size: widest, values: numbered },
+      { ...axis, size: widest, values: numberedIn(unit) },
     ],
     series: [
       {},
@@ -270,12 +294,12 @@ function options(names: string[], { theme, width, readout, across, ticks, scale,
       }),
     ],
     hooks: {
-      draw: [told],
+      draw: [(plot) => told(plot, unit)],
       setCursor: [
         (plot) => {
           if (!readout) return;
           const at = plot.cursor.idx;
-          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, across, said);
+          readout.textContent = at === null || at === undefined ? "" : cursorText(plot, at, manner);
         },
       ],
     },
@@ -303,12 +327,12 @@ function zooming(made: uPlot.Options, zoom: Zoom): uPlot.Options {
   };
 }
 
-function cursorText(plot: uPlot, at: number, across: Manner["across"], said = 4): string {
+function cursorText(plot: uPlot, at: number, { across, unit, said = 4 }: Manner): string {
   const values = plot.series.slice(1, said + 1).map((_, place) => plot.data[place + 1]?.[at]);
   const known = values.filter((value) => value !== null && value !== undefined);
   const { min = 0, max = 0 } = plot.scales.x ?? {};
   const place = plot.data[0][at];
-  return `${across ? across(place, (max ?? 0) - (min ?? 0)) : number(place)}: ${known.map((value) => number(value)).join(", ")}`;
+  return `${across ? across(place, (max ?? 0) - (min ?? 0)) : number(place)}: ${known.map((value) => number(outOf(unit, value as number))).join(", ")}`;
 }
 
 /** Whether it has been in view, or almost. */

@@ -5,6 +5,7 @@
  */
 
 import { type ReactNode, type RefObject, useId, useLayoutEffect, useRef } from "react";
+import { visible } from "../visible";
 
 export function Dialog(props: {
   title: string;
@@ -40,7 +41,7 @@ export function Dialog(props: {
     >
       <div className="flex max-h-[76vh] flex-col">
         <h2 id={title} className={props.bare ? "sr-only" : "break-words px-4 pt-4 font-semibold text-lg"}>
-          {props.title}
+          {visible(props.title)}
         </h2>
         {props.children}
       </div>

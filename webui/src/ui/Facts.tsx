@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { visible } from "../visible";
 
 /** Named values, side by side. */
 export function Facts({ facts }: { facts: [string, ReactNode][] }) {
@@ -7,10 +8,10 @@ export function Facts({ facts }: { facts: [string, ReactNode][] }) {
       {facts.map(([name, value]) => (
         // Its lines lie outside of it, so that a row that is not full shows nothing in its rest.
         <div key={name} className="min-w-0 px-3 py-2 shadow-[1px_0_0_var(--line),0_1px_0_var(--line)]">
-          <dt className="truncate text-dim text-sm" title={name}>
-            {name}
+          <dt className="truncate text-dim text-sm" title={visible(name)}>
+            {visible(name)}
           </dt>
-          <dd className="truncate">{value}</dd>
+          <dd className="truncate">{typeof value === "string" ? visible(value) : value}</dd>
         </div>
       ))}
     </dl>

@@ -22,6 +22,7 @@ import { count } from "../format";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, meaning, spelled } from "../keys/table";
 import { clicked, sortsOf } from "../services/sorts";
+import { visible } from "../visible";
 import { returned, rowToReturnTo, stand } from "./returning";
 
 /** Rows of so many pixels have two lines of text. */
@@ -338,8 +339,8 @@ function Header<R>(props: GridProps<R> & { template: string }) {
                 title={manySorts ? `${column.title}: a click sorts by it, with Shift after the others` : undefined}
                 onClick={(event) => onSort(clicked(sort, column.sort as string, manySorts && event.shiftKey))}
               >
-                <span className="truncate" title={column.title}>
-                  {column.title}
+                <span className="truncate" title={visible(column.title)}>
+                  {visible(column.title)}
                 </span>
                 {now && (
                   <span aria-hidden="true">{`${now.descending ? "↓" : "↑"}${sorts.length > 1 ? rank + 1 : ""}`}</span>
@@ -347,7 +348,7 @@ function Header<R>(props: GridProps<R> & { template: string }) {
                 {rank > 0 && <span className="sr-only">{`, sorted by ${rank + 1}., ${way}`}</span>}
               </button>
             ) : (
-              <span className="truncate px-2">{column.title}</span>
+              <span className="truncate px-2">{visible(column.title)}</span>
             )}
             {arranging && column.px !== undefined && (
               <Edge

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from "react";
+import { visible } from "../visible";
 
 /** A page: its title, what can be done, and its content. */
 export function Page(props: {
@@ -11,12 +12,14 @@ export function Page(props: {
   children: ReactNode;
 }) {
   useEffect(() => {
-    document.title = `${props.name} · Tenax`;
+    document.title = `${visible(props.name)} · Tenax`;
   }, [props.name]);
   return (
     <div className={props.full ? "flex h-full min-h-0 flex-col" : "flex min-h-full flex-col"}>
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-        <h1 className="min-w-0 break-words font-semibold text-lg">{props.title}</h1>
+        <h1 className="min-w-0 break-words font-semibold text-lg">
+          {typeof props.title === "string" ? visible(props.title) : props.title}
+        </h1>
         {props.aside}
       </header>
       <div className={`flex min-h-0 min-w-0 flex-1 flex-col gap-4 px-4 pb-4`}>{props.children}</div>
@@ -29,7 +32,7 @@ export function Section({ title, aside, children }: { title: string; aside?: Rea
   return (
     <section className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-3">
-        <h2 className="font-semibold">{title}</h2>
+        <h2 className="font-semibold">{visible(title)}</h2>
         {aside}
       </div>
       {children}

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { count } from "../format";
 import { keysOf } from "../keys/table";
+import { visible } from "../visible";
 import { Button } from "./Button";
 import { Caps } from "./Caps";
 import { focusAgain, type Toast, unsay, useOverlays } from "./overlays";
@@ -64,7 +65,7 @@ function Said({ toast }: { toast: Toast }) {
             ✕{" "}
           </span>
         )}
-        {toast.text}
+        {visible(toast.text)}
       </span>
       {toast.undo && (
         <Button

@@ -41,6 +41,7 @@ BY_NAME = {
     "project_id": "project id", "source_id": "project id", "target_id": "project id", "model": "model", "job": "job",
     "other": "job", "agent": "agent", "slot": "slot", "pool": "pool", "pools": "pool", "default_compute_pool": "pool",
     "default_aux_pool": "pool", "username": "user", "users": "user", "owner": "user", "user": "user", "trial": "trial",
+    "machine": "machine",
 }  # fmt: skip
 #: Names that mean what their noun says.
 BY_NOUN = {
@@ -198,6 +199,7 @@ LISTERS: Dict[str, Lister] = {
     "checkpoint": _checkpoints,
     "agent": _plain("/api/v1/agents", "agents", "id", "resourcePool"),
     "slot": _slots,
+    "machine": _plain("/api/v1/machines", "machines", "id", "resourcePool", "state"),
     "job": _plain("/api/v1/job-queues", "jobs", "jobId", "name", "entityId"),
     "pool": _plain("/api/v1/resource-pools", "resourcePools", "name", "description"),
     "user": _plain("/api/v1/users", "users", "username", "displayName", query=_SOME),

@@ -28,6 +28,7 @@ from tenax.cli.experiment.view import (
     missing_metric,
     progress,
     progress_hint,
+    share,
     trial_cells,
     trial_table,
 )
@@ -301,7 +302,7 @@ class Follower:
             return
         best = best_first(ended, self._trials)[:_BEST_SHOWN]
         if len(self._trials) > len(best):
-            output.say(f"The best {len(best)} of {ended.trial_count} trials:")
+            output.say(f"{share(ended, best, ended.trial_count)}:")
         trial_table(ended, best)
         if self._next_step:
             # Why it failed is said by a trial that did.
@@ -349,7 +350,7 @@ def _next_command(experiment: Experiment, trial: Trial, checkpoint: Optional[Che
     if experiment.state == "ERROR":
         return f"tenax trial logs {trial.id} --tail 50"
     if experiment.state == "CANCELED":
-        return f"tenax experiment continue {experiment.id} -f"
+        return f"tenax experiment {'continue' if experiment.continuable else 'fork'} {experiment.id} -f"
     return (
         f"tenax checkpoint download {checkpoint.uuid}" if checkpoint is not None else f"tenax trial metrics {trial.id}"
     )

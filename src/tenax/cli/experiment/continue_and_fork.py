@@ -38,6 +38,7 @@ def continue_(
     """Continue an experiment that has ended, from the checkpoints of its trials.
 
     An experiment of one trial continues even if it completed; in a search, the trials continue that did not complete.
+    A search that stops trials early cannot be continued: fork it.
     """
     from tenax.cli.console import yaml12
     from tenax.cli.experiment.commands import report

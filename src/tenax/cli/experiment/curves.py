@@ -68,7 +68,7 @@ def plot(
     file: Optional[Path],
 ) -> None:
     """Draw the learning curves of the best trials of an experiment: of the searcher's metric, or of others."""
-    from tenax.cli.experiment.view import best_first
+    from tenax.cli.experiment.view import best_first, share
     from tenax.client.trials import groups_with, names_of_experiment
 
     if file is not None:
@@ -90,7 +90,7 @@ def plot(
         return
     show(panels, sys.stdout)
     if not trials and len(every) > len(chosen):
-        output.say(f"The best {len(chosen)} of {len(every)} trials: --best N shows more, --trial ID others.")
+        output.say(f"{share(experiment, chosen, len(every))}: --best N shows more, --trial ID others.")
 
 
 @click.command("metrics", cls=StrictCommand)

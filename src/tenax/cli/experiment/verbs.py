@@ -46,6 +46,8 @@ def _verb(name: str, done: str, help_: str) -> click.Command:
 
 #: Added to the question of a verb that destroys something.
 _ALL = {"delete": "with metrics, logs and checkpoints:"}
+#: They succeed on what has ended, too, and do nothing there.
+_ENDING = ("cancel", "kill")
 
 
 def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int:
@@ -66,7 +68,8 @@ def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int
             output.fail(message if f"experiment {number}" in message else f"experiment {number}: {message}")
             code = exits.code_of(error)
         else:
-            print(f"Experiment {number} {done}")
+            over = verb in _ENDING and experiment.has_ended
+            print(f"Experiment {number} {f'had ended: {experiment.state}' if over else done}")
     return code
 
 

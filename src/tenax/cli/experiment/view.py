@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tenax.cli.console import output
 from tenax.cli.console.output import TableColumn
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Who has reported nothing for so long while it ran could say how far it is.
 _SILENT_S = 30.0
+#: A reason of so many characters takes lines of its own in a table.
+_LONG_REASON = 40
 _LIST: output.Columns[Experiment] = (
     (TableColumn("ID", right=True), lambda experiment: str(experiment.id)),
     (TableColumn("NAME", cuts=True), lambda experiment: experiment.name),
@@ -141,6 +143,7 @@ def trial_cells(
     """
     names = searched(trials)
     drawn = curves or {}
+    reasons = {trial.id: trial.reason for trial in trials} if for_programs else _reasons(trials)
     every: output.Columns[Trial] = [
         (TableColumn("TRIAL", right=True), lambda trial: str(trial.id)),
         (TableColumn("STATE", state=True), lambda trial: trial.state),
@@ -155,7 +158,7 @@ def trial_cells(
         (TableColumn("TOOK", right=True, spare=True), output.ran),
         (TableColumn("WAITED", right=True, spare=True), output.waited),
         (TableColumn("HYPERPARAMETERS", wraps=True), lambda trial: _values(trial, names)),
-        (TableColumn("REASON", wraps=True), lambda trial: trial.reason),
+        (TableColumn("REASON", wraps=True), lambda trial: reasons[trial.id]),
     ]
     silent = {
         "WAITED": not any(output.waited(trial) for trial in trials),
@@ -167,6 +170,19 @@ def trial_cells(
     left_out |= set() if for_programs else {title for title, is_silent in silent.items() if is_silent}
     shown = [(column, cell) for column, cell in every if column.title not in left_out]
     return output.cells(shown, trials)
+
+
+def _reasons(trials: Sequence[Trial]) -> Dict[int, str]:
+    """Of each trial; what takes lines, and was said of one before, is not said again."""
+    first: Dict[str, int] = {}
+    for trial in trials:
+        first.setdefault(trial.reason, trial.id)
+    return {
+        trial.id: trial.reason
+        if first[trial.reason] == trial.id or len(trial.reason) < _LONG_REASON
+        else f"as trial {first[trial.reason]}"
+        for trial in trials
+    }
 
 
 def searched(trials: Sequence[Trial]) -> List[str]:
@@ -212,6 +228,12 @@ def best_first(experiment: Experiment, trials: Sequence[Trial]) -> List[Trial]:
         return (value is None or value != value, sign * value if value is not None else 0.0, trial.id)
 
     return sorted(trials, key=rank)
+
+
+def share(experiment: Experiment, shown: Sequence[Trial], count: int) -> str:
+    """What these first ones of `best_first` are among so many trials, for a line beside them."""
+    ranked = any(best_of(trial, experiment.metric) is not None for trial in shown)
+    return f"The {'best' if ranked else 'first'} {len(shown)} of {count} trials"
 
 
 def trial_table(experiment: Experiment, trials: Sequence[Trial]) -> None:

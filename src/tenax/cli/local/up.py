@@ -21,7 +21,6 @@ from tenax.local.supervise.python import refuse_old_python
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
     from tenax.client.connection.session import Session
-    from tenax.client.jobs import Job
     from tenax.client.users import User
     from tenax.local.state_dir import StateDir
     from tenax.local.supervise.cluster import LocalCluster
@@ -33,7 +32,7 @@ _AGENT_S = 20.0
 #: How long a master beside us may take for an answer; one that hangs is stopped all the same.
 _ANSWER_S = 15.0
 _POLL_S = 0.1
-#: How long it waits for the scheduler to say why jobs wait.
+#: How long it asks the scheduler why jobs wait.
 _EXPLAINED_S = 3.0
 #: Of users, in one sentence.
 _NAMES = 5
@@ -129,12 +128,12 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
     if cluster.options.agent and not agents:
         _warn_of_missing_agent(state)
     for agent in agents:
-        output.say(f"  agent {agent.id} offers {_slots_in_words(agent)}")
+        output.say(f"  agent {agent.id} {what_it_offers(agent)}")
     for line in how_to_have_more_slots(agents, cluster.options.slots):
         output.say(f"  {line}")
     for notice in notices(cluster):
         output.warn(notice)
-    for line in _what_cannot_start(cluster):
+    for line in _what_cannot_start(cluster, joined=bool(agents) or not cluster.options.agent):
         output.warn(line)
     if hints:
         _show_next_steps(cluster)
@@ -259,26 +258,42 @@ def _agents_of(cluster: LocalCluster) -> List[Agent]:
     return []
 
 
-def _what_cannot_start(cluster: LocalCluster) -> List[str]:
-    """Jobs that wait although everything is up, each with its reason."""
+def _what_cannot_start(cluster: LocalCluster, *, joined: bool) -> List[str]:
+    """Jobs that wait although everything is up and can never start with what the cluster has, each with its reason.
+
+    ``joined``: the agent of this machine has.
+    """
+    from tenax.client.agents import list_agents
     from tenax.errors import TenaxError
 
     with contextlib.suppress(TenaxError), session_of(cluster.state, cluster.url) as session:
-        waiting = [job for job in _explained_jobs(session) if job.wait_class in ("change", "ask")]
+        # Whoever is away may come back, and what waits for somebody to act may wait for that alone.
+        whole = joined and all(agent.connected for agent in list_agents(session))
+        waiting = _stuck(session, ("change", "ask") if whole else ("change",))
         more = [f"and {len(waiting) - _NAMES} more: tenax queue list"] if len(waiting) > _NAMES else []
-        return [f"{job.kind} {job.entity_id} ({job.name}): {job.reason}" for job in waiting[:_NAMES]] + more
+        return waiting[:_NAMES] + more
     return []
 
 
-def _explained_jobs(session: Session) -> List[Job]:
-    """The queue, once the scheduler that has just come up has said why those wait that do, or has had its time."""
-    from tenax.client.jobs import list_jobs
+def _stuck(session: Session, classes: Sequence[str]) -> List[str]:
+    """Jobs that are of these classes by what the scheduler makes of the agents of now: reasons in the queue may be
+    those from before the cluster came up, and what begins anew has none for a moment."""
+    from tenax.client.jobs import explain_job, list_jobs
+    from tenax.errors import TenaxError
 
     until = time.monotonic() + _EXPLAINED_S
     while True:
-        jobs = list_jobs(session)
-        if all(job.reason for job in jobs if job.state == "QUEUED") or time.monotonic() > until:
-            return jobs
+        stuck, silent = [], False
+        for job in list_jobs(session):
+            if job.state != "QUEUED" or job.wait_class == "wait" or time.monotonic() > until:
+                continue
+            with contextlib.suppress(TenaxError):
+                explained = explain_job(session, job.id)
+                silent |= not explained.reason
+                if explained.wait_class in classes:
+                    stuck.append(f"{job.kind} {job.entity_id} ({job.name}): {explained.reason}")
+        if not silent or time.monotonic() > until:
+            return stuck
         time.sleep(_POLL_S)
 
 
@@ -303,10 +318,14 @@ def _warn_of_missing_agent(state: StateDir) -> None:
     output.say(tail(state.log("agent"), 8))
 
 
-def _slots_in_words(agent: Agent) -> str:
+def what_it_offers(agent: Agent) -> str:
+    """The end of a sentence about it: its slots, or that nothing starts there for now."""
+    if agent.draining or not agent.enabled:
+        state = "drains" if agent.draining else "is disabled"
+        return f"{state} and takes nothing new: tenax agent enable {agent.id}"
     kinds = sorted({slot.kind for slot in agent.slots})
     count = len(agent.slots)
-    return f"{count} {'/'.join(kinds)} slot{'' if count == 1 else 's'}" if count else "no slots"
+    return f"offers {count} {'/'.join(kinds)} slot{'' if count == 1 else 's'}" if count else "offers no slots"
 
 
 def how_to_have_more_slots(agents: Sequence[Agent], offered: str) -> List[str]:
@@ -348,12 +367,8 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
     if not seen.alive:
         output.say(f"No cluster is up in {state.root}.{_one_elsewhere(state)}")
     else:
-        running = _running_containers(state, seen.url) if seen.phase == "up" else 0
-        if running and not kill_tasks:
-            output.say(
-                f"{running} task{'s keep' if running > 1 else ' keeps'} running without the cluster and will be "
-                "picked up again by the next tenax up; to end them as well: tenax down --kill-tasks."
-            )
+        if seen.phase == "up":
+            _say_what_goes_on(state, seen.url, kill_tasks)
         stop(state)
         output.say(f"The cluster in {state.root} is stopped.")
     if kill_tasks:
@@ -377,15 +392,15 @@ def _one_elsewhere(state: StateDir) -> str:
     return f" The one that you started last is in {directory}: add --dir {directory}." if directory is not None else ""
 
 
-def _running_containers(state: StateDir, url: str) -> int:
-    from tenax.client.agents import list_agents
+def _say_what_goes_on(state: StateDir, url: str, kill_tasks: bool) -> None:
+    from tenax.cli.local.left_running import rented_machines, running_tasks
     from tenax.errors import TenaxError
 
-    try:
-        with session_of(state, url) as session:
-            return sum(agent.container_count for agent in list_agents(session) if agent.connected)
-    except TenaxError:
-        return 0
+    with contextlib.suppress(TenaxError), session_of(state, url) as session:
+        for line in rented_machines(session):
+            output.warn(line)
+        for line in [] if kill_tasks else running_tasks(session):
+            output.say(line)
 
 
 def end_tasks(state: StateDir) -> int:

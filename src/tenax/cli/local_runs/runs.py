@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 #: Metrics that are drawn when none is named.
 _PANELS = 6
+#: What a run says that all runs of its trial say.
+_OF_THE_TRIAL = (
+    *("name", "description", "labels", "data", "project", "experimentKey", "metric", "smallerIsBetter"),
+    "cwd",
+)
 
 
 @click.group("local", cls=LazyGroup, help="Runs by hand on this machine: list, compare, resume, remove.")
@@ -179,7 +184,7 @@ def _continued(run: LocalRun, card: JsonObject, story: RunStory, hparams: Tuple[
     given = card.get("hparams")
     before: JsonObject = {**(given if isinstance(given, dict) else {}), **story.hparams}
     return {
-        **{key: card.get(key) for key in ("name", "project", "metric", "smallerIsBetter", "cwd")},
+        **{key: card.get(key) for key in _OF_THE_TRIAL},
         "hparams": laid_over(before, hparams, "--hparam"),
         "trialKey": card.get("trialKey") or f"local-{run.name}",
         "resumedFrom": run.name,
@@ -278,7 +283,7 @@ def _document(run: LocalRun, story: RunStory) -> JsonObject:
 
     card = run.card
     state, reason = state_of(run)
-    metric, smaller = chosen_metric(card, story)
+    metric, smaller = chosen_metric(card, story.names())
     values = [value for _, value in _points(story, "validation", metric) if value is not None]
     first = story.reports[0].at if story.reports else None
     hparams = story.hparams or card.get("hparams")

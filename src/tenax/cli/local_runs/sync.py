@@ -27,11 +27,17 @@ def sync(access: Access, names: Tuple[str, ...], anew: bool) -> int:
     stay here; the cluster knows where they lie. It may be interrupted and repeated: nothing is stored twice.
     """
     from tenax.core.local_runs.files import find_run, local_runs
-    from tenax.core.local_runs.sending import is_sent
+    from tenax.core.local_runs.sending import cluster_of, is_sent, is_sent_elsewhere
 
-    runs = [find_run(name) for name in names] or [run for run in local_runs() if not is_sent(run) and _has_any(run)]
+    runs = [find_run(name) for name in names]
+    if not names:
+        left = [run for run in local_runs() if _has_any(run)]
+        # Which cluster has what matters only with --anew: without it, nothing to send is said without a master.
+        here = cluster_of(access.session()) if anew and left else ""
+        runs = [run for run in left if not is_sent(run) or (anew and is_sent_elsewhere(run, here))]
     if not runs:
-        output.say("There is nothing to send: every local run is at a cluster (tenax local list).")
+        where = "this cluster" if anew else "a cluster"
+        output.say(f"There is nothing to send: every local run is at {where} (tenax local list).")
         return exits.OK
     session = access.session()
     failed: List[str] = []

@@ -31,7 +31,11 @@ _NO_TENAX = "ModuleNotFoundError: No module named 'tenax'"
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
 @click.option("--name", metavar="NAME", help="Name of the experiment (default: the script's).")
 @click.option("--project", metavar="WORKSPACE/PROJECT", help="Put it in this project.")
-@click.option("--metric", metavar="NAME", help="The validation metric that says how good it is.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="The validation metric that says how good it is (default: by the first validation, a loss before others).",
+)
 @click.option(
     "--smaller-is-better/--greater-is-better", "smaller", default=None, help="(default: as the metric's name suggests)"
 )

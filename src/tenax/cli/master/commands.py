@@ -88,12 +88,16 @@ def list_(access: Access, part: str, differing: bool, as_json: bool, as_csv: boo
     if any(each.other_settings for each in listed):
         output.warn(
             "Masters differ in settings that they must agree on. Loops go by those of the master that runs them, "
-            "requests by those of the one that takes them: make their files the same, and restart them."
+            "requests by those of the one that takes them: make their files the same, and restart them (for pools "
+            "`tenax master config reload` at each will do)."
         )
 
 
 @click.group(
-    "config", cls=LazyGroup, invoke_without_command=True, help="Show the master's settings, and change its log level."
+    "config",
+    cls=LazyGroup,
+    invoke_without_command=True,
+    help="Show the master's settings, read them again, and change its log level.",
 )
 @click.pass_context
 def config(context: click.Context) -> None:
@@ -130,6 +134,25 @@ def set_(access: Access, level: Optional[str], color: Optional[str]) -> None:
     set_master_log(access.session(), level=level, color=None if color is None else color == "on")
     print("The master's log settings are changed")
     output.say("This lasts until the master restarts; its configuration file is unchanged.")
+
+
+@config.command("reload")
+@json_option
+@pass_access
+def reload_(access: Access, as_json: bool) -> None:
+    """Let the master that answers read its settings again: what it says of pools holds at once.
+
+    Pools and their schedulers, the default pools and `task_container_defaults` change; the rest waits for a restart.
+    """
+    from tenax.client.cluster import reload_master_config
+
+    done = reload_master_config(access.session())
+    if as_json:
+        output.document({"changed": [*done.changed], "left": [*done.left]})
+        return
+    print(f"Changed: {', '.join(done.changed)}" if done.changed else "Nothing has changed")
+    if done.left:
+        output.warn(f"These change when the master is restarted: {', '.join(done.left)}")
 
 
 @group.command()

@@ -1,1 +1,1 @@
-"""How the client reaches a master: addresses, logins, HTTP."""
+"""How the client reaches a master: addresses, logins, HTTP; and how answers become values and lists of them."""

@@ -24,16 +24,21 @@ _HEADER_LIMIT = 200
 _JOIN_LIMIT = 65536
 
 
+#: One of several masters is asked this before anything else, and is left if it has not answered within so many seconds.
+ALIVE, ALIVE_S = "/info", 5.0
+
 #: Of several addresses: the one that answered last, by how they were named.
 _in_use: dict[str, int] = {}
+#: Of several addresses those that are known to answer: (how they were named, which one).
+_answering: set[tuple[str, int]] = set()
 
 
 class ProtocolError(OSError):
     """The answer is not HTTP."""
 
 
-class _ClosedEarly(OSError):
-    """The server closed a kept connection before it answered."""
+class NoAnswer(OSError):
+    """The server closed the connection before it answered."""
 
 
 class Http1Response:
@@ -51,7 +56,8 @@ class Connection:
     """Requests to one server, over one kept connection that is made when needed.
 
     ``base_url``: ``http[s]://host[:port][/prefix]``, or several between commas, of which one that answers is used; it
-    stays the first choice of this process for as long as it does. ``cert_file``: PEM bundle to trust instead of the
+    stays the first choice of this process for as long as it does. One that takes connections and answers none costs
+    `ALIVE_S` seconds. ``cert_file``: PEM bundle to trust instead of the
     system's, or ``noverify``. ``cert_name``: the name that the certificate bears, if it is not the host's.
     """
 
@@ -85,7 +91,7 @@ class Connection:
         try:
             try:
                 return self._exchange(method, target, body, headers or {}, timeout)
-            except _ClosedEarly:
+            except NoAnswer:
                 if not kept or self._aborted:
                     raise
                 self.close()
@@ -101,8 +107,11 @@ class Connection:
 
     def _move_on(self) -> None:
         self.close()
+        if self._aborted:
+            return
+        _answering.discard((self._base_url, self._connected_to))
         # Unless another connection has done so.
-        if self._at == self._connected_to and not self._aborted:
+        if self._at == self._connected_to:
             _in_use[self._base_url] = (self._at + 1) % len(self._places)
 
     def abort(self) -> None:
@@ -150,28 +159,43 @@ class Connection:
                 sock.sendall(head)
                 sock.sendall(body)
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise _ClosedEarly(*error.args) from error
+            raise NoAnswer(*error.args) from error
         return self._read(reader, method)
 
     def _connected(self) -> tuple[socket.socket, BinaryIO]:
         if self._aborted:
             raise ConnectionAbortedError("this connection is not used any more")
-        if self._socket is None or self._reader is None:
-            self._socket = sock = self._reached()
-            self._reader = sock.makefile("rb")
-        return self._socket, self._reader
+        return self._reached() if self._socket is None or self._reader is None else (self._socket, self._reader)
 
-    def _reached(self) -> socket.socket:
+    def _reached(self) -> tuple[socket.socket, BinaryIO]:
         """The first that answers, beginning with the one in use."""
         for left in reversed(range(len(self._places))):
-            at = self._connected_to = self._at
+            self._connected_to = self._at
             try:
-                return self._connect(*self._places[at])
+                self._look_up()
+                return self._opened()
             except OSError:
                 self._move_on()
                 if not left or self._aborted:
                     raise
         raise ConnectionRefusedError(self._base_url)
+
+    def _look_up(self) -> None:
+        """Whether the one to connect to, of several, answers at all. Raises OSError."""
+        known = (self._base_url, self._connected_to)
+        if len(self._places) == 1 or known in _answering:
+            return
+        sock, reader = self._opened()
+        sock.settimeout(ALIVE_S)
+        sock.sendall(self._head("GET", ALIVE, 0, {}))
+        self._read(reader, "GET")
+        _answering.add(known)
+
+    def _opened(self) -> tuple[socket.socket, BinaryIO]:
+        if self._socket is None or self._reader is None:
+            self._socket = sock = self._connect(*self._places[self._connected_to])
+            self._reader = sock.makefile("rb")
+        return self._socket, self._reader
 
     def _connect(self, secure: bool, host: str, port: int, _prefix: str) -> socket.socket:
         sock = socket.create_connection((host, port), self._connect_timeout)
@@ -248,9 +272,9 @@ def _read_status(reader: BinaryIO) -> tuple[int, str]:
     try:
         line = _read_line(reader)
     except ConnectionResetError as error:
-        raise _ClosedEarly(*error.args) from error
+        raise NoAnswer(*error.args) from error
     if not line:
-        raise _ClosedEarly("the server closed the connection before it answered")
+        raise NoAnswer("the server closed the connection before it answered")
     version, _, rest = line.decode("latin-1").partition(" ")
     code = rest[:3]
     if not version.startswith("HTTP/1.") or not code.isdigit():

@@ -26,6 +26,7 @@ from tenax.local.state_dir import StateDir, read_json, text_of, write_json
 #: Put before a password before it is hashed, so that what travels is of no use elsewhere; the wire's, not ours.
 _SALT = "GubPEmmotfiK9TMD6Zdw"
 _PROOF = "DET_USER_TOKEN"
+_AUTOMATIC = "the automatic login"
 
 #: (user, hashed password) -> token. Raises NotAuthenticated.
 AskMaster = Callable[[str, str], str]
@@ -76,9 +77,13 @@ class SessionLogin:
             return False
         user, token = self._current
         self._current = None
-        if self._local is not None and text_of(read_json(self._local.session), "token") == token:
-            _unlink(self._local)
-            return True
+        if self._local is not None:
+            kept = text_of(read_json(self._local.session), "token")
+            if kept == token:
+                _unlink(self._local)
+            # Another session may have made it anew.
+            if kept == token or self.how.startswith(_AUTOMATIC):
+                return True
         if self._store.get(self._url, user) == (user, token):
             # Whoever it was is remembered: another's login in their place would not be what they asked for.
             self._store.end(self._url, user)
@@ -135,7 +140,7 @@ class SessionLogin:
             user = self._user or ended or text_of(first, "username")
             password = _first_password(first, user)
             if user and password is not None:
-                self.how = f"the automatic login of the cluster in {self._local.root}{self._by_name()}"
+                self.how = f"{_AUTOMATIC} of the cluster in {self._local.root}{self._by_name()}"
                 session = read_json(self._local.session)
                 if text_of(session, "user") == user and text_of(session, "token"):
                     return user, text_of(session, "token")

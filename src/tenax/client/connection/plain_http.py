@@ -60,6 +60,19 @@ class Response:
         self.status_code: int = answer.status
         self.headers = answer.headers
 
+    @property
+    def extensions(self) -> Dict[str, Response]:
+        """As httpx2 leads to the socket."""
+        return {"network_stream": self}
+
+    def get_extra_info(self, _: str) -> socket.socket:
+        """The socket. Raises OSError where it is closed."""
+        raw = getattr(self._answer.fp, "raw", None)
+        if raw is None:
+            raise OSError(errno.ENOTCONN, "it was read to its end")
+        connected: socket.socket = raw._sock
+        return connected
+
     def read(self) -> bytes:
         """The whole body. Raises TransportError, as all that reads does."""
         with _transport_errors():

@@ -14,6 +14,7 @@ Standard library only.
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union, cast
@@ -23,6 +24,22 @@ from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from tenax.client.connection.session import Session
+
+
+def parsed(body: bytes) -> Json:
+    """The body of an answer; None where it is empty or no JSON."""
+    try:
+        value: Json = json.loads(body) if body else None
+    except ValueError:
+        return None
+    return value
+
+
+def error_message(value: JsonObject) -> str:
+    """The message of an error body, of either kind of route."""
+    error = value.get("error")
+    inner = error if isinstance(error, dict) else value
+    return text(inner, "error") or text(inner, "message")
 
 
 def text(value: JsonObject, key: str) -> str:

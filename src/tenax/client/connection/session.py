@@ -6,20 +6,24 @@ been carried out are so only where the master knows a repeat: reading ones, and 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import socket
 import ssl
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type, Union
 from urllib.parse import quote, unquote
 
 from tenax.backoff import Backoff, Retry
 from tenax.client.connection import trust
 from tenax.client.connection.address import MasterTarget, Unreachable, canonical, target
+from tenax.client.connection.http1 import ALIVE, ALIVE_S
 from tenax.client.connection.login import SessionLogin, hashed_password
+from tenax.client.connection.reading import error_message, parsed
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.errors import (
     AlreadyExists,
@@ -32,7 +36,7 @@ from tenax.errors import (
     Unsupported,
     UserError,
 )
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.local.state_dir import StateDir, read_json, text_of
 
 if TYPE_CHECKING:
@@ -72,6 +76,10 @@ _KINDS: Dict[int, Type[TenaxError]] = {
 
 class BrokenStream(TenaxError):
     """The master stopped in the middle of an answer."""
+
+
+class SessionAborted(TenaxError):
+    """It was ended from another thread."""
 
 
 class MasterFailed(TenaxError):
@@ -122,6 +130,8 @@ class Session:
         self.urls = (meant.url, *meant.others)
         #: Which of them is asked.
         self._at = 0
+        #: Of several those that are known to answer.
+        self._answering: Set[str] = set()
         #: Which cluster that is and how it came to be meant, where nobody named it today; for people.
         self.notice = meant.notice
         self.store = store if store is not None else TokenStore()
@@ -131,7 +141,13 @@ class Session:
         self.certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
         self._retry_for_s = retry_for_s
         self._read_s = read_s
+        #: Which address to use instead, once that was looked into.
+        self._advice: Optional[str] = None
         self._opened: Optional[httpx2.Client] = None
+        #: The answer that is being streamed.
+        self._streaming: Optional[httpx2.Response] = None
+        #: It was ended by `abort`.
+        self.aborted = False
 
     def get(self, path: str, query: Optional[Query] = None) -> JsonObject:
         """The object at ``path``. Raises the errors of `tenax.errors`, Unreachable, MasterFailed."""
@@ -174,15 +190,17 @@ class Session:
         with self.stream("GET", path, query=query) as response:
             try:
                 for line in response.iter_lines():
-                    value = _json(line.encode()) if line.strip() else None
+                    value = parsed(line.encode()) if line.strip() else None
                     if not isinstance(value, dict):
                         continue
                     if "error" in value:
-                        raise BrokenStream(_error_message(value) or "the master broke off")
+                        raise BrokenStream(error_message(value) or "the master broke off")
                     result = value.get("result")
                     if isinstance(result, dict):
                         yield result
+                self._go_on()
             except httpx2.TransportError as error:
+                self._go_on()
                 raise BrokenStream(f"The connection to {self.url} broke off: {error}") from None
 
     @contextmanager
@@ -190,10 +208,12 @@ class Session:
         self, method: str, path: str, *, query: Optional[Query] = None, accept: str = "*/*"
     ) -> Iterator[httpx2.Response]:
         """An answer whose body is read piece by piece."""
-        response = self._send(_Request(method, path, query=query, accept=accept, read_s=None))
+        response = self._streaming = self._send(_Request(method, path, query=query, accept=accept, read_s=None))
         try:
+            self._go_on()
             yield response
         finally:
+            self._streaming = None
             response.close()
 
     def log_in(self, user: str, password: str, *, remember: bool = True) -> str:
@@ -209,14 +229,33 @@ class Session:
         self._token()
         return self._login.how
 
-    def another(self) -> Session:
-        """One of the same login for another thread, which gives up at once. Raises NotAuthenticated, Unreachable."""
-        token, certificate = self._token(), self.certificate
+    def another(self, *, retry_for_s: float = 0.0) -> Session:
+        """One of the same login for another thread; unless it is to, it tries nothing again.
+
+        Raises NotAuthenticated, Unreachable.
+        """
+        # Whoever logs in does so once, for both.
+        self._token()
         # Beginning with the one that answers this.
         named = ",".join((*self.urls[self._at :], *self.urls[: self._at]))
-        return Session(
-            named, token=token, certificate=certificate, retry_for_s=0.0, store=self.store, local=self._local
+        made = Session(
+            named, certificate=self.certificate, retry_for_s=retry_for_s, store=self.store, local=self._local
         )
+        made._login = copy.copy(self._login)
+        return made
+
+    def abort(self) -> None:
+        """From another thread: end the stream that is under way, and refuse later requests, with SessionAborted."""
+        self.aborted = True
+        response = self._streaming
+        if response is not None:
+            with suppress(OSError):
+                # Not that of the SSL socket, which takes away what the other thread reads with.
+                socket.socket.shutdown(response.extensions["network_stream"].get_extra_info("socket"), socket.SHUT_RDWR)
+
+    def _go_on(self) -> None:
+        if self.aborted:
+            raise SessionAborted()
 
     def forget(self, user: str) -> None:
         """Forget every remembered login of ``user`` at this master."""
@@ -247,7 +286,7 @@ class Session:
 
         response = self._send(request)
         try:
-            value = _json(response.read())
+            value = parsed(response.read())
         except httpx2.TransportError as error:
             raise self._unreachable(error) from None
         finally:
@@ -261,6 +300,7 @@ class Session:
         if request.key:
             headers["Idempotency-Key"] = request.key
         while True:
+            self._go_on()
             if not request.anonymous:
                 headers["Authorization"] = f"Bearer {self._token()}"
             response = self._until_ready(request, headers)
@@ -298,18 +338,19 @@ class Session:
                 tried += 1
                 if self._move_on() and tried < len(self.urls):
                     continue
-                if late or waited > self._absence_s() or _is_about_trust(error):
+                if late or waited > self._absence_s() or trust.is_about_trust(error) or self._other_scheme(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
                 # It may have been done. Who was silent for long is not asked for as long once more.
                 self._move_on()
                 late = late or time.monotonic() - started > self._retry_for_s
-                if late or not (request.method == "GET" or request.key):
+                if late or not (request.method == "GET" or request.key) or self._other_scheme(error):
                     raise self._unreachable(error) from None
             time.sleep(pause)
 
     def _move_on(self) -> bool:
         """Ask another master from now on; False where there is one alone."""
+        self._answering.discard(self.urls[self._at])
         self._at = (self._at + 1) % len(self.urls)
         return len(self.urls) > 1
 
@@ -317,6 +358,7 @@ class Session:
         from tenax.client.connection.transport import httpx2
 
         client = self._client()
+        self._look_up(client, self.urls[self._at])
         read_s = None if request.read_s is None else min(request.read_s, self._read_s)
         built = client.build_request(
             request.method,
@@ -327,6 +369,24 @@ class Session:
             timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=read_s),
         )
         return client.send(built, stream=True)
+
+    def _look_up(self, client: httpx2.Client, url: str) -> None:
+        """Of several masters, whether this one answers at all. Raises httpx2.ConnectError, httpx2.ConnectTimeout."""
+        from tenax.client.connection.transport import httpx2
+
+        if len(self.urls) == 1 or url in self._answering:
+            return
+        limit = httpx2.Timeout(ALIVE_S, connect=CONNECT_S, read=ALIVE_S)
+        question = client.build_request("GET", url + ALIVE, content=None, params=[], headers={}, timeout=limit)
+        try:
+            response = client.send(question, stream=True)
+            response.read()
+            response.close()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            raise
+        except httpx2.TransportError:
+            raise httpx2.ConnectTimeout(f"it takes connections, and did not answer within {ALIVE_S:g} s") from None
+        self._answering.add(url)
 
     def _absence_s(self) -> float:
         """How long it makes sense to wait where nothing listens: a master that is kept up will be back."""
@@ -365,8 +425,8 @@ class Session:
     def _failure(self, path: str, response: httpx2.Response) -> TenaxError:
         body = response.read()
         response.close()
-        value = _json(body)
-        message = _error_message(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
+        value = parsed(body)
+        message = error_message(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
         if response.status_code == 401:
             return NotAuthenticated(self._login.why_refused())
         if not isinstance(value, dict) and message.startswith("<"):
@@ -384,15 +444,30 @@ class Session:
             return UserError(message or f"The master refused it with status {response.status_code}.")
         return MasterFailed(message or f"The master answered with status {response.status_code}.")
 
+    def _other_scheme(self, error: Exception) -> str:
+        """Which address to use instead, where the error comes from ``http`` for a master with TLS, or the reverse."""
+        from tenax.client.connection import other_scheme
+        from tenax.client.connection.transport import httpx2
+
+        unmet = isinstance(error, httpx2.ConnectError) and "SSL" not in str(error)
+        if unmet or not other_scheme.may_explain(error):
+            return ""
+        if self._advice is None:
+            self._advice = other_scheme.advice(self.urls)
+        return self._advice
+
     def _unreachable(self, error: Exception) -> Unreachable:
-        reason = str(error) or type(error).__name__
-        if _is_about_trust(error):
-            hint = trust.hint(error)
-        elif self._local is not None or any(url.startswith(("http://127.", "http://localhost")) for url in self.urls):
+        advice = self._other_scheme(error)
+        if advice:
+            return Unreachable(f"{advice[0].upper()}{advice[1:]} (--master, DET_MASTER).")
+        reason, where = str(error) or type(error).__name__, " or ".join(self.urls)
+        if trust.is_about_trust(error):
+            return Unreachable(f"What answers at {where} is not trusted ({reason}). {trust.hint(error)}")
+        if self._local is not None or any(url.startswith(("http://127.", "http://localhost")) for url in self.urls):
             hint = "Is the cluster up? tenax status; tenax up."
         else:
             hint = "Check the address (--master, DET_MASTER) and the network."
-        return Unreachable(f"No master answers at {' or '.join(self.urls)} ({reason}). {hint}")
+        return Unreachable(f"No master answers at {where} ({reason}). {hint}")
 
 
 def at(template: str, *parts: Union[str, int]) -> str:
@@ -418,23 +493,3 @@ def _parameters(query: Optional[Query]) -> List[Tuple[str, Union[str, int, float
         else:
             pairs.extend((name, str(item)) for item in value)
     return pairs
-
-
-def _json(text: bytes) -> Json:
-    try:
-        value: Json = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return value
-
-
-def _error_message(value: JsonObject) -> str:
-    """The message of an error body, of either kind of route."""
-    error = value.get("error")
-    inner = error if isinstance(error, dict) else value
-    return text_of(inner, "error") or text_of(inner, "message")
-
-
-def _is_about_trust(error: BaseException) -> bool:
-    text = str(error)
-    return "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text

@@ -47,3 +47,9 @@ def hint(error: BaseException) -> str:
     if "Hostname mismatch" in str(error) or "IP address mismatch" in str(error):
         return f"Its certificate is for another name: set {NAME} to one that is in it."
     return "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
+
+
+def is_about_trust(error: BaseException) -> bool:
+    """Whether a connection failed since what answers there is not trusted."""
+    text = str(error)
+    return "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text

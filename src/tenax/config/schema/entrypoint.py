@@ -9,7 +9,7 @@ from tenax.config.shapes import AnyOf, ListOf, TextShape
 from tenax.jsonvalue import Json
 
 #: What an entrypoint may run of `tenax.launch`: one that is misspelled would be known only once slots are held.
-LAUNCH_MODULES = ("torch_distributed", "processes", "deepspeed", "with_hparams", "wrap_rank")
+LAUNCH_MODULES = ("torch_distributed", "processes", "deepspeed", "horovod", "with_hparams", "wrap_rank")
 _PACKAGE = "tenax.launch."
 _MODULE = re.compile(r"(?:^|\s)-m\s*tenax\.launch\.(\w+)(?=\s|$)")
 

@@ -8,6 +8,7 @@ whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -73,6 +74,8 @@ def _ordered(value: Json, at: Path, report: ProblemReport) -> None:
     low, high = value.get("minval"), value.get("maxval")
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low >= high:
         report.add(at, f"minval ({low}) must be below maxval ({high})")
+    elif isinstance(low, (int, float)) and isinstance(high, (int, float)) and not math.isfinite(float(high) - low):
+        report.add(at, f"from minval ({low}) to maxval ({high}) is farther than a number can say: narrow the range")
 
 
 def _not_empty(value: Json, at: Path, report: ProblemReport) -> None:

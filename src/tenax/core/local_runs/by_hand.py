@@ -6,6 +6,7 @@
 - With ``TENAX_TRACK=1`` it has a directory of its own from the start, and a thread sends what is in it to the cluster
   that this user uses, with this user's login. A cluster that is away, or is not for us, is said in a line and changes
   nothing else.
+- In detached mode (``core_v2``) the script itself says that it is tracked, and under which names; its output is kept.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ import os
 import sys
 
 from tenax.client.connection import fast_json
-from tenax.core.local_runs.files import REPORTS, LocalRun, new_card, new_run
-from tenax.core.spool_file import SpoolFile, own_stream_name
+from tenax.core.local_runs.files import REPORTS, LocalRun, new_card, new_run, release
+from tenax.core.spooling.file import SpoolFile, own_stream_name
 from tenax.core.values import plain
 from tenax.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Optional
 
+    from tenax.client.connection.session import Session
+    from tenax.core.local_runs.detached import Detached
+    from tenax.core.local_runs.output import OutputCopy
     from tenax.core.local_runs.trace import ResumeTrace
     from tenax.core.local_runs.tracking import Tracker
     from tenax.jsonvalue import JsonObject
@@ -40,12 +45,15 @@ _NO = ("", "0", "false", "no", "off")
 
 def is_tracked() -> bool:
     """Whether a cluster is to hear of this run. Raises InvalidInput for a variable that says neither yes nor no."""
-    if os.environ.get(RUN_DIRECTORY):
-        return True
+    return bool(os.environ.get(RUN_DIRECTORY)) or bool(_requested())
+
+
+def _requested() -> Optional[bool]:
+    """What ``TENAX_TRACK`` says; None: nothing."""
     value = os.environ.get(TRACK, "").lower()
     if value not in _YES + _NO:
         raise InvalidInput(f"{TRACK} is {value!r}: set it to 1 to report to the cluster that you use, or to 0")
-    return value in _YES
+    return value in _YES if value else None
 
 
 def require_chief_known(distributed_given: bool) -> None:
@@ -80,43 +88,71 @@ def declared_hparams(given: object) -> JsonObject:
 class RunByHand:
     """``chief``: whether this process speaks for the run. ``declared``: the hyperparameters that the script has.
 
-    ``size``: how many processes it is.
+    ``size``: how many processes it is. ``detached``: what a script in detached mode says of its run.
     """
 
-    def __init__(self, chief: bool, declared: JsonObject, size: int = 1) -> None:
+    def __init__(self, chief: bool, declared: JsonObject, size: int = 1, detached: Optional[Detached] = None) -> None:
         given = os.environ.get(RUN_DIRECTORY)
         self._owned = not given
+        self._detached = detached if self._owned else None
         self.run = LocalRun(given) if given else new_run()
-        card = self.run.card if given else {}
+        #: Whether a cluster is to hear of it. Raises before anything is kept.
+        self.sends = _requested() is not False if detached is not None else is_tracked()
+        card = self.run.card if given else detached.card if detached is not None else {}
         overrides = card.get("hparams")
         self._overrides: JsonObject = overrides if isinstance(overrides, dict) else {}
         checkpoint = card.get("checkpoint")
-        self._checkpoint: Optional[str] = checkpoint if isinstance(checkpoint, str) and checkpoint else None
+        #: Where to go on; not counted as read by the script.
+        self.checkpoint: Optional[str] = checkpoint if isinstance(checkpoint, str) and checkpoint else None
         #: What the script declared, and over it what ``tenax track --hparam`` said.
         self.hparams: JsonObject = {**declared, **self._overrides}
         self._size = size
         self._unread = ([] if not self._overrides else ["context.hparams"]) + (
-            ["context.latest_checkpoint"] if self._checkpoint else []
+            ["context.latest_checkpoint"] if self.checkpoint else []
         )
         self._lock: Optional[int] = None
+        #: The process whose run it is: what is forked from it does not end it.
+        self._holder = 0
+        self._output: Optional[OutputCopy] = None
         self._tracker: Optional[Tracker] = None
         #: For ``tenax verify-resume``; None: nobody asks.
         self.trace: Optional[ResumeTrace] = _trace() if chief else None
-        name = self._stream() if given else REPORTS
+        # A trial has a stream once: the other runs of one that goes on have others.
+        name = self._stream() if given or detached is not None else REPORTS
         self.file = SpoolFile(self.run.path, name, on_open=self._begin if self._owned else None)
-        if chief and self._owned and is_tracked():
+        if chief and self._owned and (detached is not None or self.sends):
             self._track()
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
         """Where to go on."""
         self._read("context.latest_checkpoint")
-        return self._checkpoint
+        return self.checkpoint
 
     def read_hparams(self) -> JsonObject:
         """The hyperparameters, for the script."""
         self._read("context.hparams")
         return self.hparams
+
+    @property
+    def is_named(self) -> bool:
+        """Whether its script says which trial it is: that may have earlier runs, also on other machines."""
+        return self._detached is not None and "trialKey" in self._detached.card
+
+    @property
+    def open_session(self) -> Optional[Callable[[], Session]]:
+        """How this process comes to the cluster in detached mode; None: it does not."""
+        if self._detached is None or not self.sends:
+            return None
+        from tenax.core.local_runs.tracking import own_session
+
+        return self._detached.open_session or own_session
+
+    def registered(self, seconds: float) -> JsonObject:
+        """What the cluster has made of it, as in ``sent.json``; empty where it has not within ``seconds``."""
+        if self._tracker is not None:
+            self._tracker.tried(seconds)
+        return self.run.sent
 
     def start_body(self) -> Optional[str]:
         """The body of the first record; None where there is nothing to say."""
@@ -130,25 +166,37 @@ class RunByHand:
 
     def finish(self, state: str, reason: str) -> None:
         """The script's part is over: note it, and send what is left."""
-        if not self._owned or self._lock is None:
+        if not self._owned or self._lock is None or self._holder != os.getpid():
             return
-        self.run.write_card({**self.run.card, **ending(state, reason)})
-        if self._tracker is not None:
-            self._tracker.finish()
-        os.close(self._lock)
-        self._lock = None
+        if self._output is not None:
+            self._output.stop()
+        try:
+            self.run.write_card({**self.run.card, **ending(state, reason)})
+            if self._tracker is not None:
+                self._tracker.finish()
+        finally:
+            release(self._lock)
+            self._lock = None
 
     def _begin(self) -> None:
         if self._lock is None:
             self.run.make()
-            self._lock = self.run.hold()
-            self.run.write_card(new_card(_own_argv(), hparams=self.hparams, **_beginning(self._size)))
+            self._lock, self._holder = self.run.hold(), os.getpid()
+            more = self._detached.card if self._detached is not None else {}
+            self.run.write_card(new_card(_own_argv(), **{**_beginning(self._size), **more, "hparams": self.hparams}))
 
     def _track(self) -> None:
         from tenax.core.local_runs.tracking import Tracker
 
         self._begin()
-        self._tracker = Tracker(self.run)
+        if self._detached is not None:
+            from tenax.core.local_runs.output import OutputCopy
+
+            self._output = OutputCopy(self.run)
+            self._output.start()
+        if not self.sends:
+            return
+        self._tracker = Tracker(self.run, self.open_session)
         self._tracker.start()
 
     def _stream(self) -> str:

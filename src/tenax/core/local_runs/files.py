@@ -4,8 +4,9 @@
 ``runs/<time>-<process>-<random>/`` with
 
     run.json        what was started, when, where, how it ended; 0600, since arguments may hold secrets
-    reports.jsonl   one line for each report, in the format of the spool; under `tenax track` a file for each process
-    stdout.log      and stderr.log: the output, under `tenax track` alone
+    reports.jsonl   one line for each report, in the format of the spool; a file for each process under `tenax track`,
+                    and one of another name in detached mode
+    stdout.log      and stderr.log: the output, in these two cases alone
     sent.json       to which trial of which cluster it was sent, and how far
     lock            held as long as the run lives; sending.lock by whoever sends it
 
@@ -94,7 +95,7 @@ class LocalRun:
         return os.path.join(self.path, name + ".log")
 
     def hold(self, name: str = "lock") -> Optional[int]:
-        """Take a lock for as long as this process lives, or until what comes back is closed; None: another has it."""
+        """Take a lock for as long as this process lives, or until `release`; None: another has it."""
         try:
             held = os.open(os.path.join(self.path, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -225,6 +226,12 @@ def commit_of(directory: str) -> str:
     return (_first_line(os.path.join(git, name)) or _packed_ref(git, name))[:40]
 
 
+def release(held: int) -> None:
+    """Give a lock back, also where a process that was forked meanwhile holds it, too."""
+    fcntl.flock(held, fcntl.LOCK_UN)
+    os.close(held)
+
+
 @contextmanager
 def sending(run: LocalRun) -> Iterator[bool]:
     """Whether this process alone sends the run meanwhile."""
@@ -233,7 +240,7 @@ def sending(run: LocalRun) -> Iterator[bool]:
         yield held is not None
     finally:
         if held is not None:
-            os.close(held)
+            release(held)
 
 
 def _working_directory() -> str:

@@ -13,7 +13,7 @@ from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES, METRICS, RUN_ST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Dict, List, Optional
 
     from tenax.core.local_runs.files import LocalRun
@@ -58,17 +58,17 @@ class LocalCheckpoint:
 
 
 class RunStory:
-    """Everything that a run said."""
+    """Everything that a run said; without a run what its lines say that are read into it."""
 
-    def __init__(self, run: LocalRun) -> None:
+    def __init__(self, run: Optional[LocalRun] = None) -> None:
         self.reports: List[LocalReport] = []
         self.checkpoints: Dict[str, LocalCheckpoint] = {}
         self.hparams: JsonObject = {}
         #: When it said something last; seconds since 1970.
         self.last_at: Optional[float] = None
-        for name in run.streams():
-            for record in records(run.stream_path(name)):
-                self._add(record)
+        if run is not None:
+            for name in run.streams():
+                self.read(_lines(run.stream_path(name)))
 
     @property
     def step(self) -> int:
@@ -88,10 +88,17 @@ class RunStory:
             names.setdefault(report.group, set()).update(report.metrics)
         return {group: sorted(of) for group, of in names.items()}
 
-    def main_metric(self) -> tuple[str, bool]:
-        """The validation metric that tells most, as its name lets guess, and whether smaller is better."""
-        chosen = main_of(self.names().get("validation", []))
-        return chosen, is_better_when_smaller(chosen)
+    def read(self, lines: Iterable[bytes]) -> None:
+        """Add what lines of a spool say."""
+        for line in lines:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = fast_json.loads(line.decode("utf-8", "replace"))
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                self._add(record)
 
     def _add(self, record: JsonObject) -> None:
         body, at = record.get("body"), record.get("at")
@@ -115,19 +122,11 @@ class RunStory:
             self.checkpoints[str(body["uuid"])].files = _object(body.get("resources"))
 
 
-def records(path: str) -> Iterator[JsonObject]:
-    """The lines of a spool that can be read."""
+def _lines(path: str) -> Iterator[bytes]:
+    """The lines of a spool, as far as it can be read."""
     try:
         with open(path, "rb") as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    document = fast_json.loads(line.decode("utf-8", "replace"))
-                except ValueError:
-                    continue
-                if isinstance(document, dict):
-                    yield document
+            yield from file
     except OSError:
         return
 
@@ -149,6 +148,12 @@ def suggests_smaller(metric: str) -> Optional[bool]:
 def is_better_when_smaller(metric: str) -> bool:
     """What the name of a metric lets guess."""
     return suggests_smaller(metric) is not False
+
+
+def trial_of(card: JsonObject) -> Optional[tuple[str, str]]:
+    """What tells the trial of a run from all others: the keys of its experiment and its own; None: it has none."""
+    key = card.get("trialKey")
+    return (str(card.get("experimentKey") or key), str(key)) if key else None
 
 
 def state_of(run: LocalRun) -> tuple[str, str]:

@@ -7,6 +7,8 @@ It becomes a trial of an unmanaged experiment. Rules it keeps:
 - A run that goes on from another one is the next run of the same trial, and goes after it.
 - The end of the trial is told when everything else is there.
 - Checkpoints are reported where they lie; their files stay on this machine.
+- What ranks the trial is what it was made with until the first validation: where that has no such metric, it is the one
+  that a run sent as a whole would have had, and the master hears it before the values.
 """
 
 from __future__ import annotations
@@ -18,14 +20,22 @@ import zlib
 
 from tenax.client.connection.session import Query, Session, at
 from tenax.core.local_runs.files import OUTPUTS, LocalRun, local_runs, sending
-from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of, times_of
+from tenax.core.local_runs.reading import (
+    RunStory,
+    is_better_when_smaller,
+    main_of,
+    startable,
+    state_of,
+    times_of,
+    trial_of,
+)
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.wire.logs import CHUNK_BYTES
 from tenax.wire.spool_names import BATCH_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Dict
 
     from tenax.jsonvalue import Json, JsonObject
@@ -67,9 +77,9 @@ class RunSender:
 
     def connect(self, ancestors: bool = True) -> None:
         """Let there be an experiment, a trial and a run; after what this run goes on from. Raises SentElsewhere."""
-        cluster = str(self._session.get_anonymously("/info").get("cluster_id", ""))
+        cluster = cluster_of(self._session)
         sent = self._run.sent
-        if sent.get("clusterId") not in (None, cluster):
+        if is_sent_elsewhere(self._run, cluster):
             raise SentElsewhere(
                 f"{self._run.name} was sent to the cluster at {sent.get('master')}, and this is {self._session.url}: "
                 "tenax sync --anew sends it to this one as well"
@@ -115,8 +125,8 @@ class RunSender:
         now, (began, ended) = time.time(), times_of(self._run)
         if not began:
             return {}
-        key = self._run.card.get("trialKey")
-        others = [times_of(run) for run in local_runs() if key and run.card.get("trialKey") == key]
+        trial = trial_of(self._run.card)
+        others = [times_of(run) for run in local_runs() if trial and trial_of(run.card) == trial]
         ran = sum(until - since for since, until in others if since < began) + ended - began
         first = min([began, *(since for since, _ in others if since)])
         return {
@@ -128,14 +138,15 @@ class RunSender:
     def _register(self, cluster: str) -> JsonObject:
         card, story = self._run.card, RunStory(self._run)
         key = str(card.get("trialKey") or f"local-{self._run.name}")
+        experiment_key = str(card.get("experimentKey") or key)
         name = str(card.get("name") or script_name(card) or self._run.name)
-        metric, smaller = chosen_metric(card, story)
+        metric, smaller = chosen_metric(card, story.names())
         body: JsonObject = {"config": _config(name, card, metric, smaller), "unmanaged": True}
         project = card.get("project")
         if isinstance(project, str) and project:
             body["projectId"] = _project(self._session, project)
-        made = self._session.call("PUT", at("/api/v1/experiments/by-external-id/{}", key), body=body)
-        experiment = _integer(_object(made.get("experiment")).get("id"))
+        made_of = self._session.call("PUT", at("/api/v1/experiments/by-external-id/{}", experiment_key), body=body)
+        experiment = _integer(_object(made_of.get("experiment")).get("id"))
         hparams = story.hparams or _object(card.get("hparams"))
         request: JsonObject = {"experimentId": experiment, "hparams": hparams, "unmanaged": True}
         made = self._session.call("PUT", "/api/v1/trials", body={"createTrialRequest": request, "externalTrialId": key})
@@ -148,6 +159,9 @@ class RunSender:
             "experimentId": experiment,
             "trialId": trial,
             "runId": _integer(started.get("trialRunId")),
+            "latestCheckpoint": started.get("latestCheckpoint") or None,
+            "stepsCompleted": _integer(started.get("stepsCompleted")),
+            "metric": _object(_object(made_of.get("config")).get("searcher")).get("metric"),
             "done": False,
         }
         self._run.write_sent(sent)
@@ -157,11 +171,11 @@ class RunSender:
     def _send_ancestors(self) -> None:
         """What came before in the same trial has the earlier runs of it."""
         card = self._run.card
-        key, started = card.get("trialKey"), card.get("started")
-        for run in local_runs() if key and card.get("resumedFrom") else []:
+        trial, started = trial_of(card), card.get("started")
+        for run in local_runs() if trial and card.get("resumedFrom") else []:
             other = run.card
             before = isinstance(started, (int, float)) and _number(other.get("started")) < started
-            if run.path == self._run.path or other.get("trialKey") != key or not before or run.sent.get("done"):
+            if run.path == self._run.path or trial_of(other) != trial or not before or run.sent.get("done"):
                 continue
             with sending(run) as alone:
                 if alone:
@@ -178,6 +192,7 @@ class RunSender:
             self._say(f"the reports in {self._run.stream_path(name)} are not sent: line {first} comes after line {n}")
             self._broken.add(name)
             return False
+        self._rank_by(data)
         target = f"/api/v1/trials/{self._trial}/runs/{self._run_id}/spool"
         answer = self._session.ship(target, {"stream": name}, b"" if asks else data)
         self._compared.add(name)
@@ -185,6 +200,25 @@ class RunSender:
         self._say_refusals(answer)
         self._positions[name] = _after(self._run.stream_path(name), acked, (n, offset))
         return asks or acked != n
+
+    def _rank_by(self, data: bytes) -> None:
+        """Let the first validation among these lines choose what ranks the trial, where nobody else has chosen."""
+        known = self._sent.get("metric")
+        if not isinstance(known, str) or b'"validation"' not in data:
+            return
+        story = RunStory()
+        story.read(data.splitlines(keepends=True))
+        metrics = story.names().get("validation")
+        if not metrics:
+            return
+        metric, smaller = chosen_metric(self._run.card, {"validation": metrics})
+        if known not in metrics and metric != known:
+            searcher: JsonObject = {"metric": metric, "smallerIsBetter": smaller}
+            try:
+                self._session.call("PATCH", f"/api/v1/experiments/{self.experiment}", body={"searcher": searcher})
+            except (InvalidInput, NotNow) as error:
+                self._say(f"experiment {self.experiment} is not ranked by {metric!r}: {error}")
+        self._sent["metric"] = None
 
     def _position(self, name: str) -> tuple[int, int]:
         if name not in self._positions:
@@ -263,6 +297,16 @@ def _project(session: Session, name: str) -> int:
         raise NotFound(f"{error} To make it: {make}" if project else str(error)) from None
 
 
+def cluster_of(session: Session) -> str:
+    """The id of the cluster that a session is of. Raises the errors of a session."""
+    return str(session.get_anonymously("/info").get("cluster_id", ""))
+
+
+def is_sent_elsewhere(run: LocalRun, cluster: str) -> bool:
+    """Whether another cluster than this one has any of it."""
+    return run.sent.get("clusterId") not in (None, cluster)
+
+
 def is_sent(run: LocalRun) -> bool:
     """Whether a cluster has all of a run that has ended, as far as is known here."""
     return bool(run.sent.get("done"))
@@ -325,18 +369,20 @@ def _config(name: str, card: JsonObject, metric: str, smaller: bool) -> str:
         "name": name,
         "searcher": {"name": "single", "metric": metric, "smaller_is_better": smaller},
         "entrypoint": card.get("argv") or ["unknown"],
+        **{key: card[key] for key in ("description", "labels", "data") if card.get(key)},
     }
     return json.dumps(config)
 
 
-def chosen_metric(card: JsonObject, story: RunStory) -> tuple[str, bool]:
-    """What ranks it: what was said, else what was reported, else what is usual."""
+def chosen_metric(card: JsonObject, names: Mapping[str, Sequence[str]]) -> tuple[str, bool]:
+    """What ranks it, and whether less of it is better: what was said, else what was reported, else what is usual.
+
+    ``names``: of metrics, by group.
+    """
     given = card.get("metric")
-    metric, smaller = story.main_metric()
-    if isinstance(given, str) and given:
-        metric, smaller = given, is_better_when_smaller(given)
+    metric = given if isinstance(given, str) and given else main_of(names.get("validation", []))
     direction = card.get("smallerIsBetter")
-    return metric, direction if isinstance(direction, bool) else smaller
+    return metric, direction if isinstance(direction, bool) else is_better_when_smaller(metric)
 
 
 def _metadata(run: LocalRun, card: JsonObject) -> JsonObject:

@@ -14,10 +14,11 @@ import signal
 import sys
 
 from tenax.client.connection import fast_json
+from tenax.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, TextIO, Tuple
+    from typing import Any, Dict, List, Optional, TextIO, Tuple, Union
 
     from tenax.jsonvalue import Json, JsonObject
 
@@ -54,10 +55,10 @@ class ResumeTrace:
             _seed_modules(seed)
         self._watch()
 
-    def report(self, body: str) -> None:
+    def report(self, body: Union[str, bytes]) -> None:
         """A report was made: write down what the run is, and die where that is the plan."""
         self._watch()
-        document = fast_json.loads(body)
+        document = fast_json.loads(text_of(body))
         assert isinstance(document, dict)
         step = document.get("stepsCompleted")
         step = step if isinstance(step, int) else 0

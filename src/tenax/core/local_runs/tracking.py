@@ -41,7 +41,7 @@ class Tracker:
 
     def __init__(self, run: LocalRun, open_session: Optional[Callable[[], Session]] = None) -> None:
         self._run = run
-        self._open = open_session or _own_session
+        self._open = open_session or own_session
         self._over = threading.Event()
         self._gives_up = threading.Event()
         self._tried = threading.Event()
@@ -136,6 +136,6 @@ class Tracker:
         say(f"{why.rstrip('.')}. What is not sent is kept in {self._run.path}: tenax sync {self._run.name}")
 
 
-def _own_session() -> Session:
+def own_session() -> Session:
     """To the cluster that this user uses. Raises Unreachable, also where it is somebody else's."""
     return Session(retry_for_s=0.0, read_s=READ_S)

@@ -25,6 +25,8 @@ _POLL_S = 0.05
 _AGAIN_S = 5.0
 #: For each of the servers in turn, and a little more.
 _GRACE_S = 120.0
+#: From the lock of a directory to its supervising process.
+_PREPARED_S = 20.0
 _LEFTOVER_S = 20.0
 #: A database that was cut off writes what it must and ends.
 _DATABASE_S = 60.0
@@ -34,18 +36,26 @@ class StillStopping(UserError):
     """The cluster has not ended yet."""
 
 
-def stop(state: StateDir, timeout_s: float = _GRACE_S) -> bool:
-    """End the servers; whether there were any. Tasks run on. Raises StillStopping, Occupied."""
+def stop(state: StateDir, timeout_s: float = _GRACE_S, prepared_s: float = _PREPARED_S) -> bool:
+    """End the servers; whether there were any. Tasks run on. Raises StillStopping, Occupied.
+
+    ``prepared_s``: how long whoever holds the directory may take until it supervises.
+    """
     if glance(state).phase == "occupied":
         raise already_up(state)
     before = read_json(state.supervisor)
     there_was = False
-    until = time.monotonic() + timeout_s
+    supervised_at = time.monotonic()
+    until = supervised_at + timeout_s
     requested_at: dict[Identity, float] = {}
     while time.monotonic() < until:
         running = _supervisors(state)
         if not running and not state.is_locked():
             break
+        if running:
+            supervised_at = time.monotonic()
+        elif time.monotonic() - supervised_at > prepared_s:
+            raise _held_by_others(state)
         there_was = True
         for identity in running:
             if time.monotonic() - requested_at.get(identity, -_AGAIN_S) >= _AGAIN_S:
@@ -101,15 +111,24 @@ def _kill_supervisors(state: StateDir) -> None:
     for identity in running:
         _send(identity, signal.SIGKILL)
     if not running:
-        pids = ", ".join(str(identity.pid) for identity in preparing(state)) or "unknown"
-        raise StillStopping(
-            f"Process {pids} holds {state.root} to start a cluster there, and does not go on: end it, then tenax down."
-        )
+        raise _held_by_others(state)
     if left := wait_for_end(running, _LEFTOVER_S):
         raise StillStopping(
             f"The cluster in {state.root} (process {left[0].pid}) does not end, not even by SIGKILL: the kernel waits "
             f"for something, such as a disk that does not answer. Look into {state.log('supervisor')}."
         )
+
+
+def _held_by_others(state: StateDir) -> StillStopping:
+    pids = ", ".join(str(identity.pid) for identity in preparing(state))
+    if not pids:
+        return StillStopping(
+            f"A process that cannot be seen from here (of another user, or of another container) holds {state.lock}, "
+            "and nothing was ended: run tenax down where it runs, or end it there."
+        )
+    return StillStopping(
+        f"Process {pids} holds {state.root} to start a cluster there, and does not go on: end it, then tenax down."
+    )
 
 
 def _wait_for_database(state: StateDir) -> None:

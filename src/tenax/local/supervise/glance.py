@@ -77,9 +77,9 @@ def glance(state: StateDir) -> Glance:
         return Glance(True, document, [recorded])
     # It is starting, or was killed; or it writes no more, its directory being gone, full or not to be written.
     supervising = supervisors(state.lock)
-    writer = number_of(document, "pid")
-    if locked and writer not in (0, os.getpid()) and writer not in [identity.pid for identity in holders(state.lock)]:
-        document = {}
+    if locked and "pid" in document:
+        holding = [os.getpid(), *(identity.pid for identity in holders(state.lock))]
+        document = document if number_of(document, "pid") in holding else {}
     return Glance(locked or bool(supervising), document, supervising, removed=bool(supervising) and not locked)
 
 

@@ -7,8 +7,8 @@ Rules it keeps:
   ``Authorization``, and the cookie only where there is neither;
 - a task acts as its owner, but never as an administrator; after its end it only delivers what it has left;
 - a write by cookie needs an Origin that is our own: other sites can make a browser send the cookie;
-- whoever is inactive is nobody; what runs for them goes on to speak for itself, and for nothing else, or days of
-  training would be lost without a word.
+- whoever is inactive may do nothing, and a login or access token of theirs is answered with that; what runs for them
+  goes on to speak for itself, and for nothing else, or days of training would be lost without a word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from asyncpg import Connection
 from starlette.requests import HTTPConnection
 
-from tenax.config import without_secrets
+from tenax.display.secrets import without_secrets
 from tenax.errors import Forbidden, NotAuthenticated
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.task_tokens import token_hash
@@ -147,7 +147,7 @@ class Identified:
 
 
 async def identify(conn: Connection, credential: RequestCredential, allow: Allow) -> Identified:
-    """Whose a credential is. Raises NotAuthenticated."""
+    """Whose a credential is. Raises NotAuthenticated, and Forbidden for that of a person who is not active."""
     hashed = token_hash(credential.token)
     if allow is Allow.AGENT:
         agent_id = await sessions.agent_of(conn, hashed)
@@ -160,11 +160,20 @@ async def identify(conn: Connection, credential: RequestCredential, allow: Allow
         session = await access_tokens.user_of(conn, hashed)
     else:
         session = await sessions.user_of(conn, hashed)
-    if session is None or not session.user.active:
+    if session is None:
         raise NotAuthenticated
     is_task = session.allocation_id is not None
+    if is_task and not session.user.active:
+        raise NotAuthenticated(_INACTIVE)
+    check_active(session.user)
     caller = Caller(user=session.user, is_task=is_task, credential=hashed, access_token=session.access_token)
     return Identified(caller, session.seconds_left, session.allocation_id)
+
+
+def check_active(user: UserRow) -> None:
+    """Raises Forbidden for whoever was deactivated; only for who has shown that they are this user."""
+    if not user.active:
+        raise Forbidden(f"user is not active: {user.username} was deactivated; ask an administrator")
 
 
 def check(caller: Caller, allow: Allow) -> None:

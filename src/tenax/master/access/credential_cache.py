@@ -52,7 +52,7 @@ class CredentialCache:
         listener.attach("credential", self)
 
     async def caller(self, credential: RequestCredential, allow: Allow) -> Caller:
-        """Who calls a route of that policy. Raises NotAuthenticated, TryAgain."""
+        """Who calls a route of that policy. Raises NotAuthenticated, Forbidden, TryAgain."""
         if credential.by_cookie and credential.token.startswith(ALLOCATION_PREFIX):
             raise NotAuthenticated
         key = (token_hash(credential.token), allow is Allow.AGENT)

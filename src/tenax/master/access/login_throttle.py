@@ -15,10 +15,12 @@ Time is an argument, in seconds of any monotonic clock.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from tenax.backoff import Backoff
+from tenax.display.plural import counted
 from tenax.errors import TooOften
 
 #: Failures that cost nothing: people mistype.
@@ -61,7 +63,8 @@ def check_wait(failures: int, since_s: float) -> None:
         return
     left = BACKOFF.after(failures - FREE + 1) - since_s
     if left > 0:
-        raise TooOften(f"too many failed logins: wait {left:.0f} seconds and try again", retry_after=max(1.0, left))
+        wait = counted(math.ceil(left), "second")
+        raise TooOften(f"too many failed logins: wait {wait} and try again", retry_after=max(1.0, left))
 
 
 class Throttle:

@@ -1,4 +1,4 @@
-"""Credentials of tasks, derived from the cluster's secret: they can be given again, and nowhere read back.
+"""Credentials of tasks and of rented machines, derived from the cluster's secret: given again, and nowhere read back.
 
 Rules: a token names its kind by its first letters, so that a leaked one is recognised; the database keeps sha256 only.
 """
@@ -18,6 +18,11 @@ def allocation_token(secret: bytes, allocation_id: str) -> str:
 def task_session_token(secret: bytes, allocation_id: str) -> str:
     """The owner's session inside a task (``DET_USER_TOKEN``); good for as long as the allocation is open."""
     return "tnxu_" + _derive(secret, b"session:", allocation_id)
+
+
+def machine_token(secret: bytes, machine_id: str) -> str:
+    """What the agent of a rented machine joins with, once."""
+    return "tnxm_" + _derive(secret, b"machine:", machine_id)
 
 
 def token_hash(token: str) -> bytes:

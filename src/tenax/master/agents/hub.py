@@ -52,6 +52,7 @@ from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
+from tenax.master.store.machines import rows as machines
 from tenax.master.store.users import sessions
 from tenax.wire.agents import (
     CREDENTIAL_PREFIX,
@@ -151,17 +152,16 @@ class Hub:
         database: Database,
         listener: Listener,
         cluster: ClusterRow,
-        pools: tuple[str, ...],
-        defaults: Mapping[str, specs.PoolDefaults] | None = None,
+        pools: Mapping[str, specs.PoolDefaults],
         kill_timeout_s: float = 5.0,
     ) -> None:
-        """``defaults``: what every task of a pool gets, by pool; ``kill_timeout_s``: from SIGTERM to SIGKILL."""
+        """``pools``: what every task of each gets; ``kill_timeout_s``: from SIGTERM to SIGKILL."""
         self._db = database
         self._listener = listener
         self._cluster_id = cluster.cluster_id
         self._secret = cluster.secret
-        self._pools = pools
-        self._defaults = dict(defaults or {})
+        #: By name. Others may take its place: what is placed from then on gets what they say.
+        self.pools = pools
         self._kill_timeout_s = kill_timeout_s
         self._life = SignsOfLife(database)
         self._reporting = asyncio.Semaphore(_REPORTING)
@@ -191,14 +191,15 @@ class Hub:
                 raise Forbidden(f"that credential is not one of {request.agent_id!r}")
             if not by_file and owner is None:
                 token = await join_tokens.use(conn, token_hash(request.token), request.agent_id)
-                if token is None:
+                hashed = token_hash(request.token)
+                if token is None and not await machines.join(conn, hashed, request.agent_id, request.pool):
                     raise Forbidden(
                         "the join token is wrong, used up, over, or for another agent: ask an administrator for a new "
                         "one (tenax agent join-token create)"
                     )
-                replace = token.agent_id is not None
-            if request.pool not in self._pools:
-                raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
+                replace = token is not None and token.agent_id is not None
+            if request.pool not in self.pools:
+                raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self.pools)}")
             await agents.join(conn, request.agent_id, request.pool, token_hash(credential), replace=replace)
         log.info("agent joined", agent=request.agent_id, pool=request.pool)
         return JoinReply(credential, self._cluster_id)
@@ -356,7 +357,7 @@ class Hub:
         for row in rows:
             known = row["container_id"] in session.held
             try:
-                defaults = self._defaults.get(str(row["pool"]), specs.PoolDefaults())
+                defaults = self.pools.get(str(row["pool"]), specs.PoolDefaults())
                 wants.append(desired_state_of(row, known, self._tokens, defaults, self._kill_timeout_s))
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.

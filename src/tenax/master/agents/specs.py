@@ -90,13 +90,20 @@ class PoolDefaults:
     network: str = ""
     #: What of the machines those settings, and those of checkpoint storage, give to every task.
     granted: Grants = field(default_factory=Grants)
+    #: Seconds that the members of a gang wait for each other, where their configuration does not say it.
+    rendezvous_timeout: float = 600.0
 
 
 def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     """The specification in a pool of these defaults."""
+    meeting = {"DET_RENDEZVOUS_TIMEOUT": f"{defaults.rendezvous_timeout:g}"} if spec.members > 1 else {}
     files = [*spec.files, TaskFile(CLUSTER_HOOK, defaults.hook, 0o700)] if defaults.hook else spec.files
     return msgspec.structs.replace(
-        spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network, granted=defaults.granted
+        spec,
+        files=files,
+        env={**meeting, **defaults.env, **spec.env},
+        network=defaults.network,
+        granted=defaults.granted,
     )
 
 

@@ -24,8 +24,9 @@ from tenax.master.allocations.verdicts import EndedAttempt, conclude, exit_lines
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import barriers, containers
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.containers import MemberChange, MemberRow
+from tenax.master.store.allocations.containers import FREED, MemberChange, MemberRow
 from tenax.master.store.allocations.rows import AllocationChange, AllocationOwner, AllocationRow
+from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.tasks import rows as tasks
@@ -72,7 +73,7 @@ class Reported:
 
 #: What an event makes of a member; the same object where it changes nothing.
 Change = Callable[[MemberRow], Container]
-#: By allocation, what its script wrote last.
+#: What scripts wrote last, as `exit_lines` has it.
 Lines = Mapping[str, Sequence[str]]
 
 
@@ -156,6 +157,8 @@ async def members_lost(
         return report(member.container, ContainerState.TERMINATED, ending)
 
     await _settle(conn, locked, change, lines=lines)
+    # Its slots are not free, but whoever waited for others of the same job, person or place to end waits no more.
+    await notify(conn, "scheduling", f"{FREED}{agent_id}")
     return True
 
 
@@ -215,11 +218,13 @@ async def _settle(
         if each.allocation.state is AllocationState.TERMINATED:
             continue
         ready = len(each.members) == 1 and outcome.state is AllocationState.RUNNING
-        reason = "" if outcome.ending is None else outcome.ending.reason
+        own = _whose(outcome.ending, outcome.containers)
+        ending = None if outcome.ending is None else _naming(outcome.ending, each.members, own)
         if outcome.state is not each.allocation.state:
-            moved.append(AllocationChange(each.allocation, outcome.state, reason, ready))
-        if outcome.ending is not None:
-            ended.append(EndedAttempt(each.experiment, each.trial, each.task, each.allocation, outcome.ending))
+            moved.append(AllocationChange(each.allocation, outcome.state, ending.reason if ending else "", ready))
+        if ending is not None:
+            name = outcome.containers[own].container_id
+            ended.append(EndedAttempt(each.experiment, each.trial, each.task, each.allocation, ending, name))
     await containers.save(conn, members)
     await allocations.set_states(conn, moved)
     await conclude(conn, ended, lines or {})
@@ -227,6 +232,19 @@ async def _settle(
         conn, (each.before.agent_id for each in members if each.after.desired is not each.before.container.desired)
     )
     return members
+
+
+def _whose(ending: Ending | None, members: Sequence[Container]) -> int:
+    """The place of the member whose ending it is; of those that ended alike the first is meant."""
+    return next((place for place, member in enumerate(members) if member.ending == ending), 0)
+
+
+def _naming(ending: Ending, members: Sequence[MemberRow], own: int) -> Ending:
+    """The ending of a gang, with the member whose it is in its reason."""
+    agent_id = members[own].agent_id
+    if len(members) == 1 or not ending.reason or f"agent {agent_id}" in ending.reason:
+        return ending
+    return replace(ending, reason=f"{ending.reason}, container rank {members[own].rank} on agent {agent_id}")
 
 
 def _changes(

@@ -133,21 +133,25 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-async def last_errors(conn: Connection, task_id: str, container_ids: Collection[str]) -> list[str]:
-    """The last lines of standard error of these containers.
-
-    Of each in order, and one container after the other, since machines speak at the same time; who spoke last is last.
-    """
+async def last_errors(conn: Connection, task_id: str, container_ids: Collection[str]) -> dict[str, list[str]]:
+    """The last lines of standard error of each of these containers, of those that wrote any."""
     try:
         place = await logs.place_of(conn, task_id)
     except NotFound:
-        return []
+        return {}
     spans = list(reversed(await logs.last_spans_of(conn, place, container_ids, CHUNKS)))
-    return [text for _, text in errors_of(spans, container_ids)]
+    return {name: [text for _, text in lines] for name, lines in _errors_of_each(spans, container_ids).items()}
 
 
 def errors_of(spans: Sequence[LogSpan], container_ids: Collection[str]) -> list[tuple[int, str]]:
-    """Number and text of the lines of standard error of these containers, one container after the other."""
+    """Number and text of the lines of standard error of these containers.
+
+    Of each in order, and one container after the other, since machines speak at the same time; who spoke last is last.
+    """
+    return [entry for written in _errors_of_each(spans, container_ids).values() for entry in written]
+
+
+def _errors_of_each(spans: Sequence[LogSpan], container_ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
     lines: dict[str, list[tuple[int, str]]] = {}
     for span in spans:
         ours = {
@@ -162,7 +166,7 @@ def errors_of(spans: Sequence[LogSpan], container_ids: Collection[str]) -> list[
                 written.append((span.first_line + at, _of_rank(line.rank, clean(line.text))))
                 # Put in anew each time: whoever spoke last is last.
                 lines[container_id] = written
-    return [entry for written in lines.values() for entry in written]
+    return lines
 
 
 def evidence(spans: Sequence[LogSpan], container_ids: Collection[str]) -> int | None:

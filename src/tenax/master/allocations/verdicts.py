@@ -6,19 +6,20 @@ cause counts, agents that are away count, for they may come back, and disabled o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from asyncpg import Connection
 
-from tenax.ids import AgentId, TaskId, allocation_id
+from tenax.ids import AgentId
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending, exit_status
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import MAX_RESTARTS, TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
-from tenax.master.allocations.exit_reason import failure_place, last_errors, lines_that_explain, with_exit_reason
+from tenax.master.allocations.exit_reason import last_errors, lines_that_explain, with_exit_reason
+from tenax.master.allocations.repeats import Repeats
 from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.rows import AllocationRow, Size
 from tenax.master.store.experiments import rows as experiments
@@ -33,6 +34,7 @@ from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Conclusion, TrialRow
 from tenax.scheduler.constraints import constraints_of
 from tenax.scheduler.fitting import can_never_fit
+from tenax.search.methods.registry import is_continuable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +47,35 @@ class EndedAttempt:
     task: LaunchedTask | None
     allocation: AllocationRow
     ending: Ending
+    #: The member whose ending it is.
+    container_id: str
 
 
 async def exit_lines(
     conn: Connection, container_ids: Sequence[str], failing: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """By allocation, the last lines of error output where a member has failed, or is ``failing``.
+    """The last lines of error output where a member has failed, or is ``failing``: by container of these attempts; by
+    their allocation those of the run before it that failed, too, if it came as far (`containers.failed_before`).
 
-    Of the attempts of these containers; and of the runs before those that failed, too, where neither has made a step.
     To be read before the transaction of their event: a script that has ended
     writes no more, its output may be long, and who reads output holds up whoever adds a month to it.
     """
+    lines: dict[str, list[str]] = {}
     failed = await containers.failed_attempts(conn, container_ids, failing)
     if failed:
-        failed += await containers.failed_before(conn, [each.allocation_id for each in failed])
-    return {each.allocation_id: await last_errors(conn, each.task_id, each.members) for each in failed}
+        runs_before = await containers.failed_before(conn, [each.allocation_id for each in failed])
+        for attempt, before in runs_before.items():
+            first = before.members[:1]
+            lines[attempt] = (await last_errors(conn, before.task_id, first)).get(first[0], [])
+    for each in failed:
+        lines |= await last_errors(conn, each.task_id, each.members)
+    return lines
 
 
 async def conclude(conn: Connection, ended: Sequence[EndedAttempt], lines: Mapping[str, Sequence[str]]) -> None:
     """Apply the ends of attempts; nothing where one is not the newest, or whose it was has ended.
 
-    ``lines``: of those that failed, by allocation, as `exit_lines` has them.
+    ``lines``: of those that failed, as `exit_lines` has them.
     """
     attempts = [each for each in ended if each.trial is not None and _is_current(each)]
     notes = await _trials_ended(conn, attempts, lines)
@@ -75,7 +85,9 @@ async def conclude(conn: Connection, ended: Sequence[EndedAttempt], lines: Mappi
 
 def _is_current(each: EndedAttempt) -> bool:
     if each.trial is not None:
-        return each.trial.state is TrialState.ACTIVE and each.allocation.run_id == each.trial.run_id
+        # The run of a former task is over, however late its end is reported.
+        newest = (each.trial.task_id, each.trial.run_id)
+        return each.trial.state is TrialState.ACTIVE and (each.allocation.task_id, each.allocation.run_id) == newest
     return each.task is not None and each.task.state not in ENDED and each.allocation.run_id == each.task.run_id
 
 
@@ -91,6 +103,7 @@ async def _trials_ended(
     hung = await trials.ended_by_hang(conn, failed) if failed else {}
     over_time = [each.trial.id for each in attempts if each.trial is not None and each.allocation.over_time]
     further = await trials.coming_further(conn, over_time) if over_time else frozenset[int]()
+    repeats = await Repeats.load(conn, _judged_by_place(attempts, plans, hung), lines)
     concluded, notes = [], []
     for each in attempts:
         experiment, trial, allocation = each.experiment, each.trial, each.allocation
@@ -99,9 +112,10 @@ async def _trials_ended(
         plan = plans[experiment.id]
         limit = plan.config.get("max_restarts")
         wish = effective_wish(trial.wish, experiment.state)
-        own_lines = lines.get(allocation.allocation_id, ())
+        own_lines = lines.get(each.container_id, ())
         hang = hung.get(trial.id, "")
         ending = with_exit_reason(each.ending, own_lines)
+        place, by = repeats.of(trial, lines_that_explain(each.ending, own_lines))
         attempt = TrialAttempt(
             wish=wish,
             ending=replace(ending, reason=f"it hung: {hang}") if hang else ending,
@@ -120,29 +134,30 @@ async def _trials_ended(
             leave_reason=allocation.preemption_reason,
             over_time=allocation.over_time,
             comes_further=trial.id in further,
-            repeats=None
-            if plan.max_restarts_given or hang
-            else _repeated(trial, lines_that_explain(each.ending, own_lines), lines),
+            continuable=_may_continue(plan.config),
+            repeats=place,
+            repeated_by=by,
         )
         verdict = decide_exit(attempt)
         concluded.append(Conclusion(trial, verdict, experiment.state))
         text = _exit_status(each.ending) + _trial_log_line(allocation.run_id, verdict, attempt.max_restarts)
         level = "ERROR" if verdict.state is TrialState.ERROR else "INFO"
         notes.append(SystemLine(trial.task_id, text, level, allocation.allocation_id))
+    await repeats.save(conn)
     await trials.conclude(conn, concluded)
     return notes
 
 
-def _repeated(trial: TrialRow, own: Sequence[str], lines: Mapping[str, Sequence[str]]) -> str | None:
-    """Where this run failed, if the run before failed there, too, after the same last step.
-
-    Not of the first that counts: whoever continues a trial has changed something, or hopes that something has.
-    """
-    if not trial.restarts:
-        return None
-    before = lines.get(allocation_id(TaskId(trial.task_id), trial.run_id - 1), ())
-    place = failure_place(own)
-    return place if place is not None and place == failure_place(before) else None
+def _judged_by_place(
+    attempts: Sequence[EndedAttempt], plans: Mapping[int, Plan], hung: Collection[int]
+) -> list[TrialRow]:
+    """Trials whose script failed by itself, where nobody has set ``max_restarts``."""
+    return [
+        each.trial
+        for each in attempts
+        if each.trial is not None and each.ending.failed and each.trial.id not in hung
+        if not plans[each.trial.experiment_id].max_restarts_given
+    ]
 
 
 def _exit_status(ending: Ending) -> str:
@@ -170,7 +185,7 @@ async def _tasks_ended(
         task, allocation = each.task, each.allocation
         if task is None:
             continue
-        ending = with_exit_reason(each.ending, lines.get(allocation.allocation_id, ()))
+        ending = with_exit_reason(each.ending, lines.get(each.container_id, ()))
         verdict = decide_task_exit(
             TaskAttempt(
                 task.state,
@@ -202,7 +217,8 @@ async def _nowhere_left(conn: Connection, excluded: Sequence[str], plan: Plan) -
     # By capacity alone: how a pool spreads a gang is a matter of waiting, and explained there.
     snapshots = await placements.snapshots(conn, {}, {})
     snapshot = next((snapshot for snapshot in snapshots if snapshot.pool == plan.pool), None)
-    if snapshot is None:
+    if snapshot is None or any(agent.rented for agent in snapshot.agents):
+        # Another machine can be rented in the place of one that is excluded.
         return None
     size = size_of(plan.config)
     why_never = partial(can_never_fit, size.slots, snapshot, single_node=size.single_node, constraints=size.constraints)
@@ -211,6 +227,11 @@ async def _nowhere_left(conn: Connection, excluded: Sequence[str], plan: Plan) -
     blocked = frozenset(AgentId(name) for name in excluded)
     why = why_never(blocked_agents=blocked)
     return why and f"log policies excluded {', '.join(excluded)}, and nothing else can run it: {why}"
+
+
+def _may_continue(config: JsonObject) -> bool:
+    searcher = config.get("searcher")
+    return isinstance(searcher, dict) and is_continuable(searcher.get("name"))
 
 
 def size_of(config: JsonObject) -> Size:

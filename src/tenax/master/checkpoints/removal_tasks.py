@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 import structlog
 from asyncpg import Connection
 
-from tenax.config import Layers
 from tenax.config.command import parse_command
 from tenax.config.master import MasterSettings
+from tenax.config.resolve import Layers
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
 from tenax.master.checkpoints.messages import RemovalReport

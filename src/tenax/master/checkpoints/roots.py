@@ -12,6 +12,7 @@ elsewhere, a task on an agent deletes with its owner's rights, and nobody downlo
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from contextlib import suppress
@@ -24,6 +25,7 @@ from tenax.master.checkpoints.files import MAX_ENTRIES, CheckpointPlace
 from tenax.master.store.users.rows import FileOwner
 from tenax.storage.objects import ObjectStorage
 from tenax.storage.registry import from_config, kind_of
+from tenax.wire.task_names import SHARED_FILES_IN
 
 SETTING = "checkpoint_roots"
 
@@ -76,6 +78,15 @@ def checkpoint_roots(settings: MasterSettings) -> CheckpointRoots:
         with suppress(NotNow):  # One that is no directory has nothing that the master could reach.
             listed.append(_place(settings.checkpoint_storage))
     return CheckpointRoots(tuple(listed), settings.checkpoint_storage)
+
+
+def sharing(settings: MasterSettings) -> dict[str, str]:
+    """The variable that tells tasks in which bucket they store files that checkpoints have in common once."""
+    if settings.share_checkpoint_files and settings.checkpoint_storage is not None:
+        storage = from_config(settings.checkpoint_storage)
+        if isinstance(storage, ObjectStorage):
+            return {SHARED_FILES_IN: json.dumps(storage.identity())}
+    return {}
 
 
 def _place(storage: JsonObject) -> CheckpointPlace:

@@ -7,6 +7,7 @@ much there is to do they take turns (`FairThreads`).
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -15,6 +16,30 @@ from tenax.master.concurrency.turns import FairTurns
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+#: Items that are soon gone through.
+_FEW = 200
+
+
+async def run_beside(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what goes through ``size`` items: at once where these are few, else in a thread, which cannot be stopped."""
+    if size <= _FEW:
+        return function(*args, **kwargs)
+    return await asyncio.to_thread(_uncollected, lambda: function(*args, **kwargs))
+
+
+def _uncollected(function: Callable[[], T]) -> T:
+    """Make a great many values and no cycles: whoever looks for these among them meanwhile holds up all threads."""
+    gc.disable()
+    try:
+        return function()
+    finally:
+        # What is left is old at once, without having been looked through as if it were new. So is what was there when
+        # this process began to serve: it is looked through again, now and then.
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
 
 
 class Threads:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from asyncpg import Connection
@@ -129,7 +129,8 @@ class LogIngest:
             matched = await self._matches_in(task_id, lines, origins)
             async with self._slots, self._database.transaction() as conn:
                 place = await logs.place_of(conn, task_id)
-                loose = await logs.append(conn, place, chunk)
+                whose = tuple(replace(origin, task_id=place.name_of(task_id)) for origin in chunk.origins)
+                loose = await logs.append(conn, place, replace(chunk, origins=whose))
                 for watch, matches, agent_id in matched:
                     await self._policies.record(conn, watch, matches, agent_id)
             for watch, matches, agent_id in matched:
@@ -166,7 +167,7 @@ class LogIngest:
         except NoRoom as full:
             async with self._database.connection() as conn:
                 member = await load(conn)
-            await self._notices.once(member.place.task_id, "output waits where it was made", full.message)
+            await self._notices.once(member.task_id, "output waits where it was made", full.message)
             raise
 
     async def _take(
@@ -181,7 +182,7 @@ class LogIngest:
             return before.next_offset
         end = admitted.following
         fresh = raw[admitted.known :]
-        watch = await self._policies.watch(member.place.task_id)
+        watch = await self._policies.watch(member.task_id)
         rules = [] if watch is None else watch.open_rules(agent_id)
         packed = await self._threads.run(
             _pack, fresh, before.carry, member.now_us - age_us, final, admitted.missing, member, stream, rules
@@ -287,7 +288,7 @@ def _pack(
     ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
     if not ended.texts:
         return _Packed(carry)
-    origin = Origin(member.origin.allocation_id, member.origin.container_id, member.origin.agent_id, "task", stream)
+    origin = replace(member.origin, stdtype=stream)
     matches = matches_in(ended.texts, rules, origin.agent_id)
     return _Packed(carry, log_packing.pack_output(ended, now_us, origin), matches)
 

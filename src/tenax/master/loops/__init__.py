@@ -17,11 +17,13 @@ from tenax.master.loops.quota_use import QuotaUse
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.loops.retention import Retention
+from tenax.master.loops.scaling import ScalingLoop
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.loops.searching import Searching
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.observability import counters
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.webhooks.sender import Sender
@@ -37,7 +39,10 @@ class RunningLoops:
         database: Database,
         listener: Listener,
         on_deaf: Callable[[str], None],
+        apply_settings: Callable[[MasterSettings], None],
     ) -> None:
+        #: Go by these settings of pools from the next pass on.
+        self.apply_settings = apply_settings
         self._keeper = LeaseKeeper(database, listener, on_deaf)
         self._delivery = delivery
         self._tasks = [
@@ -68,25 +73,37 @@ def start(
     database: Database,
     listener: Listener,
     settings: MasterSettings,
-    secret: bytes,
+    cluster: ClusterRow,
     on_deaf: Callable[[str], None] = lambda reason: None,
 ) -> RunningLoops:
     """Start every loop as a task of the running event loop; ``on_deaf`` is told of one that cannot be ended."""
     preemption_timeout_s = float(settings.preemption_timeout)
+    secret = cluster.secret
     sender = Sender(settings.webhooks, secret)
+    scheduling, timeouts = Scheduling(settings.pools, secret, preemption_timeout_s), Timeouts(settings.pools)
+    scaling = ScalingLoop(settings.pools, str(cluster.cluster_id), secret)
+    deletion, checkpoint_gc = Deletion(settings), CheckpointGc(settings)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     loops: tuple[Loop, ...] = (
         Searching(),
         Progress(),
         ReconcileExperiments(preemption_timeout_s),
         ReconcileTasks(),
-        Scheduling(settings.pools, secret, preemption_timeout_s),
+        scheduling,
+        scaling,
         QuotaUse(),
-        Timeouts(settings.pools),
-        Deletion(settings),
-        CheckpointGc(settings),
+        timeouts,
+        deletion,
+        checkpoint_gc,
         Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
     counters.begin_loops((loop.name for loop in loops), (pool.name for pool in settings.pools))
-    return RunningLoops(loops, webhook_delivery, database, listener, on_deaf)
+
+    def apply_settings(settings: MasterSettings) -> None:
+        scheduling.use_pools(settings.pools)
+        scaling.use_pools(settings.pools)
+        timeouts.use_pools(settings.pools)
+        deletion.settings = checkpoint_gc.settings = settings
+
+    return RunningLoops(loops, webhook_delivery, database, listener, on_deaf, apply_settings)

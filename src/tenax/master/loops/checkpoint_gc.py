@@ -41,7 +41,8 @@ class CheckpointGc:
     step_s = LONG_STEP_S
 
     def __init__(self, settings: MasterSettings) -> None:
-        self._settings = settings
+        #: Those of pools may change while it runs.
+        self.settings = settings
         #: Until when experiments rest.
         self._rest: dict[int, float] = {}
         self._roots = checkpoint_roots(settings)
@@ -108,7 +109,7 @@ class CheckpointGc:
             await checkpoint_removal_tasks.take_back(conn)
         # By itself: each holds its removals in their order, the two together would not.
         async with context.transaction() as conn:
-            await checkpoint_removal_tasks.launch(conn, self._settings)
+            await checkpoint_removal_tasks.launch(conn, self.settings)
 
     async def _carry_out_all(self, context: PassContext, uuids: list[str]) -> None:
         limit = asyncio.Semaphore(_TOGETHER)

@@ -44,7 +44,8 @@ class Deletion:
     step_s = LONG_STEP_S
 
     def __init__(self, settings: MasterSettings) -> None:
-        self._settings = settings
+        #: Those of pools may change while it runs.
+        self.settings = settings
         self._roots = checkpoint_roots(settings)
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
@@ -84,7 +85,7 @@ class Deletion:
         async with context.transaction() as conn:
             if failure is None:
                 if out_of_reach:
-                    await _leave_tensorboard_to_a_task(conn, self._settings, experiment_id, left)
+                    await _leave_tensorboard_to_a_task(conn, self.settings, experiment_id, left)
                 await deletion.delete_rows(conn, experiment_id)
                 log.info("experiment deleted", experiment=experiment_id, checkpoints=len(left.checkpoints))
             else:

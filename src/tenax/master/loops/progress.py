@@ -13,7 +13,7 @@ import time
 
 from asyncpg import Connection
 
-from tenax.config import stored_experiment
+from tenax.config.resolve import stored_experiment
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
 from tenax.master.store.experiments import progress, searches

@@ -1,9 +1,17 @@
-"""Schedules: loads requests and slots, asks the scheduler for a plan, writes placements, preemptions and reasons."""
+"""Schedules: keeps requests and slots in memory, asks the scheduler for plans, writes placements and reasons.
+
+Rules:
+- A pass takes over the rows that changed since the last one (`tenax.master.store.queue.cluster_cache`), and plans the
+  pools whose plan may be another now. What it was woken for does not matter.
+- All is read anew with a new lease, a new connection of the listener, other settings, and after whatever went wrong;
+  and by the audit, now and then, which tells what was not as the rows say.
+- What takes a while in a large cluster is done in a thread: the event loop is the API's as well.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import structlog
 from asyncpg import Connection
@@ -12,23 +20,28 @@ from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId, JobId, PoolName
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
+from tenax.master.concurrency.threads import run_beside
+from tenax.master.loops.cluster_memory import ClusterMemory
 from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.wait_reasons import WaitReasons
 from tenax.master.observability import counters, tracing
+from tenax.master.provision.offers import limits_of, offer_of, prospects
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
+from tenax.scheduler.demand import demand
 from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import changes_at, plan, plan_all
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
 
 log = structlog.get_logger("tenax.scheduling")
 
-#: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
-_WRITE_REASONS_EVERY_S = 1.0
 #: Counting what jobs have held takes at most one part in so many of the loop's time.
 _COUNT_SELDOM = 20.0
 
@@ -39,36 +52,62 @@ class Scheduling:
     name = "scheduling"
     kind = "scheduling"
 
-    def __init__(self, pools: tuple[PoolSettings, ...], secret: bytes, preemption_timeout_s: float) -> None:
-        self._rules = {pool.name: rules(pool) for pool in pools}
-        self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
+    def __init__(self, pools: Sequence[PoolSettings], secret: bytes, preemption_timeout_s: float) -> None:
+        self.use_pools(pools)
         self._secret = secret
         self._timeout_s = preemption_timeout_s
-        self._reasons_written_at = -_WRITE_REASONS_EVERY_S
         self._held: Mapping[JobId, float] = {}
+        self._reasons = WaitReasons()
+        self._memory: ClusterMemory | None = None
+
+    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
+        """From the next pass on these are the pools."""
+        self._rules = {pool.name: rules(pool) for pool in pools}
+        self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
+        self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
+        self._prospects = prospects(pools)
         self._count_at = 0.0
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
-        """Plan every pool, and carry the plan out."""
+        """Plan every pool whose plan may be another, and carry the plans out."""
         if woken.ids and all(name.startswith(FREED) for name in woken.ids) and not woken.full:
             # Free slots matter to what waits for some, and as a rule nothing does.
             async with context.reading() as conn:
                 if not await placements.any_waits(conn):
                     return None
-        async with context.snapshot() as conn:
-            snapshots = await placements.snapshots(conn, self._rules, self._aux_places, await self._attained(conn))
-            written = await placements.waits(conn)
-        waiting: dict[AllocationId, str] = {}
-        changes = [moment - each.at for each in snapshots if (moment := changes_at(each)) is not None]
-        for snapshot, decided in plan_all(snapshots, self._planned):
-            await self._place(context, snapshot.pool, decided.placements)
-            await self._preempt(context, snapshot.pool, decided.preempt)
-            waiting.update(decided.waiting)
-            for placed in decided.placements:
-                written.pop(placed, None)
-        if waiting != written:
-            changes += filter(None, [await self._write_reasons(context, waiting, written)])
-        return min(changes, default=None)
+        memory, self._memory = self._memory, None
+        if memory is None or woken.full or not memory.is_for(self._rules):
+            memory = ClusterMemory(self._rules, self._aux_places, self._prospects)
+        covers_all = not woken.ids
+        snapshots = await memory.read(context, self._reasons, self._attained, covers_all=covers_all)
+        changes = await self._carry_out(context, memory, snapshots)
+        self._reasons.keep_to({snapshot.pool for snapshot in snapshots})
+        changes.append(await self._reasons.write(context))
+        if covers_all:
+            await memory.forget_changes(context)
+        self._memory = memory
+        return min((seconds for seconds in changes if seconds is not None), default=None)
+
+    async def _carry_out(
+        self, context: PassContext, memory: ClusterMemory, snapshots: Sequence[PoolSnapshot]
+    ) -> list[float | None]:
+        """Plan what may be planned otherwise than before; seconds until plans change by the time alone."""
+        due = memory.unsettled(snapshots)
+        rented = await self._rented(context)
+        plans, size = (
+            plan_all(due, self._planned),
+            max((len(each.requests) + len(each.agents) for each in due), default=0),
+        )
+        changes: list[float | None] = []
+        while (decided := await run_beside(size, _next, plans)) is not None:
+            snapshot, its_plan, changes_then = decided
+            await self._place(context, snapshot.pool, its_plan.placements)
+            await self._preempt(context, snapshot.pool, its_plan.preempt)
+            self._reasons.say(snapshot.pool, self._with_machines(snapshot, its_plan.waiting, rented))
+            memory.settle(snapshot, its_plan, changes_then)
+            changes.append(None if changes_then is None else changes_then - snapshot.at)
+        changes += [memory.next_change(snapshot.at) for snapshot in snapshots[:1]]
+        return changes
 
     async def _attained(self, conn: Connection) -> Mapping[JobId, float]:
         """What jobs have held, counted anew now and then: a long history takes a while, and hours are what matters."""
@@ -89,17 +128,23 @@ class Scheduling:
             pending = (each.allocation_id for each in snapshot.requests if each.phase is Phase.PENDING)
             return PoolPlan(waiting=dict.fromkeys(pending, NOT_PLANNED))
 
-    async def _write_reasons(
-        self, context: PassContext, waiting: dict[AllocationId, str], written: Mapping[AllocationId, str]
-    ) -> float | None:
-        """Write why each waits; seconds until it should be, where only reasons have changed since they were written."""
-        left = self._reasons_written_at + _WRITE_REASONS_EVERY_S - time.monotonic()
-        if left > 0 and waiting.keys() == written.keys():
-            return left
-        async with context.transaction() as conn:
-            await placements.write_waits(conn, waiting)
-        self._reasons_written_at = time.monotonic()
-        return None
+    async def _rented(self, context: PassContext) -> Mapping[str, RentedPool]:
+        """The machines of each pool for which some may be rented."""
+        if not self._renting:
+            return {}
+        async with context.reading() as conn:
+            return await machines.of_pools(conn)
+
+    def _with_machines(
+        self, snapshot: PoolSnapshot, waiting: Mapping[AllocationId, str], rented: Mapping[str, RentedPool]
+    ) -> Mapping[AllocationId, str]:
+        """The reasons of a pool, with what becomes of machines where some are rented for it."""
+        pool = self._renting.get(snapshot.pool)
+        if pool is None or not waiting or pool.provider is None:
+            return waiting
+        there = rented.get(snapshot.pool, RentedPool())
+        limits = limits_of(pool.provider)
+        return demand(snapshot, offer_of(pool, pool.provider), limits, there.machines, there.rest).explained(waiting)
 
     async def _place(
         self, context: PassContext, pool: PoolName, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]
@@ -110,6 +155,7 @@ class Scheduling:
             )
             async with context.transaction() as conn:
                 waited_s = await placements.place(conn, AllocationId(name), decided[AllocationId(name)], credentials)
+            self._reasons.placed(pool, AllocationId(name))
             counters.QUEUE_WAIT_SECONDS.labels(pool).observe(waited_s)
             counters.DECISIONS.labels(pool, counters.PLACED).inc()
 
@@ -121,3 +167,9 @@ class Scheduling:
             async with context.transaction() as conn:
                 await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
         counters.DECISIONS.labels(pool, counters.ASKED_TO_LEAVE).inc(len(requests))
+
+
+def _next(plans: Iterator[tuple[PoolSnapshot, PoolPlan]]) -> tuple[PoolSnapshot, PoolPlan, float | None] | None:
+    """The next pool that is planned, and when that changes by the time alone."""
+    snapshot, decided = next(plans, (None, None))
+    return None if snapshot is None or decided is None else (snapshot, decided, changes_at(snapshot))

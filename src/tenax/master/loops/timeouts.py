@@ -49,8 +49,12 @@ class Timeouts:
     kind = "deadline"
 
     def __init__(self, pools: Sequence[PoolSettings]) -> None:
-        self._waits_s = {pool.name: pool.agent_reconnect_wait for pool in pools}
+        self.use_pools(pools)
         self._watch: listening.Listening | None = None
+
+    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
+        """From the next pass on these are the pools."""
+        self._waits_s = {pool.name: pool.agent_reconnect_wait for pool in pools}
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Check deadlines, time limits and silences."""

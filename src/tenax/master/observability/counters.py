@@ -141,6 +141,11 @@ PLAN_SECONDS = Histogram(
     buckets=_VERY_SHORT,
     registry=OF_POOLS,
 )
+CACHE_DIFFERED = Counter(
+    "tenax_scheduling_cache_differed",
+    "Agents, requests and jobs that the scheduler had in memory otherwise than the database, as its audits found.",
+    registry=REGISTRY,
+)
 DECISIONS = Counter(
     "tenax_scheduling_decisions", "Requests placed, and asked to leave.", ["pool", "decision"], registry=OF_POOLS
 )

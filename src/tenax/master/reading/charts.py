@@ -7,6 +7,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from tsdownsample import LTTBDownsampler, MinMaxDownsampler
 
 from tenax.jsonvalue import Json, JsonObject, to_json
-from tenax.master.reading.log_search import timestamp
+from tenax.master.reading.log_search import timestamps
 from tenax.master.store.metrics.packing import Integers
 from tenax.master.store.metrics.series import PackedSeries, Series
 
@@ -32,10 +33,10 @@ def keep(values: npt.NDArray[np.float64], most: int) -> Places:
 
     What is no finite number has no height: it gets a share of the points of its own, spread evenly.
     """
-    finite = np.flatnonzero(np.isfinite(values))
-    other = np.flatnonzero(~np.isfinite(values))
-    if not other.size:
+    numbers = np.isfinite(values)
+    if numbers.all():
         return _thinned(values, most)
+    finite, other = np.flatnonzero(numbers), np.flatnonzero(~numbers)
     of_other = min(other.size, max(1, most // 4)) if most > 1 else 0
     spread = other[np.linspace(0, other.size - 1, of_other).astype(np.int64)] if of_other else other[:0]
     shape = finite[_thinned(values[finite], most - of_other)] if finite.size else finite
@@ -93,22 +94,20 @@ class Bounds:
         return inside
 
 
+_EVERYWHERE = Bounds()
+
+
 def chart(series: Series, most: int, steps: Bounds | None = None) -> JsonObject:
     """``{"total", "steps", "times", "values"}`` with at most ``most`` points (0: all of them) of those at ``steps``."""
-    if steps is not None:
+    if steps is not None and steps != _EVERYWHERE:
         series = _only(series, steps.inside(series.steps.astype(np.float64)))
     kept = keep(series.values, most) if 0 < most < len(series) else np.arange(len(series))
-    values = series.values[kept].tolist()
-    numbers: list[Json] = values if np.isfinite(series.values[kept]).all() else [to_json(value) for value in values]
     return {
         "total": len(series),
         "steps": series.steps[kept].tolist(),
         "times": series.times[kept].tolist(),
-        "values": numbers,
+        "values": _as_json(series.values[kept]),
     }
-
-
-_EVERYWHERE = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +135,28 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, query: C
         for series in all_series.values()
     ]
     steps = np.unique(np.concatenate(kept)) if kept else np.empty(0, np.int64)
-    points_by_step: dict[int, JsonObject] = {}
+    values: list[JsonObject] = [{} for _ in steps]
+    times = np.empty(len(steps), np.int64)
+    dated = []
     for name, series in all_series.items():
         chosen = _places(series.steps, steps)
-        rows = zip(series.steps[chosen].tolist(), series.times[chosen].tolist(), series.values[chosen].tolist())
-        for step, time, value in rows:
-            point = points_by_step.get(step)
-            if point is None:
-                point = points_by_step[step] = {"batches": max(0, step), "time": timestamp(time), "values": {}}
-            values = point["values"]
-            assert isinstance(values, dict)
-            values[name] = to_json(value)
-    rising = sorted(points_by_step)
-    for step, epoch in zip(rising, _epochs(axis, np.array(rising, np.int64)).tolist()):
-        if np.isfinite(epoch):
-            points_by_step[step]["epoch"] = epoch
-    return [points_by_step[step] for step in rising]
+        at = np.searchsorted(steps, series.steps[chosen])
+        dated.append((at, series.times[chosen]))
+        for place, value in zip(at.tolist(), _as_json(series.values[chosen])):
+            values[place][name] = value
+    # The time of a step is that of the first value: written last, it stays.
+    for at, given in reversed(dated):
+        times[at[::-1]] = given[::-1]
+    whole = zip(np.maximum(steps, 0).tolist(), timestamps(times), _epochs(axis, steps).tolist(), values)
+    return [
+        {"batches": batches, "time": time, **({"epoch": epoch} if math.isfinite(epoch) else {}), "values": of_step}
+        for batches, time, epoch, of_step in whole
+    ]
+
+
+def _as_json(values: npt.NDArray[np.float64]) -> list[Json]:
+    numbers = values.tolist()
+    return numbers if np.isfinite(values).all() else [to_json(number) for number in numbers]
 
 
 def _places(within: Integers, steps: Integers) -> Places:

@@ -52,6 +52,8 @@ class LogFilters:
     regex: bool = False
     #: Lines that tell of an error: of that level, or what names an exception.
     errors: bool = False
+    #: The task that they are of, as lines name it (`Place.name_of`); None: any in the log.
+    task: str | None = None
     pattern: Pattern | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -82,6 +84,7 @@ class LogFilters:
             and (not self.container_ids or origin.container_id in self.container_ids)
             and (not self.sources or origin.source in self.sources)
             and (not self.stdtypes or origin.stdtype in self.stdtypes)
+            and (self.task is None or origin.task_id == self.task)
         )
 
 
@@ -184,6 +187,12 @@ def timestamp(at_us: int) -> str:
     """RFC 3339 with microseconds, in UTC; of what no year has, as was stored once, the nearest that one has."""
     at_us = min(max(at_us, MIN_US), MAX_US)
     return f"{_second(at_us // 1_000_000)}.{at_us % 1_000_000:06d}Z"
+
+
+def timestamps(at_us: npt.NDArray[np.int64]) -> list[str]:
+    """`timestamp` of each."""
+    moments = np.clip(at_us, MIN_US, MAX_US).astype("datetime64[us]")
+    return [f"{moment}Z" for moment in np.datetime_as_string(moments, unit="us").tolist()]
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from tenax.master.concurrency.threads import Threads
@@ -36,14 +36,14 @@ class LogReads:
         async with self._database.connection() as conn:
             return await logs.place_of(conn, task_id)
 
-    async def still_speaks_s(self, task_id: str) -> float | None:
+    async def still_speaks_s(self, source: LogSource) -> float | None:
         """As `tenax.master.store.logs.rows.still_speaks_s`. Raises TryAgain."""
 
         async def query() -> float | None:
             async with self._database.connection() as conn:
-                return await logs.still_speaks_s(conn, task_id)
+                return await logs.still_speaks_s(conn, source.task_id, of_trial=source.of_trial)
 
-        return await self._shared(("ended", task_id), query)
+        return await self._shared(("ended", source), query)
 
     async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[LogSpan]:
         """As `tenax.master.store.logs.rows.spans`; the list is everyone's. Raises TryAgain."""
@@ -76,6 +76,18 @@ _BEYOND = 2**62
 
 
 @dataclass(frozen=True, slots=True)
+class LogSource:
+    """Whose lines are read: those of a task, or of all tasks of its trial."""
+
+    task_id: str
+    of_trial: bool = False
+
+    def task_in(self, place: Place) -> str | None:
+        """The task that lines of its log must name (`LogFilters.task`); None: any."""
+        return None if self.of_trial else place.name_of(self.task_id)
+
+
+@dataclass(frozen=True, slots=True)
 class LogQuery:
     """Which lines to read, and how."""
 
@@ -87,48 +99,54 @@ class LogQuery:
 
 
 async def read(
-    reads: LogReads, listener: Listener, threads: Threads, task_id: str, query: LogQuery, stop: asyncio.Event
+    reads: LogReads, listener: Listener, threads: Threads, source: LogSource, query: LogQuery, stop: asyncio.Event
 ) -> AsyncIterator[list[FoundLine]]:
-    """Lines of a task, some at a time; with ``follow`` until the task ends or ``stop`` is set. Raises NotFound."""
-    reader = _Reader(reads, threads, await reads.place_of(task_id), query)
+    """Its lines, some at a time; with ``follow`` until it ends or ``stop`` is set. Raises NotFound."""
+    place = await reads.place_of(source.task_id)
+    filters = replace(query.filters, task=source.task_in(place))
+    reader = _Reader(reads, threads, place, replace(query, filters=filters))
     if not query.follow or query.descending:
         async for lines in reader.rest():
             yield lines
         return
-    with listener.subscribe("logs", task_id) as ear:
-        async for lines in _follow(reads, reader, ear, stop):
+    with listener.subscribe("logs", place.task_id) as ear:
+        async for lines in _follow(reads, source, reader, ear, stop):
             yield lines
 
 
 async def until_end(
     reads: LogReads,
     listener: Listener,
-    task_id: str,
+    source: LogSource,
     stop: asyncio.Event,
-    read_next: Callable[[], Awaitable[T]],
+    read_from: Callable[[Place], Awaitable[T]],
     *,
     follow: bool,
 ) -> AsyncIterator[T]:
-    """What ``read_next`` gives; with ``follow`` again after each output, until the task ends or ``stop`` is set."""
+    """What ``read_from`` gives; with ``follow`` again after each output, until it ends or ``stop`` is set.
+
+    Raises NotFound.
+    """
+    place = await reads.place_of(source.task_id)
     if not follow:
-        yield await read_next()
+        yield await read_from(place)
         return
-    with listener.subscribe("logs", task_id) as ear:
+    with listener.subscribe("logs", place.task_id) as ear:
         while not stop.is_set():
             # Checked before reading: what was written before the end is read after it.
-            left_s = await reads.still_speaks_s(task_id)
-            yield await read_next()
+            left_s = await reads.still_speaks_s(source)
+            yield await read_from(place)
             if left_s is not None and left_s <= 0:
                 return
             await _either(ear, stop, left_s)
 
 
 async def _follow(
-    reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
+    reads: LogReads, source: LogSource, reader: _Reader, ear: Subscription, stop: asyncio.Event
 ) -> AsyncIterator[list[FoundLine]]:
     while not stop.is_set():
         # As above: checked before reading.
-        left_s = await reads.still_speaks_s(reader.place.task_id)
+        left_s = await reads.still_speaks_s(source)
         async for lines in reader.rest():
             yield lines
         if reader.is_done or (left_s is not None and left_s <= 0):
@@ -153,7 +171,7 @@ class _Reader:
     """Where a reader is."""
 
     def __init__(self, reads: LogReads, threads: Threads, place: Place, query: LogQuery) -> None:
-        self.place = place
+        self._place = place
         self._reads = reads
         self._threads = threads
         self._query = query
@@ -171,7 +189,7 @@ class _Reader:
         """The matching lines from here to what is the end now."""
         while not self.is_done:
             spans = await self._reads.spans(
-                self.place, self._after, self._before, descending=self._query.descending, limit=self._at_once
+                self._place, self._after, self._before, descending=self._query.descending, limit=self._at_once
             )
             if not spans:
                 return

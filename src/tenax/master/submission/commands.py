@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import anyio.to_thread
 
-from tenax.config import with_priority
 from tenax.config.command import CommandWishes, ResolvedCommand, command_wishes, parse_command
 from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.resolve import with_priority
 from tenax.config.text import read_object
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject

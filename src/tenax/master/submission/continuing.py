@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tenax.config import Layers, PoolLayer, ResolvedExperiment, parse_experiment, stored_experiment
 from tenax.config.master import PoolSettings
+from tenax.config.resolve import Layers, PoolLayer, ResolvedExperiment, parse_experiment, stored_experiment
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import TrialState
@@ -58,7 +58,7 @@ def check_offered(experiment_id: int, stored: JsonObject) -> None:
     if not stored_experiment(stored).search.method.continuable:
         raise NotNow(
             f"experiment {experiment_id} is a search that stops trials early, and what it stopped stays so: "
-            "create a new experiment from it instead of continuing it"
+            f"create a new experiment from it instead of continuing it (tenax experiment fork {experiment_id})"
         )
 
 

@@ -15,8 +15,9 @@ import anyio.to_thread
 import msgspec
 from asyncpg import Connection
 
-from tenax.config import (
-    ConfigError,
+from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.problems import ConfigError
+from tenax.config.resolve import (
     Layers,
     PoolLayer,
     ResolvedExperiment,
@@ -25,16 +26,14 @@ from tenax.config import (
     wishes_of,
     with_priority,
 )
-from tenax.config.master import MasterSettings, PoolSettings
 from tenax.config.schema.resources import Resources
 from tenax.errors import InvalidInput, NotNow
-from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.concurrency.threads import Threads
 from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments import creation
 from tenax.master.store.experiments.creation import NewExperiment
-from tenax.master.store.queue import jobs, placements, pools
-from tenax.master.store.queue.pools import rules
+from tenax.master.store.queue import jobs, pools
 from tenax.master.store.quotas import rows as quotas
 from tenax.master.store.tasks import contexts, templates
 from tenax.master.store.workspaces import projects
@@ -44,10 +43,11 @@ from tenax.master.store.workspaces.rows import WorkspaceDefaults
 from tenax.master.submission.code import pack
 from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateExperimentRequest
+from tenax.master.submission.queue_control import has_supply, snapshot_of
 from tenax.master.submission.uploads import SpooledBody
 from tenax.scheduler.constraints import constraints_in
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, Constraints, PoolRules, PoolSnapshot
+from tenax.scheduler.snapshot import Constraints
 from tenax.search.space import sample
 from tenax.search.stream import RandomStream
 
@@ -263,8 +263,11 @@ async def _ground(conn: Connection, request: CreateExperimentRequest, wished: Wi
         project = await projects.get(conn, projects.DEFAULT_PROJECT_ID)
     if project.archived:
         raise NotNow(f"the project {project.name!r} is archived: choose another one, or unarchive it first")
-    code = await contexts.of_experiment(conn, request.parent_id) if request.parent_id else None
-    priority = await jobs.priority_of_experiment(conn, request.parent_id) if request.parent_id else None
+    code, priority = None, None
+    if request.parent_id:
+        await creation.check_fork(conn, request.parent_id)
+        code = await contexts.of_experiment(conn, request.parent_id)
+        priority = await jobs.priority_of_experiment(conn, request.parent_id)
     return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code, priority)
 
 
@@ -283,25 +286,15 @@ async def unfit_in(
 
     ``setting``: what the refusal names. Raises InvalidInput: never will.
     """
-    snapshots = await placements.snapshots(
-        conn,
-        {known.name: rules(known) for known in settings.pools},
-        {known.name: known.max_aux_containers_per_agent for known in settings.pools},
-    )
-    snapshot = next((known for known in snapshots if known.pool == pool.name), _empty(pool, rules(pool)))
+    snapshot = await snapshot_of(conn, settings, pool.name)
     reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots, constraints=constraints)
-    if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
-        # A pool without agents is one that nobody has started yet.
+    if reason is None or not has_supply(snapshot):
         return reason
     if not settings.launch_error:
         return reason
     if constraints is not None and can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots) is None:
         setting = "resources.constraints"
     raise InvalidInput(f"request unfulfillable: {setting}: {reason}")
-
-
-def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:
-    return PoolSnapshot(PoolName(pool.name), (), {}, (), its_rules)
 
 
 def layers(

@@ -94,3 +94,5 @@ class QueueControl(Message):
     #: 1 (most urgent) to 99.
     priority: int | None = None
     weight: float | None = None
+    #: Of its priority, weight and resource pool, what they are to be still; else nothing is changed.
+    expected: Document | None = None

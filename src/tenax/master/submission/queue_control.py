@@ -11,6 +11,7 @@ from tenax.config.schema.resources import MAX_WEIGHT
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import JobId, PoolName
 from tenax.master.allocations.verdicts import size_of
+from tenax.master.provision.offers import prospects
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest, Size
 from tenax.master.store.experiments import rows as experiments
@@ -36,7 +37,7 @@ def check(update: QueueControl) -> None:
         raise InvalidInput(f"{name} cannot be moved aheadOf one job and behindOf another at once: give one of them")
     if update.job_id in (update.ahead_of, update.behind_of):
         raise InvalidInput(f"{name} cannot be moved before or behind itself: name another job")
-    if not update.model_fields_set - {"job_id"}:
+    if not update.model_fields_set - {"job_id", "expected"}:
         raise InvalidInput(f"no change of {name} was given: give a priority, weight, resourcePool, aheadOf or behindOf")
 
 
@@ -127,11 +128,16 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool
         asks = size_of((await experiments.plan(conn, job.experiment_id)).config)
     snapshot = await snapshot_of(conn, settings, pool)
     misfit = can_never_fit(asks.slots, snapshot, single_node=asks.single_node, constraints=asks.constraints)
-    if misfit is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
+    if misfit is not None and has_supply(snapshot):
         raise InvalidInput(f"resourcePool: {misfit}")
     reason = f"its job was moved to the pool {pool}"
     requests = [LeaveRequest(allocation_id, reason) for allocation_id in await jobs.set_pool(conn, job, pool)]
     await allocations.ask_to_leave(conn, requests, float(settings.preemption_timeout))
+
+
+def has_supply(snapshot: PoolSnapshot) -> bool:
+    """Whether anything could run in a pool: one without agents is one that nobody has started yet."""
+    return bool(snapshot.prospects) or any(agent.state is not AgentState.DISABLED for agent in snapshot.agents)
 
 
 async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> PoolSnapshot:
@@ -143,6 +149,10 @@ async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, 
     """Every pool of the settings as the scheduler sees it now."""
     its_rules = {known.name: rules(known) for known in settings.pools}
     places = {known.name: known.max_aux_containers_per_agent for known in settings.pools}
-    snapshots = await placements.snapshots(conn, its_rules, places)
-    empty = {name: PoolSnapshot(PoolName(name), (), {}, (), of_pool) for name, of_pool in its_rules.items()}
+    rentable = prospects(settings.pools)
+    snapshots = await placements.snapshots(conn, its_rules, places, prospects=rentable)
+    empty = {
+        name: PoolSnapshot(PoolName(name), (), {}, (), of_pool, prospects=tuple(rentable.get(name, ())))
+        for name, of_pool in its_rules.items()
+    }
     return {**empty, **{known.pool: known for known in snapshots}}

@@ -33,6 +33,8 @@ class Origin:
     #: ``task``, ``master`` or ``agent``.
     source: str = "task"
     stdtype: str = ""
+    #: Whose line it is, where that is another task than the one whose log it is: of a trial that was continued.
+    task_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from tenax.jsonvalue import Json, JsonObject
 
-#: Slack refuses longer texts.
-_MAX_TEXT = 2900
+#: Slack refuses longer texts, and longer fields of a section.
+_MAX_TEXT, _MAX_FIELD = 2900, 1900
 #: What is shown of a line of output, so that what stands behind it has room.
 _MAX_LINE = 1500
 #: Beside a message.
 _GOOD, _BAD = "#13B670", "#DD5040"
-_COMPLETED = "Your experiment completed successfully 🎉"
-_STOPPED = "Your experiment has stopped with errors"
-_STATUS = {"COMPLETED": "Completed", "ERROR": "Errored"}
+_ENDS = {
+    "COMPLETED": "Your experiment completed successfully 🎉",
+    "ERROR": "Your experiment has stopped with errors",
+}
+_STATUS = {"COMPLETED": ("✅ ", "Completed"), "ERROR": ("❌ ", "Errored")}
 _LEVELS = {"WARNING": ":warning:", "ERROR": ":x:", "CRITICAL": ":x:"}
 
 
@@ -47,44 +50,39 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
     if line:
         text = _matched(line, _text(_object(event, "condition"), "regex"), base_url)
         return {"text": text.splitlines()[0][:_MAX_TEXT], "blocks": [_section(text)]}
+    state = _text(experiment, "state")
     if custom:
-        head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} {_text(custom, 'title')}"
-        colour = _BAD if _text(custom, "level") in ("ERROR", "CRITICAL") else _GOOD
-        description = _text(custom, "description")
-        blocks = [_section(_safe(description))] if description else []
-        sign = ":information_source:"
+        level, title = _text(custom, "level"), _text(custom, "title")
+        head = f"{_LEVELS.get(level, ':information_source:')} {title}"
+        facts = [("Level", level), ("Title", title), ("Description", _text(custom, "description"))]
+        block = _plain("Event Data") | {"fields": _fields(f"*{name}*: {_safe(value)}" for name, value in facts)}
     else:
-        good = _text(experiment, "state") == "COMPLETED"
-        head, colour, sign = (_COMPLETED, _GOOD, "✅") if good else (_STOPPED, _BAD, "❌")
-        blocks = []
+        head = _ENDS.get(state, f"The status of your experiment is {state}")
+        block = _plain(head)
+    attachments: list[Json] = []
     if experiment:
-        blocks.append(_about(experiment, sign, base_url))
-    plain: JsonObject = {"type": "plain_text", "text": head[:_MAX_TEXT]}
-    attachments: list[Json] = [{"color": colour, "blocks": blocks}] if blocks else []
-    return {
-        "text": _safe(head)[:_MAX_TEXT],
-        "blocks": [{"type": "section", "text": plain}],
-        "attachments": attachments,
-    }
+        colour = _BAD if state == "ERROR" else _GOOD
+        attachments.append({"color": colour, "blocks": [_about(experiment, base_url)]})
+    return {"text": _safe(head)[:_MAX_TEXT], "blocks": [block], "attachments": attachments}
 
 
-def _about(experiment: JsonObject, sign: str, base_url: str) -> Json:
+def _about(experiment: JsonObject, base_url: str) -> Json:
     """The block of an experiment: which one, and its facts beside each other."""
     name, number = _safe(_text(experiment, "name")), experiment.get("id")
     title = f"{name} (#{number})"
     head = f"<{base_url}/det/experiments/{number}/overview | {title}>" if base_url else title
     minutes = _whole(experiment, "duration") // 60
     state = _text(experiment, "state")
+    sign, status = _STATUS.get(state, ("", state))
     facts = [
-        f"*Status*: {_STATUS.get(state, state.capitalize())}",
+        f"*Status*: {status}",
         f"*Duration*: {minutes // 60}h {minutes % 60}min",
         f"*Workspace*: {_place(experiment, 'workspace', 'workspaces/{}/projects', base_url)}",
         f"*Project*: {_place(experiment, 'project', 'projects/{}', base_url)}",
     ]
     if "trial_id" in experiment:
-        facts.append(f"*Trial*: {experiment['trial_id']}")
-    fields: list[Json] = [{"type": "mrkdwn", "text": _cut(fact)} for fact in facts]
-    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(f"{sign} {head}")}, "fields": fields}
+        facts.append(f"*Trial ID*: {experiment['trial_id']}")
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(sign + head)}, "fields": _fields(facts)}
 
 
 def _place(experiment: JsonObject, noun: str, path: str, base_url: str) -> str:
@@ -98,7 +96,11 @@ def _matched(line: JsonObject, regex: str, base_url: str) -> str:
     experiment, trial = line.get("experiment_id"), line.get("trial_id")
     logs = f"{base_url}/det/experiments/{experiment}/trials/{trial}/logs"
     known = experiment is not None
-    what = f"Experiment ID `{experiment}`, Trial ID `{trial}`" if known else f"Task ID `{_text(line, 'task_id')}`"
+    what = (
+        f"Experiment ID `{experiment}`, Trial ID `{trial}`"
+        if known
+        else f"Task ID `{_text(line, 'task_id')}`, task type `{_text(line, 'task_type')}`"
+    )
     link = f"<{logs} | View full logs here>" if base_url else f"View full logs at {logs}"
     lines = [
         f"{what}, running on node `{_safe(_text(line, 'node_name'))}`, reported a log",
@@ -114,8 +116,16 @@ def _section(text: str) -> Json:
     return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text)}}
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+def _plain(text: str) -> JsonObject:
+    return {"type": "section", "text": {"type": "plain_text", "text": _cut(text)}}
+
+
+def _fields(facts: Iterable[str]) -> list[Json]:
+    return [{"type": "mrkdwn", "text": _cut(fact, _MAX_FIELD)} for fact in facts]
+
+
+def _cut(text: str, most: int = _MAX_TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _safe(text: str) -> str:

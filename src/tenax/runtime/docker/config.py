@@ -18,7 +18,7 @@ from tenax.runtime.directory import Home
 from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import USUAL_SHM_BYTES, Placement
 from tenax.wire.agents import ContainerSpec, Mount
-from tenax.wire.task_names import PYTHON, RUN_DIRECTORY
+from tenax.wire.task_names import PYTHON, RUN_DIRECTORY, SEGMENTS, SPOOL_FORMATS
 
 LABEL = "tenax.container"
 LABEL_CLUSTER = "tenax.cluster"
@@ -122,6 +122,7 @@ def task_environment(
         "PYTHONPATH": ":".join(filter(None, (pythonpath, LIBRARY))),
         "DET_CONTAINER_ID": spec.container_id,
         "DET_RUN_DIR": RUN_DIRECTORY,
+        SPOOL_FORMATS: SEGMENTS,
         "DET_WORKDIR": workdir_of(spec),
         "DET_PYTHON_EXECUTABLE": given.get("DET_PYTHON_EXECUTABLE") or "python3",
     }

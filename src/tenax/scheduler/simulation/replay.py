@@ -224,6 +224,7 @@ class _Replay:
             constraints=attempt.constraints,
             time_limit=attempt.time_limit_s,
             again=again,
+            has_run=has_run,
         )
         self._lives[name] = _Life(self._now, piece.work_s)
 

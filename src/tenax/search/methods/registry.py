@@ -34,3 +34,8 @@ def is_on_grid(name: object) -> bool:
 def is_one_trial(name: object) -> bool:
     """Whether the method of that name makes one trial and no other; no method of that name does not."""
     return isinstance(name, str) and name in METHODS and METHODS[name].one_trial
+
+
+def is_continuable(name: object) -> bool:
+    """Whether a search of the method of that name may go on after its end; no method of that name may not."""
+    return isinstance(name, str) and name in METHODS and METHODS[name].continuable

@@ -2,10 +2,10 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { outcome } from "../../actions/perform";
 import { count } from "../../format";
+import { lazy } from "../../parts";
 import { useLive } from "../../services/live";
 import { nameOf, type User } from "../../services/session";
 import {
@@ -126,6 +126,7 @@ function Opened({ groupId, may }: { groupId: number; may: boolean }) {
 
 function Members({ group, may }: { group: GroupDetails; may: boolean }) {
   const navigate = route.useNavigate();
+  const client = useQueryClient();
   const refresh = useRefresh();
   const { groupId, name } = group;
   const put = async (user: User, into: boolean, undone = false): Promise<void> => {
@@ -160,8 +161,9 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
         value={name}
         required
         onClose={close}
-        onSubmit={async (to) => {
-          await changeGroup(groupId, { name: to });
+        read={async () => (await client.fetchQuery({ ...groupQuery(groupId), staleTime: 0 })).name}
+        onSubmit={async (to, former) => {
+          await changeGroup(groupId, { name: to, expected: { name: former } });
           await refresh();
         }}
       />

@@ -2,10 +2,10 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { outcome } from "../../actions/perform";
 import { count } from "../../format";
+import { lazy } from "../../parts";
 import { useLive } from "../../services/live";
 import { type JoinToken, joinTokensQuery, revokeJoinToken } from "../../services/tokens";
 import { Button } from "../../ui/Button";

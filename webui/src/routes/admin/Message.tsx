@@ -1,9 +1,11 @@
 /** The message to everyone: what it says, from when, until when. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { outcome } from "../../actions/perform";
+import { useEdit } from "../../editing/useEdit";
 import { absolute } from "../../format";
+import { useLive } from "../../services/live";
 import { type ClusterMessage, clearMessage, messageQuery, setMessage } from "../../services/message";
 import { Button, FIELD } from "../../ui/Button";
 import type { Blame } from "../../ui/blame";
@@ -17,7 +19,7 @@ import { fromField, toField } from "./moments";
 const BLAME: Blame = { from: /startTime/, until: /endTime|end before/, text: /message has/ };
 
 export default function MessagePart(_: { may: boolean }) {
-  const shown = useQuery(messageQuery);
+  const shown = useLive(messageQuery);
   if (shown.data === undefined)
     return shown.error ? (
       <Problem error={shown.error} retry={() => void shown.refetch()} />
@@ -27,7 +29,7 @@ export default function MessagePart(_: { may: boolean }) {
   return (
     <>
       <Present message={shown.data} />
-      <Write key={shown.data?.createdTime} message={shown.data} />
+      <Write message={shown.data} />
     </>
   );
 }
@@ -46,7 +48,7 @@ function Present({ message }: { message: ClusterMessage | null }) {
     );
     const again = () =>
       void outcome(
-        setMessage(message?.message ?? "", message?.startTime, message?.endTime ?? undefined).then(refresh),
+        setMessage(message?.message ?? "", null, message?.startTime, message?.endTime ?? undefined).then(refresh),
         "Set the message again",
       );
     if (done) say({ text: "Took the message back", undo: again });
@@ -65,21 +67,39 @@ function Present({ message }: { message: ClusterMessage | null }) {
   );
 }
 
+const LABELS = { text: "Text", until: "Until" };
+
+function valuesOf(message: ClusterMessage | null) {
+  return { text: message?.message ?? "", until: toField(message?.endTime) };
+}
+
 function Write({ message }: { message: ClusterMessage | null }) {
+  const client = useQueryClient();
   const refresh = useRefresh();
-  const [text, setText] = useState(message?.message ?? "");
+  const read = () => client.fetchQuery({ ...messageQuery, staleTime: 0 });
+  const edit = useEdit({ of: message, valuesOf, read, labels: LABELS });
+  const { text, until } = edit.values;
   const [from, setFrom] = useState("");
-  const [until, setUntil] = useState(toField(message?.endTime));
+  // Nothing is typed: what somebody else sets, or takes back, is shown.
+  const untouched = edit.changed.length === 0 && from === "";
+  if (untouched && message?.createdTime !== edit.of?.createdTime) edit.begin(message);
   const save = async () => {
-    await setMessage(text, fromField(from), fromField(until));
-    say({ text: "Set the message" });
-    await refresh();
+    const set = async (of: ClusterMessage | null, values: { text: string; until: string }) => {
+      await setMessage(values.text, of, fromField(from), fromField(values.until));
+      say({ text: "Set the message" });
+      edit.begin(await read());
+      setFrom("");
+      await refresh();
+    };
+    if (edit.changed.length === 0) await set(edit.of, edit.values);
+    else await edit.save(({ of, values }) => set(of, values));
   };
   return (
     <Section title={message ? "Another one in its place" : "A message to everyone"}>
       <Form label="Message" blame={BLAME} onSubmit={save} className="flex min-w-0 max-w-xl flex-col gap-3">
         {(at, busy, problem) => (
           <>
+            {edit.overtaken}
             <Field label="Text" problem={at("text")}>
               {(ids) => (
                 <textarea
@@ -88,7 +108,7 @@ function Write({ message }: { message: ClusterMessage | null }) {
                   rows={3}
                   className={FIELD}
                   value={text}
-                  onChange={(event) => setText(event.target.value)}
+                  onChange={(event) => edit.set({ text: event.target.value })}
                 />
               )}
             </Field>
@@ -97,7 +117,7 @@ function Write({ message }: { message: ClusterMessage | null }) {
               label="Until"
               hint="Empty: until it is taken back. In the time of this browser."
               value={until}
-              onChange={setUntil}
+              onChange={(until) => edit.set({ until })}
               problem={at("until")}
             />
             {problem}

@@ -1,7 +1,7 @@
 /** Everyone's access tokens. */
 
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy } from "react";
+import { lazy } from "../../parts";
 import { Button } from "../../ui/Button";
 import { openDialog } from "../../ui/overlays";
 import { SearchField } from "../../ui/SearchField";

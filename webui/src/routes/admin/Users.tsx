@@ -2,12 +2,13 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, useCallback } from "react";
+import { useCallback } from "react";
 import { reportEach } from "../../actions/each";
 import { outcome } from "../../actions/perform";
 import { usePicked } from "../../actions/picked";
 import { count } from "../../format";
 import { useCommands } from "../../keys/commands";
+import { lazy } from "../../parts";
 import { nameOf, type User } from "../../services/session";
 import { activateUsers, USERS, usersQuery } from "../../services/users";
 import { Button } from "../../ui/Button";

@@ -24,18 +24,24 @@ export async function folderOf(list: FileList): Promise<{ name: string; files: C
   }
   const files: CodeFile[] = [];
   for (const { file, path } of kept) {
-    files.push({ ...entry(path, await base64(file)), mtime: Math.floor(file.lastModified / 1000) });
+    files.push(entry(path, await base64(file), file.lastModified));
   }
   return { name: chosen[0]?.root ?? "", files };
 }
 
-/** One script. */
-export async function scriptOf(name: string, text: string): Promise<CodeFile[]> {
-  return [entry(name, await base64(new Blob([text])))];
+/** The script that a configuration runs, as far as its words say; a path from / is not of the code. */
+export function scriptRunBy(config: string): string | undefined {
+  const line = /^entrypoint:(.*(?:\n[ -].*)*)/m.exec(config)?.[1] ?? "";
+  return /(?:^|[\s"'[,])((?!\/)[\w./-]+\.(?:py|sh))(?=$|[\s"'\],])/.exec(line)?.[1];
 }
 
-function entry(path: string, content: string): CodeFile {
-  return { path, type: 48, content, mode: 0o644, mtime: Math.floor(Date.now() / 1000), uid: 0, gid: 0 };
+/** One script, as of a moment in milliseconds. */
+export async function scriptOf(name: string, text: string, at: number): Promise<CodeFile[]> {
+  return [entry(name, await base64(new Blob([text])), at)];
+}
+
+function entry(path: string, content: string, at: number): CodeFile {
+  return { path, type: 48, content, mode: 0o644, mtime: Math.floor(at / 1000), uid: 0, gid: 0 };
 }
 
 function base64(blob: Blob): Promise<string> {

@@ -11,6 +11,7 @@ import { useNow } from "../../ui/now";
 import { Section } from "../../ui/Page";
 import { StateMark, TONES } from "../../ui/State";
 import { Moment } from "../../ui/values";
+import { visible } from "../../visible";
 
 /** Of each kind. */
 const SHOWN = 6;
@@ -43,9 +44,9 @@ export function Attention(props: { userId: number; waiting: ExperimentSearch; fa
             to="/trials/$trialId"
             params={{ trialId: trial.trialId }}
             className="min-w-0 truncate hover:underline"
-            title={trial.name}
+            title={visible(trial.name)}
           >
-            <span className="text-dim">{trial.experimentId}</span> {trial.name}
+            <span className="text-dim">{trial.experimentId}</span> {visible(trial.name)}
           </Link>
         }
         reason={trial.sentence}
@@ -92,9 +93,9 @@ function Of({ experiment, at }: { experiment: Experiment; at?: string | null }) 
           to="/experiments/$experimentId"
           params={{ experimentId: experiment.id }}
           className="min-w-0 truncate hover:underline"
-          title={experiment.name}
+          title={visible(experiment.name)}
         >
-          <span className="text-dim">{experiment.id}</span> {experiment.name}
+          <span className="text-dim">{experiment.id}</span> {visible(experiment.name)}
         </Link>
       }
       reason={reason}

@@ -1,6 +1,7 @@
 /** How the metric of a search went, for its best trial: a line in a row, without axes. */
 
 import { span } from "../../charts/lines";
+import { shareBetween } from "../../charts/units";
 import { manySeriesQuery } from "../../services/comparing";
 import type { Experiment } from "../../services/experiments";
 import { useLive } from "../../services/live";
@@ -27,10 +28,10 @@ export function Sparkline({ experiment }: { experiment: Experiment }) {
 
 /** Through all that are numbers. Pure. */
 export function pathOf(x: readonly number[], y: readonly (number | null)[]): string {
-  const [low, high] = span([{ trial: 0, x: [...x], y: [...y] }]) ?? [0, 0];
+  const [low, high] = span([y]) ?? [0, 0];
   const [first, last] = [x[0] ?? 0, x.at(-1) ?? 0];
   const across = (at: number) => (last > first ? ((at - first) / (last - first)) * (WIDTH - 2) + 1 : WIDTH / 2);
-  const up = (value: number) => (high > low ? HEIGHT - 2 - ((value - low) / (high - low)) * (HEIGHT - 4) : HEIGHT / 2);
+  const up = (value: number) => (high > low ? HEIGHT - 2 - shareBetween(low, high, value) * (HEIGHT - 4) : HEIGHT / 2);
   let pen = "M";
   let path = "";
   x.forEach((at, place) => {

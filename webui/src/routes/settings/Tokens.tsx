@@ -1,14 +1,23 @@
 /** Access tokens, those of one person or all: what each is for and how long it is good; the tokens themselves are nowhere. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, useCallback } from "react";
+import { useCallback } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { eachOf, reportEach } from "../../actions/each";
 import { usePicked } from "../../actions/picked";
 import { count } from "../../format";
 import { useCommands } from "../../keys/commands";
 import { keysOf } from "../../keys/table";
-import { describeToken, revokeToken, TOKENS, type Token, type TokenSearch, tokensQuery } from "../../services/tokens";
+import { lazy } from "../../parts";
+import {
+  describedNow,
+  describeToken,
+  revokeToken,
+  TOKENS,
+  type Token,
+  type TokenSearch,
+  tokensQuery,
+} from "../../services/tokens";
 import { Button } from "../../ui/Button";
 import { type Column, Grid } from "../../ui/Grid";
 import { Empty, Loading, Problem } from "../../ui/notices";
@@ -69,8 +78,9 @@ export function Tokens(props: {
         yes="Save"
         value={token.description ?? ""}
         onClose={close}
-        onSubmit={async (description) => {
-          await describeToken(token.id, description);
+        read={() => describedNow(token.id)}
+        onSubmit={async (description, former) => {
+          await describeToken(token.id, description, former);
           await refresh();
         }}
       />

@@ -5,6 +5,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useState } from "react";
+import { own } from "../../own";
 import { columnsQuery, type ProjectColumn } from "../../services/columns";
 import { checkFilter, type FilterOf } from "../../services/filter";
 import { type Condition, type ConditionGroup, isGroup, type Part, writtenFilter } from "../../services/filterTree";
@@ -135,7 +136,7 @@ function holdsOf(kind: Kind<{ id: number }>, id: string, type: ProjectColumn["ty
   if (id === "state") return "state";
   if (id === "user" || id === "tags") return "word";
   if (type === "COLUMN_TYPE_DATE" || id === "startTime" || id === "endTime") return "date";
-  if (type === "COLUMN_TYPE_NUMBER" || (type === undefined && kind.own[id]?.align === "right")) return "number";
+  if (type === "COLUMN_TYPE_NUMBER" || (type === undefined && own(kind.own, id)?.align === "right")) return "number";
   return "text";
 }
 

@@ -1,6 +1,6 @@
 /** Opens what builds a filter by hand; it comes once somebody asks for it. */
 
-import { lazy } from "react";
+import { lazy } from "../../parts";
 import { checkFilter } from "../../services/filter";
 import { treeOf } from "../../services/filterTree";
 import { openDialog, say } from "../../ui/overlays";

@@ -1,6 +1,6 @@
 /** A table of experiments or of trials, with all that narrows, sorts and arranges it; what is asked stands in the address. */
 
-import { useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import type { ListSearch } from "../../addresses";
@@ -10,6 +10,7 @@ import { type Detail, written } from "../../services/columns";
 import { type ExperimentSearch, submitCommand } from "../../services/experiments";
 import { checkFilter } from "../../services/filter";
 import { meQuery, type User } from "../../services/session";
+import { type Settings, settingsQuery } from "../../services/settings";
 import { STATE_FILTERS } from "../../services/stateFilters";
 import { Button, FIELD } from "../../ui/Button";
 import { FilterField } from "../../ui/FilterField";
@@ -17,26 +18,40 @@ import { Grid, type Selecting } from "../../ui/Grid";
 import { Empty, Loading, Problem } from "../../ui/notices";
 import { Page } from "../../ui/Page";
 import type { useWindows } from "../../ui/windows";
+import { metricsAmong } from "./columns";
 import { buildFilter } from "./FilterBuilder";
 import type { Kind } from "./kind";
 import { chooseSorts } from "./SortDialog";
 import { TableMenu } from "./TableMenu";
-import { chooseColumns, useColumns } from "./useColumns";
+import { chooseColumns, placedIn, useColumns } from "./useColumns";
 import { Views } from "./Views";
 
 const DEFAULT_SORT = "-id";
 
 /** What an address asks for. */
-export function useAsked(search: ListSearch, projectId: number | undefined): ExperimentSearch {
+export function useAsked<R extends { id: number }>(
+  kind: Kind<R>,
+  search: ListSearch,
+  projectId: number | undefined,
+): ExperimentSearch {
   const me = useSuspenseQuery(meQuery).data;
-  return useMemo(
-    () => askedOf(search, projectId, me),
-    [projectId, search.q, search.state, search.owner, search.archived, search.sort, me.id],
-  );
+  const settings = useQuery(settingsQuery).data ?? NONE;
+  const asked = askedOf(kind, search, projectId, me, settings);
+  const key = JSON.stringify(asked);
+  return useMemo(() => asked, [key]);
 }
 
-export function askedOf(search: ListSearch, projectId: number | undefined, me: User): ExperimentSearch {
+const NONE: Settings = {};
+
+export function askedOf<R extends { id: number }>(
+  kind: Kind<R>,
+  search: ListSearch,
+  projectId: number | undefined,
+  me: User,
+  settings: Settings,
+): ExperimentSearch {
   return {
+    metrics: metricsAmong(placedIn(kind, settings, projectId, search.cols)),
     projectId,
     query: search.q,
     states: search.state ? STATE_FILTERS[search.state]?.states : undefined,
@@ -120,7 +135,14 @@ export function Listing<R extends { id: number }>(props: ListingProps<R>) {
       </div>
       {bar}
       {found.error !== undefined && found.error !== null && total === undefined ? (
-        <Problem error={found.error} retry={found.retry} />
+        <>
+          <Problem error={found.error} retry={found.retry} />
+          {search.sort && (
+            <div>
+              <Button onClick={() => sortBy(DEFAULT_SORT)}>Sort as usual</Button>
+            </div>
+          )}
+        </>
       ) : total === undefined || !columns.ready ? (
         <Loading what={nouns} />
       ) : total === 0 ? (

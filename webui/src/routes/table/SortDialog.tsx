@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { own } from "../../own";
 import { columnsQuery } from "../../services/columns";
 import { MAX_SORTS, type Sort, sortsOf, writtenSorts } from "../../services/sorts";
 import { Button, FIELD } from "../../ui/Button";
@@ -35,7 +36,7 @@ function SortDialog<R extends { id: number }>(props: {
     onSort(writtenSorts(next));
   };
   const others = choicesOf(kind, catalogue).filter(
-    ({ id }) => !kind.own[id]?.unsorted && !id.includes(",") && !sorts.some((each) => each.column === id),
+    ({ id }) => !own(kind.own, id)?.unsorted && !id.includes(",") && !sorts.some((each) => each.column === id),
   );
   return (
     <Dialog title="Sort by" onClose={onClose}>

@@ -1,5 +1,6 @@
 /** The columns of a table: its own, and metrics, hyperparameters and metadata as the project has them. */
 
+import { own } from "../../own";
 import { heatOf, type Placed, type ProjectColumn, type Ranges, textOf } from "../../services/columns";
 import type { Column } from "../../ui/Grid";
 import { Value } from "../../ui/values";
@@ -15,12 +16,12 @@ export interface Choice {
 
 /** All columns that may be shown; without a project those that each table has. */
 export function choicesOf<R extends { id: number }>(kind: Kind<R>, catalogue: readonly ProjectColumn[]): Choice[] {
-  const own = Object.entries(kind.own).map(([id, { title }]): Choice => ({ id, title, group: "General" }));
+  const general = Object.entries(kind.own).map(([id, { title }]): Choice => ({ id, title, group: "General" }));
   const others = catalogue
     .map((each) => each.column)
-    .filter((id) => !(id in kind.own) && id.includes("."))
+    .filter((id) => !Object.hasOwn(kind.own, id) && id.includes("."))
     .map((id): Choice => ({ id, title: titleOf(kind, id), group: groupOf(id) }));
-  return [...own, ...others];
+  return [...general, ...others];
 }
 
 function groupOf(id: string): Group {
@@ -28,8 +29,9 @@ function groupOf(id: string): Group {
 }
 
 /** `lr`, `loss` (of validation, the last), `training loss`, `loss min`. */
-export function titleOf<R extends { id: number }>({ own }: Kind<R>, id: string): string {
-  if (own[id]) return own[id].title;
+export function titleOf<R extends { id: number }>(kind: Kind<R>, id: string): string {
+  const general = own(kind.own, id);
+  if (general) return general.title;
   const group = groupOf(id);
   if (group !== "Metrics") return id.slice(id.indexOf(".") + 1);
   const [of = ""] = id.split(".", 1);
@@ -44,15 +46,20 @@ export function hasHeat(id: string): boolean {
   return id === "searcherMetricsVal" || (id.includes(".") && groupOf(id) === "Metrics");
 }
 
+/** The metrics among columns, in an order that is the same however they are placed. */
+export function metricsAmong(placed: readonly Placed[]): string[] {
+  return placed.flatMap(({ id }) => (id.includes(".") && groupOf(id) === "Metrics" ? [id] : [])).sort();
+}
+
 /** Whether anything can stand there: an address may name what never was. */
-function isColumn<R extends { id: number }>({ own }: Kind<R>, id: string): boolean {
-  return id in own || /^(hp|metadata)\../.test(id) || /^[^.]+\..+\.(last|min|max|mean)$/s.test(id);
+function isColumn<R extends { id: number }>(kind: Kind<R>, id: string): boolean {
+  return Object.hasOwn(kind.own, id) || /^(hp|metadata)\../.test(id) || /^[^.]+\..+\.(last|min|max|mean)$/s.test(id);
 }
 
 /** What stands in a cell, as a file has it. */
 export function contentOf<R extends { id: number }>(kind: Kind<R>, row: R, id: string): unknown {
-  const own = kind.own[id];
-  if (own) return own.value(row);
+  const general = own(kind.own, id);
+  if (general) return general.value(row);
   const group = groupOf(id);
   if (group === "Metrics") return kind.metric(row, id);
   return group === "Metadata" ? kind.metadata(row, id) : kind.hyperparameter(row, id);
@@ -67,8 +74,8 @@ export function drawn<R extends { id: number }>(
   return placed
     .filter(({ id }) => isColumn(kind, id))
     .map(({ id, width, pinned, heat }): Column<R> => {
-      const own = kind.own[id];
-      const sort = own?.unsorted || id.includes(",") ? undefined : id;
+      const general = own(kind.own, id);
+      const sort = general?.unsorted || id.includes(",") ? undefined : id;
       const range = heat && hasHeat(id) ? ranges?.get(id) : undefined;
       return {
         id,
@@ -77,8 +84,8 @@ export function drawn<R extends { id: number }>(
         px: width,
         pinned,
         sort,
-        align: own ? own.align : "right",
-        cell: own ? own.cell : (row) => <Anything value={contentOf(kind, row, id)} />,
+        align: general ? general.align : "right",
+        cell: general ? general.cell : (row) => <Anything value={contentOf(kind, row, id)} />,
         ...(range && { heat: (row: R) => heatOf(contentOf(kind, row, id), range) }),
       };
     });

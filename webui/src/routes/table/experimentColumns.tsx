@@ -6,6 +6,7 @@ import { hyperparameterOf, metricOf } from "../../services/columns";
 import { type Experiment, experimentsQuery } from "../../services/experiments";
 import { StateMark } from "../../ui/State";
 import { Dim, Elapsed, Moment, Progress, Value } from "../../ui/values";
+import { visible } from "../../visible";
 import { type Kind, type Own, placedAt } from "./kind";
 
 const OWN: Record<string, Own<Experiment>> = {
@@ -19,9 +20,9 @@ const OWN: Record<string, Own<Experiment>> = {
         params={{ experimentId: row.id }}
         tabIndex={-1}
         className="hover:underline"
-        title={row.name}
+        title={visible(row.name)}
       >
-        {row.name}
+        {visible(row.name)}
         {row.archived && <span className="text-dim"> · archived</span>}
       </Link>
     ),

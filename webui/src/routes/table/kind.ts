@@ -1,6 +1,7 @@
 /** What a table lists, experiments or trials: how rows are asked for, and what its own columns hold. */
 
 import type { ReactNode } from "react";
+import { own as ownIn } from "../../own";
 import type { Detail, Placed } from "../../services/columns";
 import type { ExperimentSearch } from "../../services/experiments";
 import type { Query } from "../../services/live";
@@ -31,5 +32,5 @@ export interface Kind<R extends { id: number }> {
 }
 
 export function placedAt<R>(own: Record<string, Own<R>>, id: string, pinned = false): Placed {
-  return { id, width: own[id]?.width ?? 120, pinned };
+  return { id, width: ownIn(own, id)?.width ?? 120, pinned };
 }

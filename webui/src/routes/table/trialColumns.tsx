@@ -6,6 +6,7 @@ import { below, metricOf } from "../../services/columns";
 import { type ListedTrial, listedTrialsQuery } from "../../services/listedTrials";
 import { StateMark } from "../../ui/State";
 import { Dim, Elapsed, Moment, Progress, Value } from "../../ui/values";
+import { visible } from "../../visible";
 import { type Kind, type Own, placedAt } from "./kind";
 
 const OWN: Record<string, Own<ListedTrial>> = {
@@ -29,9 +30,9 @@ const OWN: Record<string, Own<ListedTrial>> = {
         params={{ experimentId: experiment.id }}
         tabIndex={-1}
         className="hover:underline"
-        title={experiment.name}
+        title={visible(experiment.name)}
       >
-        {`${experiment.id} ${experiment.name}`}
+        {`${experiment.id} ${visible(experiment.name)}`}
         {archived && <span className="text-dim"> · archived</span>}
       </Link>
     ),

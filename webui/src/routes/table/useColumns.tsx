@@ -3,12 +3,30 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
 import { bounded, columnsQuery, moved, type Placed, placedOf, rangesQuery, written } from "../../services/columns";
-import { keepColumns, keptColumns, type NamedView, settingsQuery, viewsOf } from "../../services/settings";
+import {
+  keepColumns,
+  keptColumns,
+  type NamedView,
+  type Settings,
+  settingsQuery,
+  viewsOf,
+} from "../../services/settings";
 import type { Arranging, Column } from "../../ui/Grid";
 import { openDialog, say } from "../../ui/overlays";
 import { ColumnsDialog } from "./ColumnsDialog";
 import { choicesOf, drawn } from "./columns";
 import type { Kind } from "./kind";
+
+/** Those of an address, or those that were kept, or the usual ones. */
+export function placedIn<R extends { id: number }>(
+  kind: Kind<R>,
+  kept: Settings,
+  projectId: number | undefined,
+  address: string[] | undefined,
+): Placed[] {
+  const named = address ? placedOf(address) : [];
+  return named.length > 0 ? named : (keptColumns(kept, projectId, kind.detail) ?? kind.usual);
+}
 
 export interface Columns<R extends { id: number }> {
   kind: Kind<R>;
@@ -36,8 +54,7 @@ export function useColumns<R extends { id: number }>(
   const named = useMemo(() => (address ? placedOf(address) : []), [address]);
   /** While an edge is dragged. */
   const [dragged, setDragged] = useState<Placed[] | null>(null);
-  const chosen = named.length > 0 ? named : (keptColumns(kept, projectId, kind.detail) ?? kind.usual);
-  const placed = dragged ?? chosen;
+  const placed = dragged ?? placedIn(kind, kept, projectId, address);
   const refused = (error: unknown) =>
     say({ text: `That is not kept: ${error instanceof Error ? error.message : error}` });
   const change = (next: Placed[] | undefined) => {

@@ -2,12 +2,13 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, useState } from "react";
+import { useState } from "react";
 import { Confirm } from "../../actions/Confirm";
 import { Buttons, type Offered } from "../../actions/offered";
 import { outcome } from "../../actions/perform";
 import { mayChange } from "../../actions/states";
 import { useCommands } from "../../keys/commands";
+import { lazy } from "../../parts";
 import { useLive } from "../../services/live";
 import { meQuery } from "../../services/session";
 import { changeTemplate, deleteTemplate, renameTemplate, type Template, templateQuery } from "../../services/templates";
@@ -100,9 +101,11 @@ function Change({ template, userId }: { template: Template; userId: number }) {
     write({ name, workspaceId: template.workspaceId, text, of: draft ? draft.of : template.modifiedAt });
   const save = async () => {
     if (!draft) return;
-    const now = await client.fetchQuery({ ...templateQuery(name), staleTime: 0 });
-    if (now.modifiedAt !== draft.of) throw new Error("It was not saved: somebody has changed this template meanwhile.");
-    const saved = await changeTemplate(name, draft.text);
+    // What is theirs by now is shown with the choice.
+    const saved = await changeTemplate(name, draft.text, draft.of).catch((error: unknown) => {
+      void client.invalidateQueries({ queryKey: templateQuery(name).queryKey });
+      throw error;
+    });
     client.setQueryData(templateQuery(name).queryKey, saved);
     write(undefined);
     say({ text: `Saved template ${name}` });

@@ -1,7 +1,8 @@
 /** The text of a template, with what the master finds wrong at its lines, a moment after the last key. */
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { Suspense, useEffect, useRef, useState } from "react";
+import { lazy } from "../../parts";
 import { Refused } from "../../services/client";
 import { configSchemaQuery } from "../../services/submissions";
 import { checkTemplate } from "../../services/templates";

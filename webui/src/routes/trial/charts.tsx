@@ -12,6 +12,7 @@ import { MetricFinder } from "../../charts/MetricFinder";
 import { named } from "../../charts/named";
 import { elapsedAt, elapsedTicks } from "../../charts/ticks";
 import { count } from "../../format";
+import { own } from "../../own";
 import { experimentQuery, type Trial } from "../../services/experiments";
 import { arranged, type Layout } from "../../services/layouts";
 import { useLive } from "../../services/live";
@@ -293,7 +294,7 @@ function MetricChart({ trial, metric, search, zoom, saved, names, laid }: Metric
       x={axis.title}
       {...(x === "time" && ELAPSED)}
       log={log}
-      range={layout.ranges[metric.name]}
+      range={own(layout.ranges, metric.name)}
       height={HEIGHTS[layout.size ?? "medium"]}
       marks={marks}
       onMark={saved.open}

@@ -1,4 +1,4 @@
-/** The code of an experiment: its files as a tree, one of them with numbered lines; text is shown as text, whatever it says. */
+/** The code of an experiment: its files as a tree, one of them with numbered lines; text is shown as text, whatever it says, and nothing of it hides. */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -17,6 +17,7 @@ import {
 import type { Trial } from "../../services/experiments";
 import { Copy } from "../../ui/Copy";
 import { Empty, Loading, Problem } from "../../ui/notices";
+import { visible } from "../../visible";
 
 const LINE_PX = 18;
 const LINK = "text-accent underline";
@@ -62,8 +63,8 @@ function Nodes({ nodes, trialId, chosen }: { nodes: FileNode[]; trialId: number;
         <li key={node.path} className="min-w-0">
           {node.isDir ? (
             <details open>
-              <summary className="min-h-6 truncate text-dim" title={node.path}>
-                {node.name}/
+              <summary className="min-h-6 truncate text-dim" title={visible(node.path)}>
+                {visible(node.name)}/
               </summary>
               <div className="pl-3">
                 <Nodes nodes={node.files ?? []} trialId={trialId} chosen={chosen} />
@@ -75,10 +76,10 @@ function Nodes({ nodes, trialId, chosen }: { nodes: FileNode[]; trialId: number;
               params={{ trialId }}
               search={{ tab: "code", file: node.path }}
               aria-current={node.path === chosen ? "page" : undefined}
-              title={node.path}
+              title={visible(node.path)}
               className={`block min-h-6 truncate rounded-sm px-1 hover:bg-hover ${node.path === chosen ? "bg-selected font-medium" : ""}`}
             >
-              {node.name}
+              {visible(node.name)}
             </Link>
           )}
         </li>
@@ -94,7 +95,7 @@ function File({ experimentId, file }: { experimentId: number; file: FileNode }) 
   return (
     <section aria-label={file.path} className="flex min-w-0 flex-col gap-2">
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
-        <h2 className="min-w-0 break-words font-mono">{file.path}</h2>
+        <h2 className="min-w-0 break-words font-mono">{visible(file.path)}</h2>
         <span className="text-dim">{bytes(size)}</span>
         <a href={fileAddress(experimentId, file.path)} download={file.name} className={LINK}>
           Download
@@ -148,7 +149,7 @@ function Lines({ text, name }: { text: string; name: string }) {
             >
               {row.index + 1}
             </span>
-            <span>{lines[row.index]}</span>
+            <span>{visible(lines[row.index] ?? "")}</span>
           </div>
         ))}
       </div>

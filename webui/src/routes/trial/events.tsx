@@ -66,7 +66,7 @@ function Happened({ trial }: { trial: Trial }) {
 }
 
 function Attempts({ trial }: { trial: Trial }) {
-  const shown = useLive(attemptsQuery(trial.id, trial.taskId), () => hasEnded(trial.state));
+  const shown = useLive(attemptsQuery(trial.id, trial.taskIds), () => hasEnded(trial.state));
   if (shown.error && !shown.data) return <Problem error={shown.error} retry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading what="attempts" />;
   if (shown.data.length === 0) return <Empty title="It was not started yet" />;

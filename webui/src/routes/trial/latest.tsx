@@ -6,6 +6,7 @@ import type { Summaries, Summary } from "../../services/trials";
 import { Button } from "../../ui/Button";
 import { Table } from "../../ui/Table";
 import { Value } from "../../ui/values";
+import { visible } from "../../visible";
 
 /** Rows that are there at first, and more that come when asked for. */
 const ROWS = 200;
@@ -48,7 +49,12 @@ export function LatestValues({ summaries, matches }: LatestValuesProps) {
         rows={rows.slice(0, shown)}
         keyOf={({ group, name }) => `${group}\n${name}`}
         columns={[
-          { id: "name", title: "Metric", wide: true, cell: ({ name }) => <span title={name}>{name}</span> },
+          {
+            id: "name",
+            title: "Metric",
+            wide: true,
+            cell: ({ name }) => <span title={visible(name)}>{visible(name)}</span>,
+          },
           { id: "group", title: "Group", cell: ({ group }) => group },
           numeric("last", "Last"),
           numeric("min", "Least"),

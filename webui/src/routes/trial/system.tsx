@@ -3,6 +3,7 @@
 import { useMemo } from "react";
 import { clockTicks } from "../../charts/ticks";
 import { clock } from "../../format";
+import { own } from "../../own";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
 import { hasEnded } from "../../services/states";
@@ -50,7 +51,7 @@ export function machineCharts(series: readonly MachineSeries[]): MachineChart[] 
   }
   const place = (name: string) => ORDER.indexOf(name) + 1 || ORDER.length + 1;
   return [...charts]
-    .map(([name, lines]) => ({ name, title: TITLES[name] ?? name, lines }))
+    .map(([name, lines]) => ({ name, title: own(TITLES, name) ?? name, lines }))
     .sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
 }
 

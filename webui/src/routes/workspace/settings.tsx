@@ -1,14 +1,16 @@
 /** What a workspace says about what runs in it: pools, checkpoint storage, and as whom. */
 
-import { useSuspenseQuery } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { mayChange } from "../../actions/states";
 import { usePlacesAgain } from "../../actions/workspaces";
+import { expectedOf } from "../../editing/merge";
+import { useEdit } from "../../editing/useEdit";
 import { poolsQuery } from "../../services/cluster";
 import { useLive } from "../../services/live";
 import { meQuery } from "../../services/session";
-import { editWorkspace, type Workspace, type WorkspaceSettings } from "../../services/workspaces";
+import { editWorkspace, type Workspace, type WorkspaceSettings, workspaceQuery } from "../../services/workspaces";
 import { Button, FIELD } from "../../ui/Button";
 import { Facts } from "../../ui/Facts";
 import { Field } from "../../ui/Field";
@@ -93,9 +95,23 @@ function draftOf(workspace: Workspace): Draft {
   };
 }
 
+const LABELS: Record<keyof Draft, string> = {
+  computePool: "The pool of tasks with slots",
+  auxPool: "The pool of tasks without",
+  storage: "The checkpoint storage",
+  user: "As whom its tasks run",
+};
+/** What the master calls them. */
+const FIELDS = {
+  computePool: "defaultComputePool",
+  auxPool: "defaultAuxPool",
+  storage: "checkpointStorageConfig",
+  user: "agentUserGroup",
+} as const;
+
 /** What was changed, as the master takes it. */
-function settingsOf(former: Draft, draft: Draft): WorkspaceSettings {
-  const changed = (name: keyof Draft) => JSON.stringify(draft[name]) !== JSON.stringify(former[name]);
+function settingsOf(draft: Draft, names: (keyof Draft)[]): WorkspaceSettings {
+  const changed = (name: keyof Draft) => names.includes(name);
   const { agentUser, agentUid, agentGroup, agentGid } = draft.user;
   return {
     ...(changed("computePool") && { defaultComputePool: draft.computePool }),
@@ -114,38 +130,46 @@ function settingsOf(former: Draft, draft: Draft): WorkspaceSettings {
 
 function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
   const again = usePlacesAgain();
-  const [former, setFormer] = useState(() => draftOf(workspace));
-  const [draft, setDraft] = useState(former);
+  const client = useQueryClient();
+  const edit = useEdit({
+    of: workspace,
+    valuesOf: draftOf,
+    read: () => client.fetchQuery({ ...workspaceQuery(workspace.id), staleTime: 0 }),
+    labels: LABELS,
+  });
+  const draft = edit.values;
   const [problem, setProblem] = useState("");
-  const settings = settingsOf(former, draft);
   const save = async (event: FormEvent) => {
     event.preventDefault();
     setProblem("");
     try {
-      const saved = draftOf(await editWorkspace(workspace.id, settings));
-      setFormer(saved);
-      setDraft(saved);
-      say({ text: `Saved workspace ${workspace.name}` });
-      again();
+      await edit.save(async ({ of, values, changed }) => {
+        const fields = changed.map((name) => FIELDS[name]);
+        const settings = { ...settingsOf(values, changed), expected: expectedOf(of, fields) };
+        edit.begin(await editWorkspace(workspace.id, settings));
+        say({ text: `Saved workspace ${workspace.name}` });
+        again();
+      });
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
   return (
     <form onSubmit={(event) => void save(event)} className="flex max-w-3xl flex-col gap-4">
-      <Pools draft={draft} change={(changed) => setDraft({ ...draft, ...changed })} />
-      <Storage storage={draft.storage} change={(storage) => setDraft({ ...draft, storage })} />
-      {admin && <AsWhom draft={draft} change={(user) => setDraft({ ...draft, user })} />}
+      {edit.overtaken}
+      <Pools draft={draft} change={edit.set} />
+      <Storage storage={draft.storage} change={(storage) => edit.set({ storage })} />
+      {admin && <AsWhom draft={draft} change={(user) => edit.set({ user })} />}
       {problem && (
         <p role="alert" className="whitespace-pre-wrap break-words text-bad">
           {problem}
         </p>
       )}
       <p className="flex gap-2">
-        <Button type="submit" look="primary" disabled={Object.keys(settings).length === 0}>
+        <Button type="submit" look="primary" disabled={edit.changed.length === 0}>
           Save
         </Button>
-        {Object.keys(settings).length > 0 && <Button onClick={() => setDraft(former)}>As it was</Button>}
+        {edit.changed.length > 0 && <Button onClick={() => edit.begin(edit.of)}>As it was</Button>}
       </p>
     </form>
   );

@@ -10,6 +10,7 @@
  */
 
 import { hashKey, type Query, type QueryClient, type QueryKey } from "@tanstack/react-query";
+import { Unreachable } from "../client";
 import { pollIn } from "./backoff";
 import type { Send } from "./connection";
 import { type Change, type Link, MAX_TOPICS, PING_MS, type ToTab } from "./messages";
@@ -168,13 +169,17 @@ export class Current {
     this.link = link;
     this.ears.link(link);
     if (link.state === "down") this.release();
-    if (link.state === "live" && was === "down") for (const query of this.queries()) this.retry(query);
+    if (link.state === "live" && was === "down") this.retryAll();
     this.watchPolls();
   }
 
-  /** What failed while the master was away is shown as a problem: it is asked for again. */
-  private retry(query: Query): void {
-    if (query.state.status === "error" || this.dirty.has(query.queryHash)) this.doubtOne(query);
+  /** What failed while the master was away is shown as a problem: it is asked for again, also what nothing is told of. */
+  private retryAll(): void {
+    for (const query of this.client.getQueryCache().findAll({ type: "active" })) {
+      if (!liveOf(query) && query.state.error instanceof Unreachable) refetch(query);
+    }
+    for (const query of this.queries())
+      if (query.state.status === "error" || this.dirty.has(query.queryHash)) this.doubtOne(query);
   }
 
   private begin(topics: string[]): void {

@@ -263,7 +263,7 @@ describe("a follower", () => {
     const silent = world.last;
     await silent.hello("e-1");
     taken();
-    await world.pass(39_000);
+    await world.pass(14_000);
     expect(taken()).toEqual([]);
     await world.pass(2000);
     expect(silent.signal.aborted).toBe(true);

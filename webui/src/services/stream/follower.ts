@@ -10,12 +10,14 @@
  * - once the session has ended nothing is tried until somebody asks again.
  */
 
+import { sessionEnded } from "../ended";
 import { reconnectIn, refusedFor } from "./backoff";
 import { type Change, type Hello, type Link, MAX_TOPICS } from "./messages";
 import { EventParser, type Sent } from "./sse";
 
 const IDLE_MS = 20_000;
-const SILENT_MS = 40_000;
+/** The master says something every 5 s (`HEARTBEAT_S`). */
+const SILENT_MS = 15_000;
 /** What is asked for within it is one request. */
 const GATHER_MS = 10;
 /** What is not asked for any more is let go of so much later. */
@@ -240,7 +242,7 @@ export class Follower {
   private async refusedBy(session: Session, reply: Response): Promise<void> {
     const reason = await reasonOf(reply);
     if (session !== this.next) return;
-    if (reply.status === 401) this.ended(reason);
+    if (sessionEnded(reply.status, reason)) this.ended(reason);
     // A proxy says so while the master is started again.
     else if (reply.status >= 500) this.broke(session, reason);
     else this.broke(session, reason, refusedFor(reply.headers.get("Retry-After"), this.world.random()));

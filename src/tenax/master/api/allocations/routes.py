@@ -62,7 +62,10 @@ _PREFIX = "/api/v1/allocations/{allocation_id}"
 
 @routes.get(f"{_PREFIX}/signals/preemption", "AllocationPreemptionSignal", allow=Allow.TASK)
 async def preemption_signal(
-    master: MasterDep, task: TaskDep, allocation_id: str, timeout_seconds: Annotated[float, Query()] = 0
+    master: MasterDep,
+    task: TaskDep,
+    allocation_id: str,
+    timeout_seconds: Annotated[float, Query(allow_inf_nan=False)] = 0,
 ) -> PreemptionResponse:
     """Whether to save and leave; held up to ``timeoutSeconds`` while the answer is no."""
     _check_own(task, allocation_id)
@@ -110,7 +113,7 @@ async def rendezvous(
     task: TaskDep,
     allocation_id: str,
     resources_id: str,
-    timeout_seconds: Annotated[float | None, Query()] = None,
+    timeout_seconds: Annotated[float | None, Query(allow_inf_nan=False)] = None,
 ) -> RendezvousResponse:
     """The addresses of all members once all have asked and run."""
     _check_own(task, allocation_id)
@@ -173,9 +176,12 @@ async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body:
     seconds = master.settings.rendezvous_timeout
     gathered = await wait_until(master, "allocation", allocation_id, seconds, poll)
     if gathered is None:
-        async with master.db.connection() as conn:
-            there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid)
-        raise NotNow(f"only {there} of {body.num_peers} members came to gather within {seconds:g} s")
+        async with master.db.transaction() as conn:
+            there = await barriers.leave(conn, allocation_id, body.request_uuid)
+            members = await barriers.members(conn, allocation_id)
+        if there < body.num_peers:
+            raise NotNow(_who_did_not_gather(members, there, body.num_peers, seconds))
+        gathered = await poll() or []
     return Response(f'{{"data":[{",".join(gathered)}]}}'.encode(), media_type=JSON)
 
 
@@ -291,8 +297,20 @@ async def _who_is_missing(master: Master, allocation_id: str, seconds: float) ->
     )
     return (
         f"{len(missing)} of {len(members)} members did not come within {seconds:g} s: {named}. "
-        "Look at their agents; the time is the master's setting rendezvous_timeout"
+        "Look at their agents; the time is the master's setting rendezvous_timeout, or DET_RENDEZVOUS_TIMEOUT in "
+        "environment_variables"
     )
+
+
+def _who_did_not_gather(members: list[BarrierMember], there: int, of: int, seconds: float) -> str:
+    # Who gathers is known by no name; who does not run has not come.
+    absent = ", ".join(
+        f"rank {member.rank} on agent {member.agent_id} ({member.state.lower()})"
+        for member in members
+        if member.state != "RUNNING"
+    )
+    names = f": not running {absent}" if absent else ""
+    return f"only {there} of {of} members came to gather within {seconds:g} s{names}"
 
 
 T = TypeVar("T")

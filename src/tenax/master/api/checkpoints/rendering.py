@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.config import written_secrets
+from tenax.config.resolve import written_secrets
 from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.checkpoints import messages as checkpoints_messages
 from tenax.master.store.checkpoints.lists import CheckpointView

@@ -62,6 +62,15 @@ class FieldMask(Message):
     paths: list[str] = []
 
 
+class ReloadMasterConfigResponse(Message):
+    """What reading the settings again has done."""
+
+    #: Settings that are other than before.
+    changed: list[str]
+    #: Settings that are other than at the start, and wait for the next one.
+    left: list[str]
+
+
 class PatchMasterConfigRequest(Message):
     """Changes of this process, until it ends."""
 
@@ -107,6 +116,8 @@ class SetClusterMessageRequest(Message):
     start_time: Timestamp | None = None
     end_time: Timestamp | None = None
     duration: str | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 #: What clients of Determined are told; they warn about any other.

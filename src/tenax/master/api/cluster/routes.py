@@ -17,12 +17,14 @@ from tenax import __version__
 from tenax.config.agreement import differences, fingerprints
 from tenax.config.durations import parse_duration
 from tenax.config.master import MasterSettings, Role
-from tenax.config.master_display import master_config_shown
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.cluster import messages
+from tenax.master.api.cluster.reloading import reload
+from tenax.master.api.cluster.shown_settings import master_config_shown
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.openapi import encoded
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
@@ -229,6 +231,13 @@ async def patch_config(body: messages.PatchMasterConfigRequest) -> Empty:
     return Empty()
 
 
+@routes.post("/api/v1/master/config/reload", "ReloadMasterConfig", allow=Allow.ADMIN)
+async def reload_config(master: MasterDep) -> messages.ReloadMasterConfigResponse:
+    """Let the master that answers read its settings again: pools, and what their tasks get, change at once."""
+    done = await reload(master)
+    return messages.ReloadMasterConfigResponse(changed=done.changed, left=done.left)
+
+
 @routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.USER)
 async def get_logs(
     master: MasterDep,
@@ -255,7 +264,7 @@ async def get_message(master: MasterDep) -> messages.GetClusterMessageResponse:
     """The message that is shown to everyone, or will be. What is shown now is in `GetMaster`, for all."""
     async with master.db.connection() as conn:
         message = await cluster.get_message(conn)
-    return messages.GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
+    return _set(message)
 
 
 @routes.put("/api/v1/master/cluster_message", "SetClusterMessage", allow=Allow.ADMIN)
@@ -270,6 +279,9 @@ async def set_message(master: MasterDep, caller: CallerDep, body: messages.SetCl
         ends = _end(starts, body)
         if ends is not None and ends <= moment:
             raise InvalidInput(f"endTime: the message would be over by {ends.isoformat()}, which has passed")
+        if body.expected is not None:
+            await cluster.lock_message(conn)
+            check_expected(body.expected, _set(await cluster.get_message(conn)), "the message to everyone")
         await cluster.set_message(conn, text, starts, ends, caller.person.id)
     return Empty()
 
@@ -280,6 +292,10 @@ async def delete_message(master: MasterDep) -> Empty:
     async with master.db.transaction() as conn:
         await cluster.clear_message(conn)
     return Empty()
+
+
+def _set(message: ClusterMessage | None) -> messages.GetClusterMessageResponse:
+    return messages.GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
 
 
 def message_view(message: ClusterMessage) -> messages.ClusterMessageView:

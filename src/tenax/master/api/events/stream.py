@@ -28,7 +28,7 @@ from tenax.master.context import Master
 from tenax.master.reading.events.ring import StreamFollower
 from tenax.master.reading.events.topics import Topic
 
-HEARTBEAT_S = 15.0
+HEARTBEAT_S = 5.0
 RECHECK_S = 30.0
 #: Of a task's credential, whose end is not announced under every name.
 _TASK_RECHECK_S = 5.0

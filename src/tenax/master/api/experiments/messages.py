@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from tenax.config.schema.durations import MAX_TIME_LIMIT_S
 from tenax.config.schema.resources import MAX_WEIGHT
+from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.store.experiments.columns import EXPERIMENTS
 from tenax.scheduler.outlook import Sureness
 from tenax.scheduler.reasons import WaitClass
@@ -73,6 +74,8 @@ class Experiment(Message):
     original_config: str = ""
     searcher_type: str = ""
     searcher_metric: str = ""
+    #: Its search may go on after its end; others stop trials early, and what they stopped stays so.
+    continuable: bool = False
     hyperparameters: Document = {}
     resource_pool: str = ""
     #: 0 to 1.
@@ -199,6 +202,13 @@ class PatchCheckpointStorage(Message):
     save_trial_latest: int | None = Field(None, ge=0, le=2**31 - 1)
 
 
+class PatchSearcherMetric(Message):
+    """What ranks the trials of an unmanaged experiment."""
+
+    metric: Annotated[Name, Field(min_length=1, max_length=MAX_NAME)]
+    smaller_is_better: bool = True
+
+
 class PatchExperiment(Message):
     """What may be edited later; what is absent stays."""
 
@@ -208,6 +218,9 @@ class PatchExperiment(Message):
     labels: list[Name] | None = None
     resources: PatchResources | None = None
     checkpoint_storage: PatchCheckpointStorage | None = None
+    searcher: PatchSearcherMetric | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class PatchExperimentResponse(Message):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenax.config import may_name_secrets, written_secrets
+from tenax.config.display import may_name_secrets
+from tenax.config.resolve import written_secrets
 from tenax.jsonvalue import JsonObject, as_object
 from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
 from tenax.master.store.experiments.lists import ExperimentView, shown_reason
+from tenax.search.methods.registry import is_continuable
 from tenax.wire.message import Document
 
 
@@ -55,6 +57,7 @@ def outlined(
         running_seconds=view.ran_s,
         searcher_type=str(searcher.get("name") or ""),
         searcher_metric=str(searcher.get("metric") or ""),
+        continuable=is_continuable(searcher.get("name")),
         resource_pool=view.pool,
         progress=view.progress,
         num_trials=view.trials,

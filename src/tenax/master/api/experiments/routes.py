@@ -15,7 +15,7 @@ import msgspec
 from asyncpg import Connection
 from fastapi import Query, Response
 
-from tenax.config import may_hold_secrets, may_name_secrets
+from tenax.config.display import may_hold_secrets, may_name_secrets
 from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Allow, Caller
@@ -30,6 +30,7 @@ from tenax.master.api.experiments.search_messages import (
     SearchExperimentsResponse,
 )
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import JSON, NONE, Rendering, WindowDep, as_json, in_parts, listed, search_page
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
@@ -151,14 +152,25 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
 async def patch_experiment(
     master: MasterDep, caller: CallerDep, experiment_id: int, body: messages.PatchExperiment
 ) -> messages.PatchExperimentResponse:
-    """Edit name, description, notes, labels, resources and checkpoint policy: all that is given, or nothing."""
+    """Edit name, description, notes, labels, resources and checkpoint policy, and what ranks the trials of an unmanaged
+    experiment that has no value of it yet: all that is given, or nothing."""
     edit = _edit(body)
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
+        if body.expected is not None:
+            await experiments.lock(conn, experiment_id)
+            present = await experiment_lists.get(conn, experiment_id)
+            shown = await master.readers.run(experiment_message, present, caller)
+            check_expected(body.expected, shown, f"experiment {experiment_id}")
         if body.resources is not None:
             await experiment_edits.set_share(conn, experiment_id, Share(**body.resources.model_dump(by_alias=False)))
         if body.checkpoint_storage is not None:
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
+        if body.searcher is not None:
+            searcher = body.searcher
+            if not searcher.metric.strip():
+                raise InvalidInput("searcher.metric is blank: name a validation metric")
+            await experiment_edits.set_searcher_metric(conn, experiment_id, searcher.metric, searcher.smaller_is_better)
         await experiment_edits.edit(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
     return messages.PatchExperimentResponse(experiment=await master.readers.run(experiment_message, view, caller))
@@ -197,8 +209,10 @@ async def get_experiment_trials(
     window: WindowDep,
     sort_by: Annotated[TrialSortBy, Query()] = TrialSortBy.UNSPECIFIED,
     states: Annotated[list[messages.State] | None, Query()] = None,
+    metrics: Annotated[list[str] | None, Query()] = None,
 ) -> Response:
-    """Its trials."""
+    """Its trials. ``metrics``: of their summaries only those of these columns, and with an empty one none;
+    their validations are left out then."""
     state_names = None if states is None else [bare(state) for state in states]
     async with master.db.connection() as conn:
         await experiment_lists.owner(conn, experiment_id)
@@ -208,10 +222,10 @@ async def get_experiment_trials(
         )
 
         async def load(part: Sequence[int]) -> list[tuple[TrialView, JsonObject]]:
-            return await with_summaries(conn, await trial_lists.views(conn, part))
+            return await with_summaries(conn, await trial_lists.views(conn, part), metrics)
 
         def render(entry: tuple[TrialView, JsonObject]) -> bytes:
-            return as_json(trial_message(*entry))
+            return as_json(trial_message(*entry, validations=metrics is None))
 
         return await listed(master, ids, Rendering("trials", load, render), pagination)
 
@@ -321,13 +335,13 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
         async def load(part: Sequence[int]) -> list[tuple[ExperimentView, tuple[TrialView, JsonObject] | None]]:
             views = await experiment_lists.views(conn, part)
             best = [view.best_trial_id for view in views if view.best_trial_id is not None]
-            whole = await with_summaries(conn, await trial_lists.views(conn, best))
+            whole = await with_summaries(conn, await trial_lists.views(conn, best), body.metrics)
             trials = {entry[0].id: entry for entry in whole}
             return [(view, trials.get(view.best_trial_id or 0)) for view in views]
 
         def render(entry: tuple[ExperimentView, tuple[TrialView, JsonObject] | None]) -> bytes:
             view, trial = entry
-            best = None if trial is None else trial_message(*trial)
+            best = None if trial is None else trial_message(*trial, validations=body.metrics is None)
             message = experiment_message(view, caller)
             if body.omit_config:
                 message.config, message.original_config = {}, ""

@@ -114,6 +114,9 @@ class SearchExperimentsRequest(Message):
     filter: str | None = None
     query: str | None = None
     omit_config: bool = False
+    #: Of trials only the metrics of these columns (``validation.loss.last``), and no validations; None: all. They
+    #: may be thousands.
+    metrics: list[str] | None = None
 
 
 class QueryProblem(Message):

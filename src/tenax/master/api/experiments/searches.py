@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from fastapi import Query, Response
 
-from tenax.config import stored_experiment
+from tenax.config.resolve import stored_experiment
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.api.experiments.messages import State as ShownState

@@ -10,18 +10,12 @@ from typing import cast
 import anyio.to_thread
 from fastapi import Response
 
-from tenax.config import (
-    ResolvedExperiment,
-    experiment_schema,
-    parse_experiment,
-    wishes_of,
-    with_priority,
-    without_secrets,
-)
 from tenax.config.master import PoolSettings
+from tenax.config.resolve import ResolvedExperiment, experiment_schema, parse_experiment, wishes_of, with_priority
+from tenax.display.secrets import without_secrets
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState, step
+from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState, step
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.rendering import experiment_message
@@ -221,10 +215,13 @@ def _check_continuable(view: ExperimentView) -> None:
     """What needs no lock to be known: it is said before the configuration is looked at. Raises NotNow."""
     if view.unmanaged:
         raise NotNow(f"experiment {view.id} is trained outside of this cluster: continue it where its script runs")
-    step(ExperimentState(view.state), ExperimentEvent.CONTINUE)
+    state = ExperimentState(view.state)
+    if state not in RUNNING:
+        # First: whoever waits for its end, or unarchives it, would do so for nothing.
+        check_offered(view.id, view.config)
+    step(state, ExperimentEvent.CONTINUE)
     if view.archived:
         raise NotNow(f"experiment {view.id} is archived: unarchive it before you continue it")
-    check_offered(view.id, view.config)
 
 
 def _overlaid(

@@ -14,13 +14,15 @@ Rules it keeps:
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import anyio.to_thread
 import msgspec
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from starlette import routing
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope
 
@@ -71,11 +73,41 @@ _MAX_LENGTHS = {
     "config": 256 * 1024,
 }
 
+_READING = threading.Lock()
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class WireRoute(APIRoute):
-    """Authorizes the caller, then reads the body, then calls the handler."""
+    """Authorizes the caller, then reads the body, then calls the handler.
+
+    To begin with it is only what requests are matched with. What its handler takes and gives is read when the first of
+    them, or the contract, asks for it: for all routes that is a fifth of a master's start.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., object], **options: object) -> None:
+        methods, name = cast("list[str] | None", options["methods"]), cast("str | None", options["name"])
+        routing.Route.__init__(self, path, endpoint, methods=methods, name=name)
+        # As FastAPI has them: without HEAD for each GET.
+        self.methods = set(methods or ["GET"])
+        # By its absence this says that the route is not read yet.
+        del self.app
+        self._unread: dict[str, object] | None = options
+
+    def __getattr__(self, name: str) -> object:
+        if self.__dict__.get("_unread") is not None:
+            self._read()
+        return object.__getattribute__(self, name)
+
+    def _read(self) -> None:
+        # Once: who writes the contract in a thread has seen its parts, and would not know those of a second reading.
+        with _READING:
+            unread = self.__dict__["_unread"]
+            if unread is None:
+                return
+            # Beside this one: nobody meets a route that is read by half.
+            read = object.__new__(type(self))
+            APIRoute.__init__(read, self.path, self.endpoint, **unread)
+            self.__dict__.update(read.__dict__, _unread=None)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()

@@ -26,10 +26,11 @@ from tenax.master.api.logs.messages import CleanupLogsResponse, RemainingDaysRes
 from tenax.master.context import Master
 from tenax.master.ingest.budget import NoRoom
 from tenax.master.reading.log_search import FoundLine, LogFilters, rendered, timestamp
-from tenax.master.reading.log_stream import LogQuery, read, until_end
+from tenax.master.reading.log_stream import LogQuery, LogSource, read, until_end
 from tenax.master.store.database.faults import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.rows import Place
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.log_lines import LEVELS, MAX_LINE, NO_RANK, Origin, OutputLine, level_number
 from tenax.master.telemetry.reports import microseconds
@@ -153,47 +154,50 @@ SelectionDep = Annotated[LogQuery, Depends(selection_of)]
 
 @routes.stream("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER)
 async def task_logs(master: MasterDep, task_id: str, selection: SelectionDep) -> StreamingResponse:
-    """Lines of a task, one message each: a stream, without end until the task's with ``follow``."""
+    """Lines of a task, one message each: a stream, without end until the task's with ``follow``.
+
+    Of a trial that was continued they are those of this task alone, by their numbers in the output of the trial.
+    """
     await _check_task(master, task_id)
-    return ndjson(_lines(master, task_id, None, selection))
+    return ndjson(_lines(master, LogSource(task_id), {"taskId": task_id}, selection))
 
 
 @routes.stream("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER)
 async def trial_logs(master: MasterDep, trial_id: int, selection: SelectionDep) -> StreamingResponse:
-    """Lines of a trial's task, as `task_logs`."""
-    return ndjson(_lines(master, await task_of(master, trial_id), trial_id, selection))
+    """Lines of a trial, as `task_logs`: of all its tasks, numbered through."""
+    source = LogSource(await task_of(master, trial_id), of_trial=True)
+    return ndjson(_lines(master, source, {"trialId": trial_id}, selection))
 
 
 @routes.stream("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER)
 async def task_log_fields(master: MasterDep, task_id: str, follow: bool = False) -> StreamingResponse:
     """What the lines of a task can be filtered by; with ``follow`` again whenever it has changed, until its end."""
     await _check_task(master, task_id)
-    return ndjson(_fields(master, task_id, follow))
+    return ndjson(_fields(master, LogSource(task_id), follow))
 
 
 @routes.stream("/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER)
 async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = False) -> StreamingResponse:
     """As `task_log_fields`."""
-    return ndjson(_fields(master, await task_of(master, trial_id), follow))
+    return ndjson(_fields(master, LogSource(await task_of(master, trial_id), of_trial=True), follow))
 
 
-async def _lines(master: Master, task_id: str, trial_id: int | None, selection: LogQuery) -> AsyncIterator[bytes]:
-    whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
+async def _lines(master: Master, source: LogSource, whose: JsonObject, selection: LogQuery) -> AsyncIterator[bytes]:
     threads = master.readers if selection.filters.pattern is None else master.searchers
-    parts = read(master.log_reads, master.listener, threads, task_id, selection, master.shutdown)
+    parts = read(master.log_reads, master.listener, threads, source, selection, master.shutdown)
     async for lines in parts:
         for start in range(0, len(lines), _PART_LINES):
             yield await master.readers.run(_messages, whose, lines[start : start + _PART_LINES])
 
 
-async def _fields(master: Master, task_id: str, follow: bool) -> AsyncIterator[bytes]:
+async def _fields(master: Master, source: LogSource, follow: bool) -> AsyncIterator[bytes]:
     sent: JsonObject | None = None
 
-    async def load() -> JsonObject:
+    async def load(place: Place) -> JsonObject:
         async with master.db.connection() as conn:
-            return await logs.fields_of_task(conn, await logs.place_of(conn, task_id))
+            return await logs.fields_of_task(conn, place, source.task_in(place))
 
-    async for now in until_end(master.log_reads, master.listener, task_id, master.shutdown, load, follow=follow):
+    async for now in until_end(master.log_reads, master.listener, source, master.shutdown, load, follow=follow):
         if now != sent:
             sent = now
             yield line(now)
@@ -205,7 +209,7 @@ async def _check_task(master: Master, task_id: str) -> None:
 
 
 async def task_of(master: Master, trial_id: int) -> str:
-    """Raises NotFound."""
+    """The newest task of a trial. Raises NotFound."""
     async with master.db.connection() as conn:
         task_id = await logs.task_of_trial(conn, trial_id)
     if task_id is None:

@@ -1,7 +1,8 @@
 """Output of tasks by the numbers of its lines: any part of it at once, what matches, how much there is over time.
 
 Rules it keeps: who may read the streams of lines may read these; an answer is bounded, whatever is asked for and
-however long the output is; lines are written out in a thread.
+however long the output is; lines are written out in a thread. Numbers are those of a whole log: of a task of a trial
+that was continued these routes show what all its tasks wrote.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from tenax.master.context import Master
 from tenax.master.reading import log_windows
 from tenax.master.reading.log_search import FoundLine, LogFilters, timestamp
 from tenax.master.reading.log_windows import MAX_BUCKETS, MAX_LINES, MAX_RANGES, LogWindow, WindowQuery
+from tenax.master.store.allocations import containers
 from tenax.master.store.logs import rows as logs
-from tenax.master.store.logs import windows
 from tenax.master.store.trials import lists as trial_lists
+from tenax.master.store.trials.lists import TrialView
 from tenax.master.telemetry.log_lines import LEVELS, NO_RANK
 from tenax.master.telemetry.reports import microseconds
 
@@ -137,7 +139,7 @@ async def trial_failure(master: MasterDep, trial_id: int) -> Response:
     """Why a trial failed, with the line of its output that shows it, where there is one."""
     async with master.db.connection() as conn:
         trial = await trial_lists.get(conn, trial_id)
-    number = await failure_line(master, trial.task_id) if trial.shown_state == "ERROR" else None
+    number = await failure_line(master, trial) if trial.shown_state == "ERROR" else None
     message: JsonObject = {"reason": trial.reason if trial.shown_state == "ERROR" else "", "runId": trial.run_id}
     if number is not None:
         query = WindowQuery(1, numbers=(number,))
@@ -146,11 +148,11 @@ async def trial_failure(master: MasterDep, trial_id: int) -> Response:
     return Response(msgspec.json.encode(message), media_type=JSON)
 
 
-async def failure_line(master: Master, task_id: str) -> int | None:
-    """The number of the line that shows why the newest attempt of a task failed, where one does."""
+async def failure_line(master: Master, trial: TrialView) -> int | None:
+    """The number of the line that shows why the newest attempt of a trial failed, where one does."""
     async with master.db.snapshot() as conn:
-        members = await windows.last_members(conn, task_id)
-        spans = await logs.spans(conn, await logs.place_of(conn, task_id), descending=True, limit=CHUNKS)
+        members = await containers.last_failed(conn, trial.id)
+        spans = await logs.spans(conn, await logs.place_of(conn, trial.task_id), descending=True, limit=CHUNKS)
     return await master.readers.run(evidence, spans[::-1], members)
 
 

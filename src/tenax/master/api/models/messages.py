@@ -86,6 +86,8 @@ class PatchModel(Message):
     metadata: Document | None = None
     workspace_id: int | None = None
     workspace_name: str | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class MoveModelRequest(Message):
@@ -132,6 +134,8 @@ class PatchModelVersion(Message):
     notes: str | None = None
     labels: list[Name] | None = None
     metadata: Document | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class ModelVersionResponse(Message):

@@ -15,6 +15,7 @@ from fastapi import Query, Response
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
@@ -121,6 +122,8 @@ async def patch_model(
     async with master.db.transaction() as conn:
         goal = await _workspace(conn, body.workspace_id, body.workspace_name)
         model = await _changeable(conn, caller, model_name, goal)
+        if body.expected is not None:
+            check_expected(body.expected, model_message(await models.get(conn, model.id)), model.called)
         await models.edit(conn, model, edit, goal)
         view = await models.get(conn, model.id)
     return messages.ModelResponse(model=model_message(view))

@@ -17,6 +17,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.lists import with_metrics
 from tenax.master.api.checkpoints.rendering import checkpoint_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import check_labels, check_sizes
 from tenax.master.api.http.routing import Routes
@@ -110,6 +111,9 @@ async def patch_version(
     async with master.db.transaction() as conn:
         model = await _changeable(conn, caller, model_name, version)
         model.check_open()
+        if body.expected is not None:
+            present = (await _response(master, conn, caller, model.id, version)).model_version
+            check_expected(body.expected, present, f"version {version} of {model.called}")
         await model_versions.edit(conn, model.id, version, edit)
         return await _response(master, conn, caller, model.id, version)
 

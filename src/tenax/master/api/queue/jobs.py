@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Annotated
 
+from asyncpg import Connection
 from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import JobId
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.queue import messages
@@ -22,6 +24,7 @@ from tenax.master.store.queue.jobs import JobView
 from tenax.master.store.queue.spans import spans_of
 from tenax.master.submission import queue_control
 from tenax.master.submission.forecasts import MAX_QUEUE
+from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.explain import RemedyKind, explain
 from tenax.scheduler.outlook import likely_start
 from tenax.scheduler.queueing import JobStanding, QueueLine, Rooms, holders, lines, with_held
@@ -159,8 +162,19 @@ async def update_queue(master: MasterDep, caller: CallerDep, body: messages.Upda
     async with master.db.transaction() as conn:
         for update in body.updates:
             caller.may_change((await jobs.find(conn, update.job_id)).owner_id, f"job {update.job_id}")
+        await _check_expected(conn, [update for update in body.updates if update.expected is not None])
         await queue_control.apply(conn, master.settings, body.updates)
     return Empty()
+
+
+async def _check_expected(conn: Connection, updates: Sequence[QueueControl]) -> None:
+    """Raises Overtaken."""
+    await jobs.lock_owners(conn, [await jobs.find(conn, update.job_id) for update in updates])
+    views = await jobs.shown(conn, [update.job_id for update in updates])
+    for update in updates:
+        view = views[JobId(update.job_id)]
+        place = messages.JobPlace(priority=view.priority, weight=view.weight, resource_pool=view.pool)
+        check_expected(update.expected, place, f"job {update.job_id}")
 
 
 async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, messages.QueueStats]:

@@ -161,6 +161,14 @@ class GetJobQueueStatsResponse(Message):
     results: list[PoolQueueStats]
 
 
+class JobPlace(Message):
+    """What of a job its owner may change."""
+
+    priority: int
+    weight: float
+    resource_pool: str
+
+
 class UpdateJobQueueRequest(Message):
     """Applied in this order, all or none."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from fastapi import Query, Response
 
@@ -135,6 +135,7 @@ def _message(
     places = pool.max_aux_containers_per_agent
     policy = POLICIES[pool.scheduler.type]
     return messages.ResourcePool(
+        **_rented(pool),
         name=pool.name,
         description=pool.description,
         num_agents=supply.agents,
@@ -164,3 +165,29 @@ def _message(
         cluster_name=master.cluster.name,
         bound=bound,
     )
+
+
+class _Rented(TypedDict, total=False):
+    type: messages.PoolType
+    min_agents: int
+    max_agents: int
+    max_idle_agent_period: float
+    max_agent_starting_period: float
+    instance_type: str
+    location: str
+
+
+def _rented(pool: PoolSettings) -> _Rented:
+    """What a pool says of machines that are rented for it; nothing where none are."""
+    provider = pool.provider
+    if provider is None:
+        return {}
+    return {
+        "type": messages.PoolType[provider.type.upper()],
+        "min_agents": provider.min_instances,
+        "max_agents": provider.max_instances,
+        "max_idle_agent_period": provider.max_idle_agent_period,
+        "max_agent_starting_period": provider.max_agent_starting_period,
+        "instance_type": provider.instance_type,
+        "location": provider.region,
+    }

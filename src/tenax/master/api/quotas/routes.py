@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.config import ConfigError
+from tenax.config.problems import ConfigError
 from tenax.config.quotas import parse_quotas
 from tenax.errors import NotFound, TooLarge
 from tenax.master.access.authorization import Allow

@@ -106,7 +106,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
             return
         if run.experiment_state not in ("COMPLETED", "CANCELED", "ERROR", "DELETE_FAILED"):
             raise _Refused(f"Its search (id: '{run.experiment_id}') goes on and may ask for it: end that first.")
-        leftover = await runs.leftover(conn, run.id, run.task_id)
+        leftover = await runs.leftover(conn, run.id)
         if leftover.obstacle:
             raise _Refused(leftover.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
@@ -115,10 +115,10 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
         left[run.id] = _Files(run, leftover, place, roots, str(master.cluster.cluster_id), owner)
 
     async def remove(conn: Connection, run: RunOwner) -> None:
-        now = await runs.leftover(conn, run.id, run.task_id)
+        now = await runs.leftover(conn, run.id)
         if now.obstacle:
             raise _Refused(now.obstacle)
-        await runs.delete(conn, run.id, run.task_id)
+        await runs.delete(conn, run.id)
 
     answer = await _each(master, caller, body, check)
     for result in answer.results:

@@ -23,6 +23,9 @@ class SearchRunsRequest(Message):
     sort: str | None = None
     filter: str | None = None
     query: str | None = None
+    #: Of trials only the metrics of these columns (``validation.loss.last``), and no validations; None: all. They
+    #: may be thousands.
+    metrics: list[str] | None = None
 
 
 class FlatRunExperiment(Message):

@@ -52,7 +52,7 @@ async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequ
 
         async def load(part: Sequence[int]) -> list[tuple[RunView, JsonObject]]:
             views = await run_lists.views(conn, list(part))
-            summed = await summaries.of_trials(conn, [view.id for view in views])
+            summed = await summaries.of_trials(conn, [view.id for view in views], body.metrics)
             return [(view, summary_message(summed[view.id])) for view in views]
 
         def render(entry: tuple[RunView, JsonObject]) -> bytes:

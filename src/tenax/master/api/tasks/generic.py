@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from asyncpg import Connection
 
-from tenax.config import without_secrets
 from tenax.config.schema.command import GENERIC
 from tenax.config.templates import for_struct
+from tenax.display.secrets import without_secrets
 from tenax.errors import Forbidden, NotNow
 from tenax.lifecycle.task import ENDED, TaskEvent, TaskState
 from tenax.master.access.authorization import Allow, Caller, may_see_secrets

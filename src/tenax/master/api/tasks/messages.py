@@ -425,6 +425,8 @@ class PostTemplateRequest(Message):
     workspace_id: int = 0
     #: Only say what it would be.
     validate_only: bool = False
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class PatchTemplateNameRequest(Message):

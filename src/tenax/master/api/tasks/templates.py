@@ -14,10 +14,11 @@ from fastapi import Body, Query, Response
 
 from tenax.config.templates import check_template, parse_template
 from tenax.display.terminal import is_name
-from tenax.errors import InvalidInput
+from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
@@ -95,6 +96,8 @@ async def put_template(
         return _imagined(template_name, body, config)
     async with master.db.transaction() as conn:
         existing = await templates.lock_if_there(conn, template_name)
+        if existing is None and body.expected is not None:
+            raise NotFound(f"template {template_name!r} was not found: it was deleted or renamed meanwhile")
         if existing is None:
             await _create(conn, caller, template_name, body, config)
         else:
@@ -103,6 +106,9 @@ async def put_template(
                 raise InvalidInput(
                     f"template {template_name!r} is in workspace {existing.workspace_id}, where it stays"
                 )
+            if body.expected is not None:
+                present = _message(await templates.get(conn, template_name), caller)
+                check_expected(body.expected, present, f"template {template_name!r}")
             await templates.set_config(conn, existing, config)
         stored = await templates.get(conn, template_name)
     return TemplateResponse(template=_message(stored, caller))

@@ -65,7 +65,7 @@ async def _judged(master: Master, trial_id: int) -> tuple[TrialHealth, messages.
         loaded = await load(conn, trial, vitals)
     pulse = await master.readers.run(unpack, loaded)
     if trial.shown_state == "ERROR":
-        pulse = failed_at(pulse, await failure_line(master, trial.task_id))
+        pulse = failed_at(pulse, await failure_line(master, trial))
     health = judge(pulse.facts)
     return health, _message(health, pulse, trial, vitals)
 

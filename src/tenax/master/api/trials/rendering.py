@@ -27,8 +27,8 @@ def trial_reason(view: TrialView) -> str:
     return view.reason
 
 
-def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
-    """A trial as clients see one."""
+def trial_message(view: TrialView, summary: Document, *, validations: bool = True) -> trials_messages.Trial:
+    """A trial as clients see one; ``validations``: with the best and the latest one, and all metrics of these."""
     return trials_messages.Trial(
         id=view.id,
         experiment_id=view.experiment_id,
@@ -39,8 +39,8 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         start_time=view.created_at,
         end_time=view.ended_at,
         total_batches_processed=view.total_batches,
-        best_validation=_workload(view.best_validation),
-        latest_validation=_workload(view.latest_validation),
+        best_validation=_workload(view.best_validation) if validations else None,
+        latest_validation=_workload(view.latest_validation) if validations else None,
         best_checkpoint=_best_checkpoint(view),
         searcher_metric_value=view.best_metric,
         runner_state=view.runner_state,
@@ -50,7 +50,7 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         running_seconds=view.ran_s,
         warm_start_checkpoint_uuid=view.warm_start_checkpoint or "",
         task_id=view.task_id,
-        task_ids=[view.task_id],
+        task_ids=view.task_ids,
         checkpoint_count=view.checkpoints,
         total_checkpoint_size=view.checkpoint_bytes,
         summary_metrics=summary,

@@ -92,9 +92,11 @@ async def whole_trials(conn: Connection, views: Sequence[TrialView]) -> list[mes
     return [trial_message(*entry) for entry in await with_summaries(conn, views)]
 
 
-async def with_summaries(conn: Connection, views: Sequence[TrialView]) -> list[tuple[TrialView, JsonObject]]:
-    """Trials in the order that is given, each with what its metrics come to."""
-    summed = await summaries.of_trials(conn, [view.id for view in views])
+async def with_summaries(
+    conn: Connection, views: Sequence[TrialView], columns: Sequence[str] | None = None
+) -> list[tuple[TrialView, JsonObject]]:
+    """Trials in the order that is given, each with what its metrics come to; of some columns, or of all."""
+    summed = await summaries.of_trials(conn, [view.id for view in views], columns)
     return [(view, summary_message(summed[view.id])) for view in views]
 
 

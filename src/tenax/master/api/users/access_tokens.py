@@ -19,6 +19,7 @@ from tenax.errors import Forbidden, InvalidInput, NotAuthenticated, NotNow
 from tenax.master.access.authorization import ACCESS_PREFIX, Allow, Caller
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
@@ -115,6 +116,7 @@ async def patch_access_token(
     async with master.db.transaction() as conn:
         token = await access_tokens.lock(conn, token_id)
         _check_may(caller, token.user_id)
+        check_expected(body.expected, _info(token), f"token {token_id}")
         if body.description is not None:
             await access_tokens.describe(conn, token_id, _checked_description(body.description))
         ended = await access_tokens.revoke(conn, token_id) if body.set_revoked else set()

@@ -7,6 +7,7 @@ from asyncpg import Connection
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Window
 from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
@@ -55,6 +56,10 @@ async def update_group(master: MasterDep, group_id: int, body: messages.UpdateGr
     if both:
         raise InvalidInput(f"addUsers and removeUsers both name {both[0]}: it must be one of them")
     async with master.db.transaction() as conn:
+        if body.expected is not None:
+            await groups.lock(conn, group_id)
+            present = (await _response(conn, group_id)).group
+            check_expected(body.expected, present, f"group {present.name!r}")
         if body.name:
             await groups.rename(conn, group_id, _checked(body.name))
         await groups.assign(conn, body.add_users, add=[group_id], remove=[])

@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, InvalidInput, NotAuthenticated
-from tenax.master.access.authorization import COOKIE, Allow, Caller, check_own_page
+from tenax.master.access.authorization import COOKIE, Allow, Caller, check_active, check_own_page
 from tenax.master.access.client_address import client_address
 from tenax.master.access.passwords import as_sent
 from tenax.master.access.task_tokens import token_hash
@@ -45,8 +45,7 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
         counters.LOGINS.labels("refused").inc()
         log.warning("login refused", address=address)
         raise NotAuthenticated("the user name or the password is wrong")
-    if not user.active:
-        raise Forbidden(f"user is not active: {user.username} was deactivated; ask an administrator")
+    check_active(user)
     if user.password_hash is None and not is_local(request):
         raise Forbidden("a blank password works only on the master's own machine: set a password there first")
     counters.LOGINS.labels("accepted").inc()

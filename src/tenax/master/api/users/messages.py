@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.master.store.users import rows as user_rows
-from tenax.wire.message import Message, Name, Pagination, Timestamp
+from tenax.wire.message import Document, Message, Name, Pagination, Timestamp
 
 
 class AgentUserGroup(Message):
@@ -113,6 +113,8 @@ class PatchUser(Message):
     current_password: str | None = None
     is_hashed: bool = False
     agent_user_group: AgentUserGroup | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class PatchUserResponse(Message):
@@ -268,6 +270,8 @@ class UpdateGroupRequest(Message):
     name: Name | None = None
     add_users: list[int] = []
     remove_users: list[int] = []
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class AssignMultipleGroupsRequest(Message):
@@ -344,6 +348,8 @@ class PatchAccessTokenRequest(Message):
 
     description: str | None = None
     set_revoked: bool = False
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class PatchAccessTokenResponse(Message):

@@ -20,6 +20,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.access.passwords import new_as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import MAX_NAME, check_sizes
 from tenax.master.api.http.routing import Routes
@@ -167,6 +168,7 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
         before, another = await users.lock(conn, user_id)
         if before.remote != known.remote:
             raise Stale
+        check_expected(body.expected, messages.user_message(before), f"user {before.username!r}")
         after = _patched(before, body)
         if (after.display_name, after.username, after.admin) != (before.display_name, before.username, before.admin):
             _check_display_name(after.username, after.display_name, admin=after.admin)
@@ -176,7 +178,8 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
             after = replace(after, password_hash=NO_LOGIN if after.remote else stored)
         _check_admin_left(before, after, another)
         await users.update(conn, after)
-        if new_password or (after.remote and not before.remote) or not after.active:
+        # While they are not active, logins stay, and are refused by that name; whoever is active again logs in anew.
+        if new_password or (after.remote and not before.remote) or (after.active and not before.active):
             await sessions.delete_of_user(conn, user_id, but=caller.credential)
         changed = await users.get(conn, user_id)
     master.credentials.forget_user(user_id)

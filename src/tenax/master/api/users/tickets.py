@@ -11,7 +11,7 @@ import secrets
 from fastapi import Request, Response
 
 from tenax.errors import Forbidden
-from tenax.master.access.authorization import Allow, check_own_page
+from tenax.master.access.authorization import Allow, check_active, check_own_page
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
@@ -64,8 +64,7 @@ async def use_ticket(
             counters.LOGINS.labels("refused").inc()
             raise Forbidden("this link was used already, or is older than half a minute: open another one")
         user = await users.get(conn, ticket.user_id)
-        if not user.active:
-            raise Forbidden(f"user is not active: {user.username} was deactivated; ask an administrator")
+        check_active(user)
         if user.password_hash is None and not is_local(request):
             raise Forbidden("a blank password works only on the master's own machine: set a password there first")
         lifetime = min(master.settings.security.session_lifetime, ticket.seconds_left)

@@ -74,6 +74,8 @@ class PatchWebhookRequest(Message):
     """The new address."""
 
     url: str = ""
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class TestWebhookResponse(Message):

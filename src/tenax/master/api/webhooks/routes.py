@@ -18,6 +18,7 @@ from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, Unsupported
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import MAX_NAME
 from tenax.master.api.http.routing import Routes
@@ -103,6 +104,9 @@ async def patch_webhook(
     await _may_change(master, caller, webhook_id)
     await _sender(master).check_receiver(body.url)
     async with master.db.transaction() as conn:
+        if body.expected is not None:
+            present = _message(await webhooks.lock(conn, webhook_id), caller)
+            check_expected(body.expected, present, f"webhook {webhook_id}")
         await webhooks.set_url(conn, webhook_id, body.url)
         return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
 

@@ -67,6 +67,13 @@ class WorkspaceSettings(Message):
     cluster_quota_pairs: Document | None = None
 
 
+class PatchWorkspace(WorkspaceSettings):
+    """What to change; what is absent stays."""
+
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
+
+
 class GetWorkspaceResponse(Message):
     """One workspace."""
 
@@ -159,6 +166,8 @@ class PatchProject(Message):
     name: Name | None = None
     description: str | None = None
     key: Name | None = None
+    #: What of it is to be there still, as it was shown; else nothing is changed. None: whatever is there.
+    expected: Document | None = None
 
 
 class ProjectResponse(Message):

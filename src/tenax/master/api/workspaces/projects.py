@@ -1,7 +1,8 @@
 """Projects: made, changed, moved, archived, deleted, and their notes. Lists of them are a workspace's.
 
 Rules it keeps: everyone sees every project and may make one and file experiments in it; its owner, its workspace's and
-administrators change it; the immutable one changes only in its notes; what is archived takes nothing new.
+administrators change it; the immutable workspace takes no other project than its own, which changes only in its notes;
+what is archived takes nothing new.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from tenax.display.terminal import is_name
-from tenax.errors import InvalidInput, NotNow
+from tenax.errors import InvalidInput, NotNow, Overtaken
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import JSON, as_json, in_parts
 from tenax.master.api.http.requests import check_sizes
 from tenax.master.api.http.routing import Routes
@@ -86,7 +88,7 @@ async def post_project(
     check_sizes(description=body.description)
     key = _key(body.key) if body.key else None
     async with master.db.transaction() as conn:
-        await workspaces.hold(conn, workspace_id)
+        (await workspaces.hold(conn, workspace_id)).check_takes_projects()
         new = await projects.create(conn, workspace_id, name, body.description, key, caller.person.id)
         view = await project_lists.get(conn, new)
     return messages.ProjectResponse(project=project_message(view))
@@ -104,6 +106,8 @@ async def patch_project(
         project = await projects.lock(conn, project_id)
         project.check_editable()
         _check_may_change(caller, project)
+        if body.expected is not None:
+            check_expected(body.expected, project_message(await project_lists.get(conn, project_id)), project.called)
         await projects.edit(conn, project, name, body.description, key)
         view = await project_lists.get(conn, project_id)
     return messages.ProjectResponse(project=project_message(view))
@@ -177,7 +181,7 @@ async def put_notes(
         if body.expected is not None:
             present = (await project_lists.get(conn, project_id)).notes
             if present != [note.model_dump() for note in body.expected]:
-                raise NotNow(f"the notes of {project.called} were changed meanwhile: read them again, then save")
+                raise Overtaken(f"the notes of {project.called} were changed meanwhile: read them again, then save")
         stored = await projects.set_notes(conn, project_id, [_note(note) for note in body.notes])
         check_sizes(notes=stored)
     return _notes(stored)

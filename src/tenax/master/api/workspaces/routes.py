@@ -17,6 +17,7 @@ from tenax.errors import Forbidden, InvalidInput, NotNow, Unsupported
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.expected import check_expected
 from tenax.master.api.http.paging import Rendering, WindowDep, as_json, listed
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users.messages import AgentUserGroup, user_message
@@ -155,7 +156,7 @@ async def post_workspace(
 
 @routes.patch("/api/v1/workspaces/{workspace_id}", "PatchWorkspace", allow=Allow.USER)
 async def patch_workspace(
-    master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.WorkspaceSettings
+    master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.PatchWorkspace
 ) -> messages.ChangedWorkspaceResponse:
     """Change what is given; the rest stays."""
     name = None if body.name is None else checked_name(body.name, "workspace")
@@ -167,6 +168,9 @@ async def patch_workspace(
         workspace = await workspaces.lock(conn, workspace_id)
         workspace.check_editable()
         caller.may_change(workspace.owner_id, workspace.called)
+        if body.expected is not None:
+            present = workspace_message(await workspaces.get(conn, workspace_id, caller.person.id))
+            check_expected(body.expected, present, workspace.called)
         if name is not None:
             await workspaces.rename(conn, workspace_id, name)
         if agent_user is not None:

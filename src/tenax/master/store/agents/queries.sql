@@ -160,14 +160,21 @@ select exists (
 -- name: setbacks_forget
 delete from agent_setbacks where agent_id = $1;
 
--- name: for_scheduling
+-- name: scheduled
 select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, p.labels,
+       exists (select 1 from machines m where m.machine_id = a.agent_id) as rented,
        coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind, 'name', s.name, 'memory', s.memory)
                                  order by s.slot_id)
                  from agent_slots s
                  where s.agent_id = a.agent_id and s.present and s.enabled and s.fault = ''), '[]'::json) as slots
 from agents a left join agent_presence p on p.agent_id = a.agent_id
-order by a.agent_id;
+
+-- name: for_scheduling
+{{scheduled}};
+
+-- name: for_scheduling_of
+{{scheduled}}
+where a.agent_id = any($1::text[]);
 
 -- name: silent
 -- Agents that hold containers and were silent for as long as is waited for those of their pool ($1, $2), of others for $3.
@@ -215,6 +222,9 @@ select container_id from containers where agent_id = $1 and state <> 'TERMINATED
 -- name: hold
 -- The agents' rows, so that a placement there waits for what is decided now, or is seen by it.
 select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update;
+
+-- name: holds_containers
+select exists (select 1 from containers where agent_id = $1 and gone_at is null);
 
 -- name: set_slot
 update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;

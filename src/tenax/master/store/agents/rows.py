@@ -263,6 +263,23 @@ async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[s
         raise Stale
 
 
+async def close_idle(conn: Connection, agent_id: str) -> None:
+    """Let an agent take nothing new, at once, where nothing is there. Raises Stale where something is, NotFound.
+
+    Holds the agent, as placements do at their end: whichever comes first is seen by the other.
+    """
+    await conn.fetch(Q.hold, [agent_id])
+    if await conn.fetchval(Q.holds_containers, agent_id):
+        raise Stale
+    await set_state(conn, agent_id, "DISABLED")
+
+
+async def remove_if_there(conn: Connection, agent_id: str) -> None:
+    """As `remove`, or nothing where there is no such agent."""
+    if await conn.fetchval(Q.credential_of, agent_id) is not None:
+        await remove(conn, agent_id)
+
+
 async def presence(conn: Connection, agent_id: str) -> AgentOccupancy:
     """Raises NotFound."""
     return AgentOccupancy(**await existing(conn, f"agent {agent_id!r}", Q.agent_standing, agent_id))

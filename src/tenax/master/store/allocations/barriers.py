@@ -105,10 +105,18 @@ async def gathered(conn: Connection, allocation_id: str, request_uuid: str) -> l
     return [row["data"] for row in await conn.fetch(Q.gathered, allocation_id, own.requests)]
 
 
-async def arrived_at_gathering(conn: Connection, allocation_id: str, request_uuid: str) -> int:
-    """How many of one's gathering are there."""
+async def leave(conn: Connection, allocation_id: str, request_uuid: str) -> int:
+    """Wait no longer in a gathering: how many were there. In a transaction.
+
+    Who has left is not counted any more, or it would meet itself when it comes again. Nobody leaves a complete one.
+    """
+    await conn.fetchval(Q.lock_allocation, allocation_id)
     own = await _own_gathering(conn, allocation_id, request_uuid)
-    return 0 if own is None else len(own.requests)
+    if own is None:
+        return 0
+    if not own.is_complete:
+        await conn.execute(Q.drop_gathering, allocation_id, [request_uuid])
+    return len(own.requests)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ class FailedAttempt:
 
     allocation_id: str
     task_id: str
-    #: All of them.
+    #: In rank order: all of an attempt that is open, those that failed of one from before.
     members: tuple[str, ...]
 
 
@@ -71,10 +71,15 @@ async def failed_attempts(
     return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
 
 
-async def failed_before(conn: Connection, allocation_ids: Sequence[str]) -> list[FailedAttempt]:
-    """The runs of trials before these attempts: those that failed, too, at the same step, neither having saved."""
+async def failed_before(conn: Connection, allocation_ids: Sequence[str]) -> dict[str, FailedAttempt]:
+    """By attempt of a trial: the newest run before it that failed, too, at the same step, none having saved since."""
     rows = await conn.fetch(Q.failed_before, list(allocation_ids))
-    return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
+    return {row["attempt"]: FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows}
+
+
+async def last_failed(conn: Connection, trial_id: int) -> list[str]:
+    """The members of the newest attempt of a trial that failed; all of them where none has."""
+    return [row["container_id"] for row in await conn.fetch(Q.last_failed, trial_id)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,9 +185,9 @@ on conflict do nothing;
 -- name: drop_task_sessions
 delete from user_sessions where allocation_id = any($1::text[]);
 
--- name: open_requests
-select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.constraints,
-       a.preemption,
+-- name: requests
+-- Those that are open: attempts `a` of jobs `j`.
+select a.allocation_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.constraints, a.preemption,
        extract(epoch from a.requested_at)::float8 as requested_at,
        extract(epoch from a.assigned_at - a.requested_at)::float8 as waited_s,
        extract(epoch from case when a.over_time then a.preemption_deadline
@@ -195,15 +195,32 @@ select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_nod
        coalesce(b.over_time, false) as was_over_time, b.assigned_at is not null as has_run,
        coalesce(b.preemption_reason, '') as left_because,
        coalesce(y.expected_trials > y.trials, false) as asks_more,
-       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, {{time_limit}} as time_limit_s,
-       tr.run_id as trial_run_id
+       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots, {{time_limit}} as time_limit_s
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
 left join trials tr on tr.id = t.trial_id
 left join experiment_tallies y on y.experiment_id = tr.experiment_id
 left join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
-where a.state <> 'TERMINATED';
+where a.state <> 'TERMINATED'
+
+-- name: open_requests
+-- As they usually come to their turn, which is then soon found: 100,000 out of order take a while.
+{{requests}}
+order by j.priority, j.queue_position, a.requested_at, a.allocation_id;
+
+-- name: requests_of
+{{requests}} and a.allocation_id = any($1::text[]);
+
+-- name: changed_requests
+-- What of the open requests other rows are about: attempts, also those before them ($1), and jobs ($2).
+select o.allocation_id
+from allocations c join allocations o on o.task_id = c.task_id and o.state <> 'TERMINATED'
+where c.allocation_id = any($1::text[])
+union
+select o.allocation_id
+from tasks t join allocations o on o.task_id = t.task_id and o.state <> 'TERMINATED'
+where t.job_id = any($2::text[]);
 
 -- name: attained
 -- Slot seconds that the open jobs of these pools have held so far.
@@ -214,12 +231,31 @@ join allocations a on a.task_id = t.task_id
 where j.pool = any($1::text[]) and j.ended_at is null and a.assigned_at is not null
 group by t.job_id;
 
--- name: placements
+-- name: holding
 -- Containers that still hold slots or an auxiliary place, whatever became of their allocation.
-select c.container_id, c.allocation_id, c.agent_id, c.slots, c.want, c.state
-from containers c
-where c.gone_at is null
+select c.allocation_id, c.agent_id, c.slots from containers c where c.gone_at is null
+
+-- name: placements
+{{holding}}
 order by c.allocation_id, c.rank;
+
+-- name: placements_of
+{{holding}} and c.allocation_id = any($1::text[])
+order by c.allocation_id, c.rank;
+
+-- name: seen
+-- What the transaction sees, and when.
+select pg_current_snapshot()::text as snapshot, extract(epoch from now())::float8 as at;
+
+-- name: cluster_changes
+-- What a transaction wrote that $1 did not see, and this one does.
+select distinct kind, id from cluster_changes
+where xid >= pg_snapshot_xmin($1::text::pg_snapshot) and not pg_visible_in_snapshot(xid, $1::text::pg_snapshot);
+
+-- name: forget_cluster_changes
+-- What $1 has seen; and what comes from another server, with the rest of a copy.
+delete from cluster_changes
+where xid < pg_snapshot_xmin($1::text::pg_snapshot) or xid >= pg_snapshot_xmax(pg_current_snapshot());
 
 -- name: any_waits
 select exists (select 1 from allocations where state = 'PENDING') or exists (select 1 from allocation_waits);
@@ -233,7 +269,8 @@ insert into allocation_waits (allocation_id, reason)
 select w.allocation_id, w.reason
 from unnest($1::text[], $2::text[]) as w (allocation_id, reason)
 join allocations a on a.allocation_id = w.allocation_id and a.state = 'PENDING'
-on conflict (allocation_id) do update set reason = excluded.reason;
+on conflict (allocation_id) do update set reason = excluded.reason
+returning allocation_id;
 
 -- name: drop_wait
 delete from allocation_waits where allocation_id = any($1::text[]);
@@ -250,7 +287,8 @@ c.exit is not null and (c.exit ->> 'code')::int is distinct from 0
     and not coalesce((c.exit ->> 'platform')::boolean, false) and not coalesce((c.exit ->> 'asked')::boolean, false)
 
 -- name: failed_attempts
--- Of the open attempts of the containers $1: those of which a member has failed, or is about to, being one of $2.
+-- Of the open attempts of the containers $1: those of which a member has failed, or is about to, being one of $2; with
+-- all members, since it may turn out only later whose failure was the first.
 select a.allocation_id, a.task_id, array_agg(c.container_id order by c.rank) as members
 from allocations a join containers c on c.allocation_id = a.allocation_id
 where a.state <> 'TERMINATED'
@@ -258,15 +296,28 @@ where a.state <> 'TERMINATED'
 group by a.allocation_id, a.task_id
 having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
+-- name: last_failed
+-- Of the newest attempt of a trial those that failed, or all where none has.
+with own as (
+    select c.container_id, c.rank, {{failed}} as failed from containers c
+    where c.allocation_id = (select a.allocation_id from tasks k join allocations a on a.task_id = k.task_id
+                             where k.trial_id = $1 order by a.run_id desc limit 1))
+select container_id from own where failed or not exists (select 1 from own where failed) order by rank;
+
 -- name: failed_before
--- The runs before these attempts of trials that failed, where the attempt came exactly as far as they: their last
--- reports are of one step, or there is none, and neither has saved.
-select b.allocation_id, b.task_id, array_agg(c.container_id order by c.rank) as members
+-- Of these attempts of trials the newest runs before them that failed, where the attempt came exactly as far as they:
+-- their last reports are of one step, or there is none, and none has saved since. Runs between them that the platform
+-- ended, or that left when asked to, say nothing of the code.
+select a.allocation_id as attempt, b.allocation_id, b.task_id, array_agg(c.container_id order by c.rank) as members
 from allocations a
 join tasks t on t.task_id = a.task_id and t.trial_id is not null
-join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
+cross join lateral (
+    select p.allocation_id, p.task_id, p.run_id from allocations p
+    where p.task_id = a.task_id and p.run_id < a.run_id
+      and exists (select 1 from containers c where c.allocation_id = p.allocation_id and {{failed}})
+    order by p.run_id desc limit 1) b
 join containers c on c.allocation_id = b.allocation_id
-where a.allocation_id = any($1::text[])
+where a.allocation_id = any($1::text[]) and {{failed}}
   and not exists (select 1 from checkpoints k where k.trial_id = t.trial_id and k.run_id >= b.run_id)
   and (
     select max(r.step) filter (where r.run_id = a.run_id)
@@ -278,8 +329,7 @@ where a.allocation_id = any($1::text[])
         select m.run_id, unnest(m.steps)
         from metric_tail m where m.month = g.month and m.trial_id = g.trial_id and m.grp = g.grp and m.run_id >= b.run_id) r
     where g.trial_id = t.trial_id and g.last_step >= 0 and r.step >= 0)
-group by b.allocation_id, b.task_id
-having bool_or({{failed}});
+group by a.allocation_id, b.allocation_id, b.task_id;
 
 -- name: create
 -- With the slots that they hold from now on.

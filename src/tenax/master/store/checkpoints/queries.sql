@@ -1,6 +1,6 @@
 -- name: upsert
 -- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it holds; what
--- was deleted meanwhile, or is another task's, stays as it is.
+-- was deleted meanwhile, or is of another task that is not of the same trial, stays as it is.
 insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
                          steps_completed, metadata, resources, size_bytes)
 select $1, $2, $3, $4, $5, $6, $7,
@@ -12,7 +12,7 @@ on conflict (uuid) do update
 set state = excluded.state, steps_completed = excluded.steps_completed, metadata = excluded.metadata,
     resources = excluded.resources, size_bytes = excluded.size_bytes, storage_id = excluded.storage_id,
     version = checkpoints.version + 1
-where checkpoints.task_id = excluded.task_id and checkpoints.state in ('ACTIVE', 'COMPLETED', 'ERROR')
+where (checkpoints.task_id = excluded.task_id or checkpoints.trial_id = excluded.trial_id) and checkpoints.state in ('ACTIVE', 'COMPLETED', 'ERROR')
 returning uuid;
 
 -- name: get
@@ -77,7 +77,7 @@ select distinct t.experiment_id, false from trials t
 where t.id = any($1::bigint[])
   and (t.warm_start_checkpoint is not null
        or exists (select 1 from checkpoints c where c.trial_id = t.id)
-       or exists (select 1 from checkpoint_uploads u where u.task_id = t.task_id))
+       or exists (select 1 from tasks k join checkpoint_uploads u on u.task_id = k.task_id where k.trial_id = t.id))
 order by t.experiment_id
 on conflict (experiment_id) do update set stamp = g.stamp + 1
 returning experiment_id;

@@ -90,6 +90,11 @@ async def announce(conn: Connection, about: MasterAbout, holder: str) -> None:
     await conn.execute(Q.announce_master, about.master_id, holder, *values)
 
 
+async def settings_changed(conn: Connection, master_id: str, settings: dict[str, str]) -> None:
+    """It goes by others from now on."""
+    await conn.execute(Q.master_settings, master_id, settings)
+
+
 async def present(conn: Connection) -> list[MasterRow]:
     """Those that are there, the oldest first.
 

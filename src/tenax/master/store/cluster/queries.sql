@@ -16,6 +16,10 @@ returning generation;
 select message, starts_at, ends_at, created_at, starts_at <= now() as begun
 from cluster_message where ends_at is null or ends_at > now();
 
+-- name: message_lock
+-- Of the table: there may be no row yet. Who reads does not wait.
+lock table cluster_message in share row exclusive mode;
+
 -- name: put
 insert into cluster_message (message, starts_at, ends_at, set_by) values ($1, $2, $3, $4)
 on conflict (only_row) do update
@@ -141,6 +145,9 @@ delete from masters where master_id in (
 insert into masters (master_id, holder, machine, address, version, roles, settings)
 values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (master_id) do update set holder = excluded.holder;
+
+-- name: master_settings
+update masters set settings = $2 where master_id = $1;
 
 -- name: masters
 with present as materialized (

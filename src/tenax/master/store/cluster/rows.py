@@ -66,6 +66,11 @@ async def get_message(conn: Connection) -> ClusterMessage | None:
     return None if row is None else ClusterMessage(**row)
 
 
+async def lock_message(conn: Connection) -> None:
+    """Until the transaction ends, nobody else sets one or takes it back."""
+    await conn.execute(Q.message_lock)
+
+
 async def set_message(
     conn: Connection, message: str, starts_at: datetime, ends_at: datetime | None, set_by: int
 ) -> None:

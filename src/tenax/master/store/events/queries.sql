@@ -26,7 +26,7 @@ where t.id = any($1::bigint[] || array(
 
 -- name: places
 -- What wake-ups name a trial by.
-select id, task_id, experiment_id from trials where id = any($1::bigint[]);
+select t.id, {{trials.log_of}} as task_id, t.experiment_id from trials t where t.id = any($1::bigint[]);
 
 -- name: known_experiments
 select id from experiments where id = any($1::bigint[]);

@@ -2,7 +2,7 @@
 
 Rules: the experiment is locked, and has ended, so that no loop looks at it. What its search had not seen of the trials
 that go on is written into the journal before their reopening, with nothing decided on it: to the search, they never
-left.
+left. Each has one more task, whose output goes on in the log of the first.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import ExperimentRow
+from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import rows as trials
 from tenax.search.journal import Reopened, SearchEntry, decode
 
@@ -71,6 +72,8 @@ async def go_on(conn: Connection, experiment: ExperimentRow, new: Continued) -> 
     await conn.execute(
         Q.revive_job, experiment.job_id, new.pool, new.priority, new.weight, new.max_slots, new.time_limit_s
     )
+    # Whoever continues it has changed something, or hopes that something has.
+    await conn.execute(Q.forget_repeated_failures, experiment.id)
     await conn.execute(Q.set_documents, experiment.id, new.config, new.name, new.description, list(new.labels))
     if new.hparams:
         await _reopen(conn, experiment.id, new.hparams, new.at_once)
@@ -89,5 +92,6 @@ async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, Js
     await searches.append(conn, experiment_id, last + 1, entries, None)
     await searches.move(conn, [(row["id"], place) for place, row in enumerate(unseen, last + 1)])
     await conn.execute(Q.forget_exits, experiment_id, numbers)
-    await conn.execute(Q.reopen_tasks, numbers)
+    tasks = await conn.fetch(Q.next_tasks, numbers)
+    await logs.reopen(conn, [row["log_task_id"] for row in tasks])
     await conn.execute(Q.no_progress, numbers)

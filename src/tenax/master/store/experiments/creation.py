@@ -8,9 +8,10 @@ from typing import IO
 
 from asyncpg import Connection
 
+from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.tasks import contexts
@@ -46,6 +47,16 @@ class NewExperiment:
     context_hash: str | None = None
     archive: IO[bytes] | None = None
     archive_size: int = 0
+
+
+async def check_fork(conn: Connection, experiment_id: int) -> None:
+    """Raises NotFound, and NotNow for one in an archived project or workspace."""
+    place = await existing(conn, f"experiment {experiment_id}", Q.place, experiment_id)
+    if place["project_archived"]:
+        raise NotNow(
+            "forking an experiment in an archived workspace/project is not possible: "
+            f"experiment {experiment_id} is in {place['project_name']!r}, unarchive that first"
+        )
 
 
 async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int:

@@ -97,7 +97,7 @@ async def delete_rows(conn: Connection, experiment_id: int) -> None:
     await hold_removals(conn, experiment_id)
     trials = await conn.fetch(Q.deletion_trials, experiment_id)
     # Output first: in which months it is goes with its tasks, and those with the experiment.
-    await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])
+    await logs.delete_tasks(conn, [task_id for trial in trials for task_id in trial["task_ids"]])
     await conn.execute(Q.delete_experiment, experiment_id)
     await metrics.delete_trials(conn, [trial["id"] for trial in trials])
     await conn.execute(Q.delete_job, row["job_id"])

@@ -1,4 +1,5 @@
-"""Editing an experiment: name, description, notes, labels, project, archived, priority, slots, log retention.
+"""Editing an experiment: name, description, notes, labels, project, archived, priority, slots, log retention, and
+what ranks the trials of an unmanaged one.
 
 Rules: whoever changes more than texts holds the experiment's lock; what is changed is shown in its configuration, too,
 and the text that was typed stays as it is.
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound, NotNow
+from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
@@ -112,6 +113,22 @@ async def set_share(conn: Connection, experiment_id: int, share: Share) -> None:
         await conn.execute(Q.note_in_config, experiment_id, "time_limit", share.time_limit)
         await notify(conn, "scheduling", "")
         await notify(conn, "deadline", "")
+
+
+async def set_searcher_metric(conn: Connection, experiment_id: int, metric: str, smaller_is_better: bool) -> None:
+    """What ranks the trials of an unmanaged experiment, as long as none has a value of what does now.
+
+    Raises NotFound, NotNow, and InvalidInput where a search decides by it.
+    """
+    experiment = await experiments.lock(conn, experiment_id)
+    if not experiment.unmanaged:
+        raise InvalidInput(f"the search of experiment {experiment_id} decides by its metric: submit another one")
+    row = await conn.fetchrow(Q.searcher_metric, experiment_id)
+    if (row["metric"], row["smaller_is_better"]) == (metric, smaller_is_better):
+        return
+    if row["has_values"]:
+        raise NotNow(f"experiment {experiment_id} has values of {row['metric']!r}: its trials stay ranked by it")
+    await conn.execute(Q.set_searcher_metric, experiment_id, metric, smaller_is_better)
 
 
 async def set_log_retention(conn: Connection, experiment_id: int, days: int) -> None:

@@ -196,6 +196,21 @@ update experiment_documents
 set config = jsonb_set(config, array['resources', $2::text], coalesce($3::jsonb, 'null'), true)
 where experiment_id = $1 and jsonb_typeof(config -> 'resources') = 'object';
 
+-- name: searcher_metric
+select d.config -> 'searcher' ->> 'metric' as metric, y.smaller_is_better,
+       exists (select 1 from trials t join trial_telemetry m on m.trial_id = t.id
+               where t.experiment_id = d.experiment_id and m.best_metric is not null) as has_values
+from experiment_documents d join experiment_tallies y on y.experiment_id = d.experiment_id
+where d.experiment_id = $1;
+
+-- name: set_searcher_metric
+with document as (
+    update experiment_documents
+    set config = jsonb_set(config, '{searcher}', (config -> 'searcher')
+                           || jsonb_build_object('metric', $2::text, 'smaller_is_better', $3::boolean))
+    where experiment_id = $1)
+update experiment_tallies set smaller_is_better = $3 where experiment_id = $1;
+
 -- name: set_log_retention
 update experiment_documents set log_retention_days = $2 where experiment_id = $1;
 
@@ -241,8 +256,23 @@ set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = n.reason, restart
 from unnest($1::bigint[], $2::jsonb[], $3::text[]) as n (id, hparams, reason)
 where t.id = n.id;
 
--- name: reopen_tasks
-update tasks set ended_at = null where trial_id = any($1::bigint[]);
+-- name: forget_repeated_failures
+delete from repeated_failures where experiment_id = $1;
+
+-- name: next_tasks
+-- One more task of each trial, named after the first with how many there were; its output goes where theirs is.
+with made as (
+    insert into tasks (task_id, kind, job_id, trial_id, log_task_id)
+    select f.log_task_id || '-' || f.tasks, k.kind, k.job_id, t.id, f.log_task_id
+    from trials t
+    join tasks k on k.task_id = t.task_id
+    cross join lateral (
+        select coalesce(k.log_task_id, k.task_id) as log_task_id,
+               (select count(*) from tasks o where o.trial_id = t.id) as tasks) f
+    where t.id = any($1::bigint[])
+    returning task_id, trial_id, log_task_id)
+update trials t set task_id = m.task_id from made m where t.id = m.trial_id
+returning m.log_task_id;
 
 -- name: no_progress
 update trial_telemetry set progress = null, runner_state = '' where trial_id = any($1::bigint[]);
@@ -263,13 +293,17 @@ where experiment_id = $1;
 select id from experiments where state = 'DELETING' order by id;
 
 -- name: deletion_trials
-select id, task_id from trials where experiment_id = $1 order by id;
+select t.id, array(select k.task_id from tasks k where k.trial_id = t.id) as task_ids
+from trials t where t.experiment_id = $1 order by t.id;
 
 -- name: held
 -- Whether anything of it is still on a machine.
 select exists (
     select 1
-    from trials t join allocations a on a.task_id = t.task_id join containers c on c.allocation_id = a.allocation_id
+    from trials t
+    join tasks k on k.trial_id = t.id
+    join allocations a on a.task_id = k.task_id
+    join containers c on c.allocation_id = a.allocation_id
     where t.experiment_id = $1 and c.gone_at is null);
 
 -- name: needed_elsewhere
@@ -405,7 +439,7 @@ from trials t join experiments e on e.id = t.experiment_id left join unmanaged_t
 where t.id = $1;
 
 -- name: trial_of_task
-select id from trials where task_id = $1;
+select trial_id as id from tasks where task_id = $1 and trial_id is not null;
 
 -- name: set_trial
 update trials
@@ -544,11 +578,12 @@ order by e.id;
 
 -- name: unmanaged_trials
 -- Counted here: the tallies follow at the end of the transaction.
-select e.state, greatest(y.expected_trials, n.trials) as trials, n.ended
+select e.state, greatest(y.expected_trials, n.trials) - n.lost as trials, n.ended
 from experiments e
 join experiment_tallies y on y.experiment_id = e.id
 cross join lateral (
-    select count(*)::int as trials, count(*) filter (where t.state <> 'ACTIVE')::int as ended
+    select count(*)::int as trials, count(*) filter (where t.state = 'COMPLETED')::int as ended,
+           count(*) filter (where t.state in ('CANCELED', 'ERROR'))::int as lost
     from trials t where t.experiment_id = e.id) n
 where e.id = $1;
 

@@ -1,19 +1,20 @@
--- name: month_of_task
-select (extract(year from created_at) * 100 + extract(month from created_at))::integer as month, clock_timestamp() as now
-from tasks where task_id = $1;
+-- name: month_of
+-- Of the task `t`, whose log it is.
+(extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month
 
--- name: months_of_tasks
-select task_id, (extract(year from created_at) * 100 + extract(month from created_at))::integer as month,
-       clock_timestamp() as now
-from tasks where task_id = any($1::text[]) order by task_id;
+-- name: places
+-- Where output of tasks is kept.
+select k.task_id, t.task_id as log_task_id, {{month_of}}, clock_timestamp() as now
+from tasks k join tasks t on t.task_id = coalesce(k.log_task_id, k.task_id)
+where k.task_id = any($1::text[]) order by k.task_id;
 
 -- name: member
-select a.task_id, c.allocation_id,
-       (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month,
-       clock_timestamp() as now, s.stream, s.next_offset, s.carry
+select a.task_id, t.task_id as log_task_id, c.allocation_id, {{month_of}}, clock_timestamp() as now,
+       s.stream, s.next_offset, s.carry
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
-join tasks t on t.task_id = a.task_id
+join tasks k on k.task_id = a.task_id
+join tasks t on t.task_id = coalesce(k.log_task_id, k.task_id)
 left join log_streams s on s.container_id = c.container_id
 where c.container_id = $1 and c.agent_id = $2;
 
@@ -142,20 +143,19 @@ where a.task_id = $1 and a.ended_at is null and s.carry <> ''
 order by c.rank, s.stream
 limit $2;
 
--- name: last_members
--- Of the newest attempt.
-select c.container_id from allocations a join containers c on c.allocation_id = a.allocation_id
-where a.allocation_id = (select allocation_id from allocations where task_id = $1 order by run_id desc limit 1);
+-- name: reopen
+update log_tasks set ended_at = null where task_id = any($1::text[]) and ended_at is not null;
 
 -- name: still_speaks
--- Seconds for which lines of a task may still come, $2 at most; null: it goes on.
+-- Seconds for which lines of a task, or ($3) of the newest task of its trial, may still come, $2 at most; null: it goes on.
 select case when t.ended_at is not null
             then case when e.unmanaged then $2::float8 - extract(epoch from now() - t.ended_at) else 0 end
        end::float8 as seconds
 from tasks t
 left join trials r on r.id = t.trial_id
 left join experiments e on e.id = r.experiment_id
-where t.task_id = $1;
+where t.task_id = case when $3 then coalesce((select n.task_id from tasks k join trials n on n.id = k.trial_id
+                                              where k.task_id = $1), $1) else $1 end;
 
 -- name: lock_loose
 select joined_line from log_tasks where task_id = $1 for update;

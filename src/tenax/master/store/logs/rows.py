@@ -1,7 +1,9 @@
 """Output of tasks: compressed chunks of lines, numbered in the order of arrival; no row per line.
 
 Rules:
-- The lines of a task are numbered from 0 without gaps; a number is given in the transaction that stores the line.
+- The lines of a log are numbered from 0 without gaps; a number is given in the transaction that stores the line.
+- A task has a log of its own, but for the further tasks of a trial that was continued: their lines go where those of
+  the first do (``tasks.log_task_id``), and name their task. Each line is of one task.
 - Output of a container is known by its byte offset: what was stored is not stored again, and a beginning of a line
   whose end has not come is kept beside the offset.
 - A chunk never changes; small neighbours are joined into one, with the same numbers.
@@ -15,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+import numpy as np
 from asyncpg import Connection, Record
 
 from tenax.errors import Stale
@@ -40,9 +43,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class Place:
     """Where a task's lines are."""
 
+    #: Whose log it is.
     task_id: str
-    #: Year and month of the task, 202611.
+    #: Year and month of that task, 202611.
     month: int
+
+    def name_of(self, task_id: str) -> str:
+        """How lines of a task name it here: not at all, where the log is its own."""
+        return "" if task_id == self.task_id else task_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,11 @@ class Member:
     #: When this was read, in microseconds since 1970.
     now_us: int
 
+    @property
+    def task_id(self) -> str:
+        """Whose container it is."""
+        return self.origin.task_id or self.place.task_id
+
 
 @dataclass(frozen=True, slots=True)
 class LogSpan:
@@ -84,9 +97,10 @@ async def member(conn: Connection, container_id: str, agent_id: str) -> Member |
     rows = await conn.fetch(Q.member, container_id, agent_id)
     if not rows:
         return None
+    place = Place(rows[0]["log_task_id"], rows[0]["month"])
     return Member(
-        Place(rows[0]["task_id"], rows[0]["month"]),
-        Origin(rows[0]["allocation_id"], container_id, agent_id),
+        place,
+        Origin(rows[0]["allocation_id"], container_id, agent_id, task_id=place.name_of(rows[0]["task_id"])),
         {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in rows if row["stream"] is not None},
         _microseconds(rows[0]["now"]),
     )
@@ -96,7 +110,7 @@ async def script(conn: Connection, task_id: str, name: str, host: str) -> Member
     """What runs outside of the cluster, as if it were a container of this name. Raises NotFound."""
     place, now_us = await _place_now(conn, task_id)
     streams = {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in await conn.fetch(Q.output_of, name)}
-    return Member(place, Origin("", name, host), streams, now_us)
+    return Member(place, Origin("", name, host, task_id=place.name_of(task_id)), streams, now_us)
 
 
 async def advance(conn: Connection, place: Place, container_id: str, name: str, before: Stream, after: Stream) -> None:
@@ -137,7 +151,7 @@ async def append_system_line(
     """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
     place, at_us = await _place_now(conn, task_id)
     lines = [OutputLine(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
-    origin = Origin(allocation_id, container_id, agent_id, source)
+    origin = Origin(allocation_id, container_id, agent_id, source, task_id=place.name_of(task_id))
     await append(conn, place, log_packing.pack(lines, [origin]))
 
 
@@ -155,42 +169,55 @@ async def append_system_lines(conn: Connection, lines: Sequence[SystemLine]) -> 
     """Of several tasks, one for each, in the caller's transaction; nothing for a task that is gone."""
     if not lines:
         return
-    rows = await conn.fetch(Q.months_of_tasks, [line.task_id for line in lines])
-    places = {row["task_id"]: (Place(row["task_id"], row["month"]), _microseconds(row["now"])) for row in rows}
-    chunks: dict[str, Chunk] = {}
+    rows = await conn.fetch(Q.places, [line.task_id for line in lines])
+    places = {row["task_id"]: (_place(row), _microseconds(row["now"])) for row in rows}
+    chunks: dict[Place, Chunk] = {}
     for line in lines:
         if line.task_id in places:
-            at_us = places[line.task_id][1]
+            place, at_us = places[line.task_id]
             parts = line.text.splitlines() or [""]
             output = [OutputLine(at_us, clean(part), level_number(line.level)) for part in parts]
-            chunks[line.task_id] = log_packing.pack(output, [Origin(line.allocation_id, "", "", "master")])
+            origin = Origin(line.allocation_id, "", "", "master", task_id=place.name_of(line.task_id))
+            chunks[place] = log_packing.pack(output, [origin])
     if not chunks:
         return
-    firsts = await _first_lines(conn, [places[name][0] for name in chunks], chunks)
-    columns = list(map(list, zip(*(_row(places[name][0], firsts[name], chunk) for name, chunk in chunks.items()))))
+    firsts = await _first_lines(conn, chunks)
+    columns = list(map(list, zip(*(_row(place, firsts[place.task_id], chunk) for place, chunk in chunks.items()))))
     columns[_ORIGINS] = [json.dumps(origins) for origins in columns[_ORIGINS]]
     await conn.execute(Q.insert_many, *columns)
-    for name in chunks:
-        await notify(conn, "logs", name)
+    for place in chunks:
+        await notify(conn, "logs", place.task_id)
 
 
-async def _first_lines(conn: Connection, places: Sequence[Place], chunks: Mapping[str, Chunk]) -> dict[str, int]:
-    """The number of the first line of each chunk; the tasks' rows stay locked."""
+async def _first_lines(conn: Connection, chunks: Mapping[Place, Chunk]) -> dict[str, int]:
+    """The number of the first line of each chunk; the logs' rows stay locked."""
     firsts: dict[str, int] = {}
-    missing = list(places)
+    missing = list(chunks)
     for _ in range(2):
-        counts = [chunks[place.task_id].lines for place in missing]
+        counts = [chunks[place].lines for place in missing]
         names = [place.task_id for place in missing]
         await conn.fetch(Q.hold, names)
         rows = await conn.fetch(Q.next_lines, names, counts)
         firsts |= {row["task_id"]: row["first_line"] for row in rows}
         missing = [place for place in missing if place.task_id not in firsts]
         if missing:
-            names, months = [place.task_id for place in missing], [place.month for place in missing]
-            await conn.execute(Q.begin_tasks, names, months)
+            await _begin(conn, missing)
         else:
             break
     return firsts
+
+
+async def reopen(conn: Connection, task_ids: Sequence[str]) -> None:
+    """These logs go on, in the transaction that makes the tasks by which they do."""
+    # Begun, too: what begins one at the same moment might not see that it goes on.
+    await _begin(conn, [_place(row) for row in await conn.fetch(Q.places, task_ids)])
+    await conn.fetch(Q.hold, task_ids)
+    await conn.execute(Q.reopen, task_ids)
+
+
+async def _begin(conn: Connection, places: Sequence[Place]) -> None:
+    names, months = [place.task_id for place in places], [place.month for place in places]
+    await conn.execute(Q.begin_tasks, names, months)
 
 
 async def spans(
@@ -208,12 +235,13 @@ async def last_spans_of(conn: Connection, place: Place, container_ids: Collectio
     return [LogSpan(row["first_line"], _chunk(row)) for row in rows]
 
 
-async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
+async def still_speaks_s(conn: Connection, task_id: str, *, of_trial: bool = False) -> float | None:
     """Seconds for which lines of a task may still come, not more than 0: none will; None: it goes on.
 
-    An agent reports an end after all output is here. What is trained elsewhere sends its last lines after its end.
+    ``of_trial``: of its trial, by whichever task. An agent reports an end after all output is here. What is trained
+    elsewhere sends its last lines after its end.
     """
-    row = await conn.fetchrow(Q.still_speaks, task_id, _LAST_LINES_S)
+    row = await conn.fetchrow(Q.still_speaks, task_id, _LAST_LINES_S, of_trial)
     return 0.0 if row is None else row["seconds"]
 
 
@@ -242,8 +270,12 @@ async def delete_tasks(conn: Connection, task_ids: list[str]) -> None:
 
 async def _place_now(conn: Connection, task_id: str) -> tuple[Place, int]:
     """Where a task's lines are, and the time in microseconds since 1970. Raises NotFound."""
-    row = await existing(conn, f"task {task_id}", Q.month_of_task, task_id)
-    return Place(task_id, row["month"]), _microseconds(row["now"])
+    row = await existing(conn, f"task {task_id}", Q.places, [task_id])
+    return _place(row), _microseconds(row["now"])
+
+
+def _place(row: Record) -> Place:
+    return Place(row["log_task_id"], row["month"])
 
 
 async def _insert(conn: Connection, place: Place, first_line: int, chunk: Chunk) -> None:
@@ -290,19 +322,25 @@ def _microseconds(moment: datetime) -> int:
 _CHUNKS_FOR_RANKS = 16
 
 
-async def fields_of_task(conn: Connection, place: Place) -> JsonObject:
-    """Every value that occurs, sorted, in the shape of Determined's answer."""
+async def fields_of_task(conn: Connection, place: Place, task: str | None = None) -> JsonObject:
+    """Every value that occurs, sorted, in the shape of Determined's answer.
+
+    ``task``: in lines that name it so (`Place.name_of`); None: in all.
+    """
     rows = await conn.fetch(Q.origins, place.month, place.task_id)
+    origins = [row["origin"] for row in rows if task is None or row["origin"].get("task_id", "") == task]
     ranks: set[int] = set()
     for span in await spans(conn, place, limit=_CHUNKS_FOR_RANKS):
-        ranks.update(columns_of(span.chunk).rank.tolist())
+        columns = columns_of(span.chunk)
+        ours = [n for n, origin in enumerate(span.chunk.origins) if task is None or origin.task_id == task]
+        ranks.update(columns.rank[np.isin(columns.origin, ours)].tolist())
     return {
-        "allocationIds": _values(rows, "allocation_id"),
-        "agentIds": _values(rows, "agent_id"),
-        "containerIds": _values(rows, "container_id"),
+        "allocationIds": _values(origins, "allocation_id"),
+        "agentIds": _values(origins, "agent_id"),
+        "containerIds": _values(origins, "container_id"),
         "rankIds": list[Json](sorted(ranks - {NO_RANK})),
-        "stdtypes": _values(rows, "stdtype"),
-        "sources": _values(rows, "source"),
+        "stdtypes": _values(origins, "stdtype"),
+        "sources": _values(origins, "source"),
     }
 
 
@@ -312,5 +350,5 @@ async def task_of_trial(conn: Connection, trial_id: int) -> str | None:
     return task_id
 
 
-def _values(rows: list[dict[str, dict[str, str]]], name: str) -> list[Json]:
-    return list[Json](sorted({value for row in rows if (value := row["origin"].get(name))}))
+def _values(origins: Sequence[Mapping[str, str]], name: str) -> list[Json]:
+    return list[Json](sorted({value for origin in origins if (value := origin.get(name))}))

@@ -101,8 +101,3 @@ async def unfinished(conn: Connection, task_id: str) -> list[tuple[OutputLine, O
             for text, rank, level in zip(texts.texts, texts.ranks, texts.levels)
         ]
     return begun
-
-
-async def last_members(conn: Connection, task_id: str) -> list[str]:
-    """The containers of the newest attempt of a task."""
-    return [row["container_id"] for row in await conn.fetch(Q.last_members, task_id)]

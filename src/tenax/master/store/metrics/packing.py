@@ -1,7 +1,9 @@
 """Columns of reports as bytes: how sealed metrics are stored, without loss.
 
 Rules:
-- Numbers are split into their bytes, byte 0 of all first, then byte 1 and so on, and compressed: neighbours look alike.
+- Numbers are split into planes, byte 0 of all first, then byte 1 and so on, and compressed: neighbours look alike.
+- The low bytes of a measurement are noise: they stand as they are, in a stream that any zlib reads, and reading takes
+  them from there as well. What is packed so is seldom longer.
 - Values that came from 32-bit floats are kept in four bytes. Whole numbers stay whole where every value is one.
 - Anything else (text, null, nested, mixed) is kept as JSON text.
 - The first byte says which form it is, so that a later release can add one.
@@ -9,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -22,9 +25,22 @@ from tenax.jsonvalue import SPECIAL, Json, to_json
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _LEVEL = 1
 _DOUBLE, _SINGLE, _WHOLE, _JSON = b"d", b"f", b"i", b"j"
+#: A header of zlib that it does not write at our level: planes follow that stand as they are, an empty one, and the
+#: rest deflated, which needs nothing of what is before it. The sum at the end is for other readers of zlib.
+_PLANES = b"\x78\x5e"
+#: A stored block of deflate that is not the last: 0, how many bytes, the same inverted.
+_STORED = struct.Struct("<BHH")
+_MAX_STORED_BYTES = 2**16 - 1
+#: Of noise two bytes are alike in one of 256 cases; in hardly more than so many times as many among this many bytes.
+_ALIKE, _SEEN = 2, 512
+#: Of so many bytes of noise hardly ever fewer differ.
+_GLANCE, _DIFFERENT = 64, 44
+#: A plane of whose first so many bytes zlib makes fewer than such a part is no noise.
+_SAMPLE, _SHRUNK = 256, 0.95
 #: Whole numbers up to here are the same as 64-bit floats.
 _EXACT = 2**53
 
@@ -34,9 +50,9 @@ def pack_integers(values: Integers) -> bytes:
     return _squeeze(np.diff(values, prepend=np.int64(0)))
 
 
-def unpack_integers(data: bytes) -> Integers:
+def unpack_integers(data: bytes | memoryview) -> Integers:
     """What `pack_integers` packed."""
-    return np.cumsum(_spread(data, np.dtype("<i8")))
+    return np.cumsum(_spread(memoryview(data), np.dtype("<i8")))
 
 
 def pack_values(values: Sequence[Json]) -> bytes:
@@ -70,7 +86,7 @@ def unpack_values(data: bytes) -> list[Json]:
 
 def unpack_numbers(data: bytes) -> Floats:
     """What `pack_values` packed, as numbers for a chart: NaN where a value is none."""
-    form, rest = data[:1], data[1:]
+    form, rest = data[:1], memoryview(data)[1:]
     if form == _DOUBLE:
         return _spread(rest, np.dtype("<f8")).astype(np.float64, copy=False)
     if form == _SINGLE:
@@ -80,6 +96,14 @@ def unpack_numbers(data: bytes) -> Floats:
     if form == _JSON:
         return np.array([as_float(value) for value in unpack_values(data)], dtype=np.float64)
     raise Impossible(f"a packed column begins with {form!r}: it was written by a newer release")
+
+
+def unpack_numbers_into(data: bytes, numbers: Floats) -> None:
+    """What `unpack_numbers` has, for as many ``numbers``: zeros, one after the other in memory."""
+    if data[:1] == _DOUBLE:
+        _join(_planes(memoryview(data)[1:], 8), numbers.view("<f8"))
+    else:
+        numbers[:] = unpack_numbers(data)
 
 
 def pack_present(present: npt.NDArray[np.bool_]) -> bytes | None:
@@ -143,10 +167,62 @@ def _json(values: Sequence[Json]) -> bytes:
 
 def _squeeze(values: npt.NDArray[np.generic]) -> bytes:
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-    planes = little.view(np.uint8).reshape(len(values), values.dtype.itemsize).T
-    return zlib.compress(planes.tobytes(), _LEVEL)
+    planes = np.ascontiguousarray(little.view(np.uint8).reshape(len(values), values.dtype.itemsize).T)
+    noise = _noise(planes) if _SEEN <= len(values) <= _MAX_STORED_BYTES else 0
+    return _parted(planes, noise) if noise else zlib.compress(planes.tobytes(), _LEVEL)
 
 
-def _spread(data: bytes, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-    planes = np.frombuffer(zlib.decompress(data), dtype=np.uint8).reshape(dtype.itemsize, -1)
-    return np.ascontiguousarray(planes.T).view(dtype).reshape(-1)
+def _noise(planes: npt.NDArray[np.uint8]) -> int:
+    """How many planes, from the first on, have bytes that nothing can be made of."""
+    if len(set(planes[0, :_GLANCE].tolist())) < _DIFFERENT:
+        return 0
+    size, count = planes.shape
+    places = planes + 256 * np.arange(size)[:, np.newaxis]
+    of_bytes = np.bincount(places.reshape(-1), minlength=256 * size).reshape(size, 256)
+    alike = (of_bytes * (of_bytes - 1)).sum(axis=1) * 256 / (count * (count - 1))
+    noise = int(np.append(alike > _ALIKE, True).argmax())
+    # What repeats itself is no noise, however even its bytes are: a rate that falls by the same each time.
+    sample = planes[:noise, :_SAMPLE].tobytes()
+    return noise if noise > 1 and len(zlib.compress(sample, _LEVEL)) > _SHRUNK * len(sample) else 0
+
+
+def _parted(planes: npt.NDArray[np.uint8], noise: int) -> bytes:
+    parts = [_PLANES]
+    for plane in (*planes[:noise], planes[0, :0]):
+        parts += (_STORED.pack(0, len(plane), len(plane) ^ _MAX_STORED_BYTES), plane.tobytes())
+    rest = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    parts += (rest.compress(planes[noise:].tobytes()), rest.flush())
+    return b"".join((*parts, zlib.adler32(planes.tobytes()).to_bytes(4, "big")))
+
+
+def _planes(data: memoryview, size: int) -> list[npt.NDArray[np.uint8]]:
+    if data[:2] != _PLANES:
+        return list(np.frombuffer(zlib.decompress(data), dtype=np.uint8).reshape(size, -1))
+    planes: list[npt.NDArray[np.uint8]] = []
+    end = 2
+    while True:
+        _, length, _ = _STORED.unpack_from(data, end)
+        start, end = end + _STORED.size, end + _STORED.size + length
+        if not length:
+            break
+        planes.append(np.frombuffer(data[start:end], dtype=np.uint8))
+    left = size - len(planes)
+    rest = zlib.decompress(data[end:-4], -zlib.MAX_WBITS, left * len(planes[0]) or 1)
+    return planes + (list(np.frombuffer(rest, dtype=np.uint8).reshape(left, -1)) if left else [])
+
+
+def _spread(data: memoryview, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
+    planes = _planes(data, dtype.itemsize)
+    numbers = np.zeros(len(planes[0]), dtype)
+    _join(planes, numbers)
+    return numbers
+
+
+def _join(planes: Sequence[npt.NDArray[np.uint8]], numbers: npt.NDArray[np.generic]) -> None:
+    together = numbers.view(np.uint8).reshape(len(numbers), len(planes))
+    for number, plane in enumerate(planes):
+        # Differences of neighbours are small, but for the first.
+        first, rest = plane[:1], plane[1:]
+        together[:1, number] = first
+        if rest.size and (rest[0] or rest[-1] or rest.max()):
+            together[1:, number] = rest

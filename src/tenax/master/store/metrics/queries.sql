@@ -185,7 +185,7 @@ from metric_blocks where month = $1 and trial_id = $2 and grp = $3 and first_ord
 select metric, present, data from metric_chunks where month = $1 and trial_id = $2 and grp = $3 and first_ord = $4;
 
 -- name: blocks_of_metric
-select b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
+select b.run_id, b.first_ord, b.reports, b.last_step, b.steps, b.times, c.present, c.data
 from metric_blocks b
 join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
@@ -193,7 +193,7 @@ where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
 order by b.first_ord;
 
 -- name: newest_block_of_metric
-select b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
+select b.run_id, b.first_ord, b.reports, b.last_step, b.steps, b.times, c.present, c.data
 from metric_blocks b
 join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
@@ -211,7 +211,7 @@ join metric_tail t on t.month = w.month and t.trial_id = w.trial and t.grp = $3
 order by t.trial_id, t.first_ord;
 
 -- name: blocks_of_metrics
-select b.trial_id, c.metric, b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
+select b.trial_id, c.metric, b.run_id, b.first_ord, b.reports, b.last_step, b.steps, b.times, c.present, c.data
 from unnest($1::integer[], $2::bigint[]) w (month, trial)
 join metric_blocks b on b.month = w.month and b.trial_id = w.trial and b.grp = $3
 join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord

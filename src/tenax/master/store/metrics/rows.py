@@ -114,13 +114,17 @@ class MetricTables:
 
     async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
         """By trial, of those that exist."""
-        missing = [trial_id for trial_id in trial_ids if trial_id not in self._targets]
+        targets = {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
+        missing = [trial_id for trial_id in trial_ids if trial_id not in targets]
         if missing:
             if len(self._targets) + len(missing) > _KEPT:
                 self._targets.clear()
-            for row in await conn.fetch(Q.targets, list(trial_ids)):
-                self._targets[row["id"]] = _target(row)
-        return {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
+            for row in await conn.fetch(Q.targets, missing):
+                targets[row["id"]] = _target(row)
+                # The metric of an unmanaged experiment may be set later.
+                if not row["unmanaged"]:
+                    self._targets[row["id"]] = targets[row["id"]]
+        return targets
 
     async def add_month(self, conn: Connection, month: int) -> None:
         """Make the partitions of a month, unless this process has seen them committed; an old one may be gone again."""

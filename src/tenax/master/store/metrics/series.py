@@ -21,10 +21,12 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.metrics.packing import (
     Floats,
     Integers,
+    Mask,
     as_float,
     unpack_integers,
     unpack_lines,
     unpack_numbers,
+    unpack_numbers_into,
     unpack_present,
     unpack_values,
 )
@@ -114,6 +116,26 @@ async def unknown_trials(conn: Connection, trial_ids: Sequence[int]) -> list[int
 
 
 @dataclass(frozen=True, slots=True)
+class _Axis:
+    """Steps and times of a series, in the order of steps."""
+
+    steps: Integers
+    times: Integers
+    #: How what is in the order of arrival comes into that of steps; None: it is in it.
+    order: Integers | None
+
+
+@dataclass(slots=True)
+class GroupAxes:
+    """Steps and times of one group: series that are unpacked together unpack and hold them once."""
+
+    #: Of each block, by its first report.
+    blocks: dict[int, tuple[Integers, Integers]] = field(default_factory=dict)
+    #: Of series with a value in each report, by the first reports of their blocks and how many are in the tail.
+    whole: dict[tuple[int, ...], _Axis] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class PackedSeries:
     """A series as stored. Unpacking it takes a while: `unpack` is for a thread."""
 
@@ -121,47 +143,84 @@ class PackedSeries:
     metric: str
     blocks: list[Record]
     tail: list[Record]
-    #: Steps and times of blocks, by their first report: series of one group that are unpacked together share them.
-    axes: dict[int, tuple[Integers, Integers]] = field(default_factory=dict)
+    axes: GroupAxes = field(default_factory=GroupAxes)
 
     def unpack(self) -> Series:
         """Unpack it."""
-        parts = [self._of_block(row) for row in self.blocks]
-        parts += [self._of_tail(row) for row in self.tail]
-        if not parts:
-            return Series(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))
-        steps, times, values = (np.concatenate(columns) for columns in zip(*parts))
-        if steps.size and (np.diff(steps) < 0).any():
-            order = np.argsort(steps, kind="stable")
-            steps, times, values = steps[order], times[order], values[order]
-        return Series(steps, times, values)
+        chosen = [self._chosen(row) for row in self.blocks]
+        tail = self._of_tail()
+        axis = self._axis(chosen, tail)
+        values = np.zeros(len(axis.steps), np.float64)
+        end = 0
+        for row, (present, visible) in zip(self.blocks, chosen):
+            if present is None and visible is None:
+                start, end = end, end + row["reports"]
+                unpack_numbers_into(row["data"], values[start:end])
+                continue
+            numbers = unpack_numbers(row["data"])
+            if visible is not None:
+                numbers = numbers[visible if present is None else visible[present]]
+            start, end = end, end + len(numbers)
+            values[start:end] = numbers
+        values[end:] = tail.values
+        return Series(axis.steps, axis.times, values if axis.order is None else values[axis.order])
 
-    def _of_block(self, row: Record) -> tuple[Integers, Integers, Floats]:
-        axes = self.axes.get(row["first_ord"])
+    def _chosen(self, row: Record) -> tuple[Mask | None, Mask | None]:
+        """Which reports of a block have a value, and which are visible; None: all."""
+        present = None if row["present"] is None else unpack_present(row["present"], row["reports"])
+        limit = self.group.cuts.limit(row["run_id"], self.group.name)
+        return present, None if row["last_step"] < limit else self._of_block(row)[0] < limit
+
+    def _of_block(self, row: Record) -> tuple[Integers, Integers]:
+        axes = self.axes.blocks.get(row["first_ord"])
         if axes is None:
-            axes = self.axes[row["first_ord"]] = unpack_integers(row["steps"]), unpack_integers(row["times"])
-        steps, times = axes
-        values = unpack_numbers(row["data"])
-        if row["present"] is not None:
-            present = unpack_present(row["present"], row["reports"])
-            steps, times = steps[present], times[present]
-        return self._seen(row["run_id"], steps, times, values)
+            axes = self.axes.blocks[row["first_ord"]] = unpack_integers(row["steps"]), unpack_integers(row["times"])
+        return axes
 
-    def _of_tail(self, row: Record) -> tuple[Integers, Integers, Floats]:
+    def _axis(self, chosen: list[tuple[Mask | None, Mask | None]], tail: Series) -> _Axis:
+        if any(present is not None for present, _ in chosen) or len(tail) < sum(len(row["steps"]) for row in self.tail):
+            return self._joined(chosen, tail)
+        key = (*(row["first_ord"] for row in self.blocks), len(tail))
+        axis = self.axes.whole.get(key)
+        if axis is None:
+            axis = self.axes.whole[key] = self._joined(chosen, tail)
+            if axis.order is None and all(visible is None for _, visible in chosen):
+                self._hold_once(axis)
+        return axis
+
+    def _hold_once(self, axis: _Axis) -> None:
+        """What blocks have is part of the whole, and lies there alone."""
+        end = 0
+        for row in self.blocks:
+            start, end = end, end + row["reports"]
+            self.axes.blocks[row["first_ord"]] = axis.steps[start:end], axis.times[start:end]
+
+    def _joined(self, chosen: list[tuple[Mask | None, Mask | None]], tail: Series) -> _Axis:
+        parts = [(tail.steps[:0], tail.times[:0])]
+        for row, masks in zip(self.blocks, chosen):
+            steps, times = self._of_block(row)
+            given = [mask for mask in masks if mask is not None]
+            if given:
+                both = np.logical_and.reduce(given)
+                steps, times = steps[both], times[both]
+            parts.append((steps, times))
+        parts.append((tail.steps, tail.times))
+        steps, times = (np.concatenate(columns) for columns in zip(*parts))
+        if not (steps[1:] < steps[:-1]).any():
+            return _Axis(steps, times, None)
+        order = np.argsort(steps, kind="stable")
+        return _Axis(steps[order], times[order], order)
+
+    def _of_tail(self) -> Series:
         steps, times, values = [], [], []
-        for step, time, body in zip(row["steps"], row["times"], row["bodies"].split(b"\n")):
-            report = msgspec.json.decode(body)
-            if self.metric in report:
-                steps.append(step)
-                times.append(time)
-                values.append(as_float(report[self.metric]))
-        return self._seen(
-            row["run_id"], np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64)
-        )
-
-    def _seen(self, run_id: int, steps: Integers, times: Integers, values: Floats) -> tuple[Integers, Integers, Floats]:
-        visible = steps < self.group.cuts.limit(run_id, self.group.name)
-        return (steps, times, values) if visible.all() else (steps[visible], times[visible], values[visible])
+        for row in self.tail:
+            limit = self.group.cuts.limit(row["run_id"], self.group.name)
+            for step, time, body in zip(row["steps"], row["times"], row["bodies"].split(b"\n")):
+                if step < limit and self.metric in (report := msgspec.json.decode(body)):
+                    steps.append(step)
+                    times.append(time)
+                    values.append(as_float(report[self.metric]))
+        return Series(np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64))
 
 
 async def series(
@@ -212,7 +271,7 @@ async def series_of(
             blocks[row["trial_id"], row["metric"]].append(row)
     packed: dict[int, list[PackedSeries]] = {}
     for group in groups:
-        axes: dict[int, tuple[Integers, Integers]] = {}
+        axes = GroupAxes()
         packed[group.trial_id] = [
             PackedSeries(group, metric, blocks[group.trial_id, metric], tails[group.trial_id], axes)
             for metric in metrics

@@ -31,19 +31,41 @@ Q = load("metrics")
 _AT_ONCE = 200
 
 
-async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, dict[str, dict[str, JsonObject]]]:
-    """trial -> group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
-    groups = await groups_of(conn, trial_ids)
+async def of_trials(
+    conn: Connection, trial_ids: list[int], columns: Sequence[str] | None = None
+) -> dict[int, dict[str, dict[str, JsonObject]]]:
+    """trial -> group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}.
+
+    ``columns``: only the metrics of these, as a project's catalogue names them (``validation.loss.last``).
+    """
+    chosen = None if columns is None else _metrics_of(columns)
+    groups = await groups_of(conn, trial_ids) if chosen is None or chosen else []
     if len(groups) > _AT_ONCE:
-        return await anyio.to_thread.run_sync(_documents, trial_ids, groups)
-    return _documents(trial_ids, groups)
+        return await anyio.to_thread.run_sync(_documents, trial_ids, groups, chosen)
+    return _documents(trial_ids, groups, chosen)
 
 
-def _documents(trial_ids: list[int], groups: list[MetricGroup]) -> dict[int, dict[str, dict[str, JsonObject]]]:
+def _metrics_of(columns: Sequence[str]) -> dict[str, set[str]]:
+    """group -> names."""
+    metrics: dict[str, set[str]] = {}
+    for column in columns:
+        group, _, rest = column.partition(".")
+        name = rest.rpartition(".")[0]
+        if name:
+            metrics.setdefault(group, set()).add(name)
+    return metrics
+
+
+def _documents(
+    trial_ids: list[int], groups: list[MetricGroup], chosen: dict[str, set[str]] | None
+) -> dict[int, dict[str, dict[str, JsonObject]]]:
     documents: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
     for group in groups:
+        if chosen is not None and group.name not in chosen:
+            continue
         summaries = summary.decode(group.summary)
-        documents[group.trial_id][group.name] = {name: of.document() for name, of in sorted(summaries.items())}
+        names = sorted(summaries if chosen is None else chosen[group.name] & summaries.keys())
+        documents[group.trial_id][group.name] = {name: summaries[name].document() for name in names}
     return documents
 
 

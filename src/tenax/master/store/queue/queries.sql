@@ -60,7 +60,8 @@ select j.priority from experiments e join jobs j on j.job_id = e.job_id where e.
 -- What holds slots in a pool: for how long, and of trials how far they are after how long a time in all runs.
 select a.allocation_id, extract(epoch from now() - a.assigned_at)::float8 as held_s, m.progress,
        (select sum(extract(epoch from coalesce(p.ended_at, now()) - p.assigned_at))::float8
-        from allocations p where p.task_id = a.task_id) as spent_s
+        from tasks o join allocations p on p.task_id = o.task_id
+        where o.task_id = t.task_id or o.trial_id = t.trial_id) as spent_s
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id

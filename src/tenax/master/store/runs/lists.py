@@ -82,7 +82,6 @@ class RunOwner:
     experiment_id: int
     project_id: int
     owner_id: int
-    task_id: str
     stored_state: str
     archived: bool
     experiment_archived: bool

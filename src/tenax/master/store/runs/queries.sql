@@ -4,15 +4,20 @@ update trials set archived = $2 where id = $1 and archived <> $2;
 -- name: held
 -- Whether anything of it is still on a machine.
 select exists (
-    select 1 from allocations a join containers c on c.allocation_id = a.allocation_id
-    where a.task_id = $1 and c.gone_at is null);
+    select 1
+    from tasks k join allocations a on a.task_id = k.task_id join containers c on c.allocation_id = a.allocation_id
+    where k.trial_id = $1 and c.gone_at is null);
+
+-- name: tasks
+select task_id from tasks where trial_id = $1;
 
 -- name: uploads
--- Files that its task began to upload, and that are no checkpoints.
+-- Files that its tasks began to upload, and that are no checkpoints.
 select u.uuid, s.config as storage
-from checkpoint_uploads u
+from tasks k
+join checkpoint_uploads u on u.task_id = k.task_id
 join storage_backends s on s.id = u.storage_id
-where u.task_id = $1 and u.collected_at is null and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
+where k.trial_id = $1 and u.collected_at is null and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
 order by u.uuid;
 
 -- name: checkpoints
@@ -51,7 +56,7 @@ where e.state <> 'DELETING'
 
 -- name: owners
 select t.id, t.experiment_id, e.project_id, e.owner_id, t.state as stored_state, t.archived,
-       e.archived as experiment_archived, e.state as experiment_state, e.unmanaged, t.task_id,
+       e.archived as experiment_archived, e.state as experiment_state, e.unmanaged,
        p.archived or w.archived as place_archived,
        coalesce(d.config -> 'searcher' ->> 'name', '') <> all($2::text[]) as multitrial
 from trials t
@@ -134,13 +139,18 @@ where e.project_id = $1 and e.state <> 'DELETING'
 group by x.flat_key order by x.flat_key limit $2;
 
 -- name: metrics
-select g.grp, x.key as name, bool_and(x.value ->> 0 = 'number') as number
-from metric_groups g
-join trials t on t.id = g.trial_id
-join experiments e on e.id = t.experiment_id
-cross join lateral jsonb_each(convert_from(g.summary, 'UTF8')::jsonb) x
-where e.project_id = $1 and e.state <> 'DELETING' and g.next_ord > 0
-group by g.grp, x.key order by g.grp, x.key limit $2;
+-- Where there are more than are offered, those of validations are: searches decide by them.
+select grp, name, number
+from (
+    select g.grp, x.key as name, bool_and(x.value ->> 0 = 'number') as number
+    from metric_groups g
+    join trials t on t.id = g.trial_id
+    join experiments e on e.id = t.experiment_id
+    cross join lateral jsonb_each(convert_from(g.summary, 'UTF8')::jsonb) x
+    where e.project_id = $1 and e.state <> 'DELETING' and g.next_ord > 0
+    group by g.grp, x.key order by g.grp <> 'validation', g.grp, x.key limit $2
+) offered
+order by grp, name;
 
 -- name: ranges
 select name, min(value) as low, max(value) as high

@@ -32,15 +32,15 @@ async def set_archived(conn: Connection, trial_id: int, archived: bool) -> None:
     await conn.execute(Q.set_archived, trial_id, archived)
 
 
-async def leftover(conn: Connection, trial_id: int, task_id: str) -> Leftover:
+async def leftover(conn: Connection, trial_id: int) -> Leftover:
     """What has to go with a run that has ended."""
     rows = await conn.fetch(Q.checkpoints, trial_id)
-    uploads = await conn.fetch(Q.uploads, task_id)
+    uploads = await conn.fetch(Q.uploads, trial_id)
     stored = (
         *(CheckpointFiles(row["uuid"], row["storage"]) for row in rows),
         *(CheckpointFiles(row["uuid"], row["storage"], unreported=True) for row in uploads),
     )
-    if await conn.fetchval(Q.held, task_id):
+    if await conn.fetchval(Q.held, trial_id):
         return Leftover(stored, "Its last processes are still on a machine: try again in a moment.")
     registered = next((row["uuid"] for row in rows if row["registered"]), None)
     if registered is not None:
@@ -51,10 +51,10 @@ async def leftover(conn: Connection, trial_id: int, task_id: str) -> Leftover:
     return Leftover(stored, "")
 
 
-async def delete(conn: Connection, trial_id: int, task_id: str) -> None:
+async def delete(conn: Connection, trial_id: int) -> None:
     """All rows of a run. In a transaction."""
     await metrics.delete_trials(conn, [trial_id])
-    await logs.delete_tasks(conn, [task_id])
+    await logs.delete_tasks(conn, [row["task_id"] for row in await conn.fetch(Q.tasks, trial_id)])
     await conn.execute(Q.delete, trial_id)
 
 

@@ -22,7 +22,10 @@ class TrialView:
 
     id: int
     experiment_id: int
+    #: The newest of its tasks.
     task_id: str
+    #: All of them, the oldest first: each time that its experiment is continued there is one more.
+    task_ids: list[str]
     #: What people see: `shown_state` in ``queries.sql``.
     shown_state: str
     reason: str

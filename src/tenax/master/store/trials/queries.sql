@@ -18,6 +18,10 @@ begun as (
     select made.task_id, 'TRIAL', e.job_id, made.id from made cross join experiments e where e.id = $1)
 select id from made order by id;
 
+-- name: log_of
+-- The task in whose log the output of a trial `t` is.
+(select coalesce(k.log_task_id, k.task_id) from tasks k where k.task_id = t.task_id)
+
 -- name: raise_wish
 update trials set wish = $2, version = version + 1
 where id = $1 and state = 'ACTIVE'
@@ -48,7 +52,7 @@ set state = n.state, restarts = n.restarts, reason = n.reason, setbacks = n.setb
     ended_at = case when n.state = 'ACTIVE' then null else now() end
 from verdicts n
 where t.id = n.id and t.version = n.version
-returning t.id;
+returning t.id, {{log_of}} as log_task_id;
 
 -- name: put_facts
 -- The same fact twice is one fact.
@@ -117,6 +121,21 @@ where t.id = any($1::bigint[])
                   join jobs j on j.job_id = o.job_id
                   where o.trial_id = t.id and (j.time_limit_s is null or j.time_limit_s > a.time_limit_s)));
 
+-- name: before_any_step
+-- Of these trials, those of which no run has reported a step, or saved.
+select t.id from unnest($1::bigint[]) as t (id)
+where not exists (select 1 from metric_groups g where g.trial_id = t.id and g.last_step >= 0)
+  and not exists (select 1 from checkpoints k where k.trial_id = t.id);
+
+-- name: repeated_failures
+select experiment_id, place, trial_id from repeated_failures where experiment_id = any($1::bigint[]);
+
+-- name: note_repeated_failures
+insert into repeated_failures (experiment_id, place, trial_id)
+select n.experiment_id, n.place, n.trial_id
+from unnest($1::bigint[], $2::text[], $3::bigint[]) as n (experiment_id, place, trial_id)
+on conflict do nothing;
+
 -- name: set_invalid_hp
 update trials set invalid_hp = true, version = version + 1
 where id = $1 and run_id = $2 and state = 'ACTIVE' and not invalid_hp
@@ -166,6 +185,8 @@ select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reaso
        t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
        e.config_metric, e.smaller_is_better,
        {{total_batches}} as total_batches,
+       -- In the order of their making: they are numbered.
+       array(select o.task_id from tasks o where o.trial_id = t.id order by length(o.task_id), o.task_id) as task_ids,
        m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s, {{ran_s}} as ran_s,
@@ -196,7 +217,7 @@ cross join lateral (
     from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')) ck
 cross join lateral (
     select coalesce(sum(extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at)), 0)::float8 as seconds
-    from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
+    from tasks k join allocations a on a.task_id = k.task_id where k.trial_id = t.id and a.assigned_at is not null) held
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED' and t.state = 'ACTIVE'
 left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 left join lateral (
@@ -261,7 +282,7 @@ greatest((select max(g.reported_at) from metric_groups g
 -- name: last_line_at
 (select l.last_at from log_tasks n
  join log_chunks l on l.month = n.month and l.task_id = n.task_id
- where n.task_id = t.task_id order by l.first_line desc limit 1)
+ where n.task_id = {{log_of}} order by l.first_line desc limit 1)
 
 -- name: vitals
 -- Ages in seconds, by the clock here.
@@ -276,7 +297,7 @@ select extract(epoch from now() - case
        extract(epoch from now() - (
            select max(k.reported_at) from checkpoints k where k.trial_id = t.id and k.state = 'COMPLETED'))::float8
            as checkpoint_s,
-       coalesce((select n.next_line from log_tasks n where n.task_id = t.task_id), 0) as lines,
+       coalesce((select n.next_line from log_tasks n where n.task_id = {{log_of}}), 0) as lines,
        coalesce(a.slots, 0) as slots, coalesce(c.agents, '{}') as agents,
        (d.config ->> 'max_restarts')::int as max_restarts,
        case when a.state = 'RUNNING' and m.hang_run_id = t.run_id then m.hang else '' end as hang
@@ -285,7 +306,8 @@ join experiment_documents d on d.experiment_id = t.experiment_id
 left join trial_telemetry m on m.trial_id = t.id
 left join unmanaged_trials u on u.trial_id = t.id
 left join lateral (
-    select * from allocations x where x.task_id = t.task_id order by x.run_id desc limit 1) a on true
+    select x.* from tasks k join allocations x on x.task_id = k.task_id
+    where k.trial_id = t.id order by x.run_id desc limit 1) a on true
 left join lateral (
     select min(coalesce(o.started_at, o.created_at)) as running_since, array_agg(distinct o.agent_id) as agents
     from containers o where o.allocation_id = a.allocation_id) c on true
@@ -310,12 +332,12 @@ limit $2;
 -- What happened to a trial, the newest first; of what happened at once the later step of an attempt.
 with attempts as (
     select a.*, c.started_at, c.agents
-    from trials t
-    join allocations a on a.task_id = t.task_id
+    from tasks k
+    join allocations a on a.task_id = k.task_id
     cross join lateral (
         select min(o.started_at) as started_at, string_agg(distinct o.agent_id, ', ') as agents
         from containers o where o.allocation_id = a.allocation_id) c
-    where t.id = $1)
+    where k.trial_id = $1)
 select h.at, h.kind, h.run_id, h.text, h.number from (
     select created_at as at, 'CREATED' as kind, 0 as run_id, '' as text, 0::bigint as number, 0 as place
     from trials where id = $1

@@ -212,14 +212,15 @@ async def conclude(conn: Connection, conclusions: Sequence[Conclusion]) -> None:
     )
     if len(written) < len(conclusions):
         raise Stale
-    await _tell_searches(conn, [each for each in conclusions if each.verdict.exit is not None])
+    log_of = {row["id"]: row["log_task_id"] for row in written}
+    await _tell_searches(conn, [each for each in conclusions if each.verdict.exit is not None], log_of)
     for each in conclusions:
         # A trial that has ended needs no reconciling; what comes next is for the search to decide, while it goes on.
         if each.verdict.exit is None or each.experiment not in RUNNING:
             await notify(conn, "experiment", each.trial.experiment_id)
 
 
-async def _tell_searches(conn: Connection, ended: Sequence[Conclusion]) -> None:
+async def _tell_searches(conn: Connection, ended: Sequence[Conclusion], log_of: Mapping[int, str]) -> None:
     if not ended:
         return
     trials = [each.trial for each in ended]
@@ -233,7 +234,7 @@ async def _tell_searches(conn: Connection, ended: Sequence[Conclusion]) -> None:
         Q.put_facts, owners, [trial.id for trial in trials], "exit", [trial.run_id for trial in trials], facts
     )
     for trial in trials:
-        await notify(conn, "logs", trial.task_id)
+        await notify(conn, "logs", log_of[trial.id])
         await notify(conn, SEARCH, trial.experiment_id)
     await gc.trials_ended(conn, [trial.id for trial in trials])
 
@@ -268,6 +269,23 @@ async def ended_by_hang(conn: Connection, trial_ids: Sequence[int]) -> dict[int,
 async def coming_further(conn: Connection, trial_ids: Sequence[int]) -> frozenset[int]:
     """Of these trials, those whose current run has saved a checkpoint, or had a shorter time limit than the next."""
     return frozenset(row["id"] for row in await conn.fetch(Q.coming_further, list(trial_ids)))
+
+
+async def before_any_step(conn: Connection, trial_ids: Sequence[int]) -> frozenset[int]:
+    """Of these trials, those of which no run has reported a step, or saved."""
+    return frozenset(row["id"] for row in await conn.fetch(Q.before_any_step, list(trial_ids)))
+
+
+async def repeated_failures(conn: Connection, experiment_ids: Collection[int]) -> dict[tuple[int, str], int]:
+    """Where trials of these experiments failed twice before any step: by experiment and place, the trial."""
+    rows = await conn.fetch(Q.repeated_failures, list(experiment_ids))
+    return {(row["experiment_id"], row["place"]): row["trial_id"] for row in rows}
+
+
+async def note_repeated_failures(conn: Connection, failures: Mapping[tuple[int, str], int]) -> None:
+    """Further places; the caller holds the locks of the experiments. They are forgotten where one is continued."""
+    experiment_ids, places = [key[0] for key in failures], [key[1] for key in failures]
+    await conn.execute(Q.note_repeated_failures, experiment_ids, places, list(failures.values()))
 
 
 async def set_invalid_hp(conn: Connection, trial_id: int, run_id: int) -> bool:

@@ -60,10 +60,15 @@ async def usernames(conn: Connection) -> dict[str, list[str]]:
     return {row["name"]: row["usernames"] for row in await conn.fetch(Q.group_usernames)}
 
 
-async def rename(conn: Connection, group_id: int, name: str) -> None:
-    """Give it another name. In a transaction. Raises NotFound, AlreadyExists."""
+async def lock(conn: Connection, group_id: int) -> None:
+    """Until the transaction ends, nobody else changes it. Raises NotFound."""
     if await conn.fetchrow(Q.group_lock, group_id) is None:
         raise _missing(group_id)
+
+
+async def rename(conn: Connection, group_id: int, name: str) -> None:
+    """Give it another name. In a transaction. Raises NotFound, AlreadyExists."""
+    await lock(conn, group_id)
     if await conn.fetchval(Q.name_taken, group_id, name):
         raise _taken(name)
     await conn.execute(Q.rename, group_id, name)

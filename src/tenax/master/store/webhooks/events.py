@@ -54,7 +54,8 @@ async def experiment_changed(conn: Connection, experiment_id: int, state: Experi
         experiment = await _experiment(conn, experiment_id)
         for trigger in triggers:
             shown = _shown(experiment, trigger["kind"])
-            await _put(conn, trigger, "EXPERIMENT_STATE_CHANGE", experiment["now"], {"experiment": shown})
+            data: JsonObject = {"experiment": shown}
+            await _put(conn, trigger, "EXPERIMENT_STATE_CHANGE", experiment["now"], trigger["condition"], data)
 
 
 async def custom(
@@ -68,7 +69,8 @@ async def custom(
     message: JsonObject = {"title": title, "description": description, "level": level}
     for trigger in triggers:
         shown = _shown(experiment, trigger["kind"]) | ({} if trial_id is None else {"trial_id": trial_id})
-        await _put(conn, trigger, "CUSTOM", experiment["now"], {"custom": message, "experiment": shown})
+        data: JsonObject = {"custom": message, "experiment": shown}
+        await _put(conn, trigger, "CUSTOM", experiment["now"], {"state": experiment["state"]}, data)
     return len(triggers)
 
 
@@ -88,11 +90,11 @@ async def log_line_matched(conn: Connection, trigger_id: int, task_id: str, line
     if trigger is None:
         return False
     match: JsonObject = {"task_id": task_id, "node_name": node_name, "triggering_log": line}
-    trial = await conn.fetchrow(Q.trial_of_task, task_id) if trigger["kind"] == "SLACK" else None
-    if trial is not None:
+    task = await conn.fetchrow(Q.kind_of_task, task_id) if trigger["kind"] == "SLACK" else None
+    if task is not None:
         # For the words of the message and its link; what other receivers get is Determined's, to the letter.
-        match |= dict(trial)
-    await _put(conn, trigger, "TASK_LOG", trigger["now"], {"task_log": match})
+        match |= dict(task)
+    await _put(conn, trigger, "TASK_LOG", trigger["now"], trigger["condition"], {"task_log": match})
     return True
 
 
@@ -122,13 +124,15 @@ def _shown(row: Record, kind: str) -> JsonObject:
     }
 
 
-async def _put(conn: Connection, trigger: Record, kind: str, timestamp: int, data: JsonObject) -> None:
+async def _put(
+    conn: Connection, trigger: Record, kind: str, timestamp: int, condition: JsonObject, data: JsonObject
+) -> None:
     event_id = uuid.uuid4()
     event: JsonObject = {
         "event_id": str(event_id),
         "event_type": kind,
         "timestamp": timestamp,
-        "condition": trigger["condition"],
+        "condition": condition,
         "event_data": data,
     }
     if await conn.fetchval(Q.enqueue, event_id, trigger["webhook_id"], event, MAX_WAITING) is None:

@@ -17,6 +17,9 @@ order by h.id;
 -- name: triggers
 select id, webhook_id, kind, condition from webhook_triggers where webhook_id = any($1::bigint[]) order by id;
 
+-- name: lock
+select id from webhooks where id = $1 for no key update;
+
 -- name: set_url
 update webhooks set url = $2 where id = $1 returning id;
 
@@ -117,7 +120,7 @@ select t.id as trigger_id, t.condition ->> 'regex' as regex
 from webhook_triggers t
 join webhooks h on h.id = t.webhook_id
 cross join (
-    select p.workspace_id, d.config -> 'integrations' -> 'webhooks' as wishes
+    select p.workspace_id, d.config -> 'integrations' -> 'webhooks' as wishes, coalesce(k.log_task_id, k.task_id) as log_task_id
     from tasks k
     join trials tr on tr.id = k.trial_id
     join experiments e on e.id = tr.experiment_id
@@ -126,12 +129,12 @@ cross join (
     where k.task_id = $1) x
 where t.kind = 'TASK_LOG'
   and {{is_for}}
-  and not exists (select 1 from webhook_log_matches m where m.task_id = $1 and m.trigger_id = t.id)
+  and not exists (select 1 from webhook_log_matches m where m.task_id = x.log_task_id and m.trigger_id = t.id)
 order by t.id;
 
 -- name: first_match
 insert into webhook_log_matches (task_id, trigger_id)
-select $1, t.id from webhook_triggers t where t.id = $2
+select coalesce(k.log_task_id, k.task_id), t.id from tasks k cross join webhook_triggers t where k.task_id = $1 and t.id = $2
 on conflict do nothing
 returning trigger_id;
 
@@ -140,5 +143,7 @@ select t.webhook_id, t.condition, h.kind, extract(epoch from now())::bigint as n
 from webhook_triggers t join webhooks h on h.id = t.webhook_id
 where t.id = $1;
 
--- name: trial_of_task
-select tr.experiment_id, tr.id as trial_id from tasks k join trials tr on tr.id = k.trial_id where k.task_id = $1;
+-- name: kind_of_task
+-- And its trial, if it is the task of one.
+select k.kind as task_type, tr.experiment_id, tr.id as trial_id
+from tasks k left join trials tr on tr.id = k.trial_id where k.task_id = $1;

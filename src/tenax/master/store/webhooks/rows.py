@@ -108,6 +108,12 @@ async def get(conn: Connection, webhook_id: int) -> WebhookRow:
     return webhooks[0]
 
 
+async def lock(conn: Connection, webhook_id: int) -> WebhookRow:
+    """As it stays until the transaction ends. Raises NotFound."""
+    await conn.execute(Q.lock, webhook_id)
+    return await get(conn, webhook_id)
+
+
 async def set_url(conn: Connection, webhook_id: int, url: str) -> None:
     """Send to another address from now on. Raises NotFound."""
     if await conn.fetchval(Q.set_url, webhook_id, url) is None:

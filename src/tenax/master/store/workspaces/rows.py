@@ -63,7 +63,7 @@ class WorkspaceRow:
             raise NotNow(f"{self.called} is archived: unarchive it first, or choose another one")
 
     def check_takes_projects(self) -> None:
-        """Raises NotNow if no project of another workspace can come into it."""
+        """Raises NotNow if it has the project that it began with, and no other."""
         if self.immutable:
             raise NotNow(f"{self.called} is immutable and cannot add new projects: make a workspace of your own")
 

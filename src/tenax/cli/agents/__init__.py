@@ -1,0 +1,1 @@
+"""Agents, their slots, and machines that are rented."""

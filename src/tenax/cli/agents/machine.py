@@ -1,0 +1,105 @@
+"""``tenax machine``: machines that are rented while work waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, Optional
+
+import click
+
+from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
+from tenax.cli.console.lazy import LazyGroup
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.display.plural import counted
+
+if TYPE_CHECKING:
+    from tenax.client.pools import MachineInfo, MachinePlan
+
+_COLUMNS: output.Columns[MachineInfo] = (
+    (TableColumn("MACHINE"), lambda machine: machine.id),
+    (TableColumn("STATE", state=True), lambda machine: machine.state),
+    (TableColumn("POOL", cuts=True), lambda machine: machine.pool),
+    (TableColumn("TYPE", spare=True), lambda machine: machine.instance_type),
+    (TableColumn("SLOTS", right=True), lambda machine: str(machine.slots)),
+    (TableColumn("PLACE", spare=True), lambda machine: machine.zone or machine.region),
+    (TableColumn("PROVIDER ID", spare=True), lambda machine: machine.provider_id),
+    (TableColumn("PLANNED", spare=True), lambda machine: output.moment(machine.planned)),
+    (TableColumn("WHY", wraps=True), lambda machine: machine.story),
+)
+_NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
+
+
+@click.group(cls=LazyGroup, help="Show rented machines, and what would be done with them.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("-p", "--pool", help="Only those of this resource pool.")
+@click.option("--all", "ended", is_flag=True, help="Those that are gone, too.")
+@list_options
+@pass_access
+def list_(access: Access, pool: Optional[str], ended: bool, as_json: bool, as_csv: bool) -> None:
+    """List the machines that are rented, and those on their way."""
+    from tenax.client.pools import list_machines
+
+    machines = list_machines(access.session(), pool, ended=ended)
+    output.records(_COLUMNS, machines, as_json, as_csv)
+    if not machines:
+        output.say("No machines are rented now. What would be, and why: tenax machine plan.")
+
+
+@group.command()
+@click.argument("machine")
+@json_option
+@pass_access
+def describe(access: Access, machine: str, as_json: bool) -> None:
+    """Show a machine: what it was rented for, where it is, and why it is as it is."""
+    from tenax.client.pools import get_machine
+
+    it = get_machine(access.session(), machine)
+    rows = [
+        ("Machine", it.id),
+        ("State", it.state),
+        ("Why", it.story),
+        ("Pool", it.pool),
+        ("Type", f"{it.instance_type} ({counted(it.slots, 'slot')})"),
+        ("Place", " ".join(part for part in (it.provider, it.region, it.zone) if part)),
+        ("Provider's id", it.provider_id),
+        ("Rented for", ", ".join(it.wanted_by)),
+        ("Planned", output.moment(it.planned)),
+        ("Joined", output.moment(it.joined)),
+        ("Ended", output.moment(it.ended)),
+    ]
+    output.details(rows, it.raw, as_json)
+
+
+@group.command()
+@click.option("-p", "--pool", help="Only for this resource pool.")
+@json_option
+@pass_access
+def plan(access: Access, pool: Optional[str], as_json: bool) -> None:
+    """Show how many machines would be rented and ended now, and why; nothing is done."""
+    from tenax.client.pools import machine_plans
+
+    plans = machine_plans(access.session(), pool)
+    if as_json:
+        output.document([each.raw for each in plans])
+        return
+    for each in plans:
+        for line in _lines(each):
+            click.echo(line)
+    if not plans:
+        output.say(_NO_PROVIDER)
+
+
+def _lines(plan: MachinePlan) -> List[str]:
+    slots = counted(plan.slots_per_machine, "slot")
+    lines = [
+        f"Pool {plan.pool}: {plan.machines} of at most {plan.max_instances} machines ({plan.offer}, {slots} each)",
+        f"  to rent now: {plan.launch}",
+    ]
+    lines += [f"  to end: {step.machine_id}, {step.reason}" for step in plan.end]
+    lines += [f"  takes nothing new: {step.machine_id}, {step.reason}" for step in plan.drain]
+    lines += [f"  {each.allocation_id} ({counted(each.slots, 'slot')}) {each.reason}" for each in plan.waiting]
+    return lines

@@ -1,0 +1,181 @@
+"""The life of a machine that is rented: a row before any call, so that none is ever there that nobody knows of.
+
+Rules it keeps:
+
+- A row comes first (PLANNED), then that it is about to be sent (ASKED), then the call, then its answer (STARTING): of a
+  call whose answer was lost a look at the provider tells, by the row's id, which the machine carries as a mark.
+- It is sent again, with the same id, only after looks that show none, later than the provider's lists lag behind.
+- A machine whose agent has not joined in its time is ended; so is one whose agent was not heard for too long, or has
+  fewer slots than were rented, which counts as one that never joined: else another one would be rented for ever.
+- LEAVING takes nothing new, and is ended once it is idle; ENDING is asked for again until the provider says that it has
+  ended: only then, with its agent removed, is it GONE.
+- What carries our mark and has no row gets one that is ENDING.
+- After failures in a row nothing is asked for: a minute after the first, twice as long after each, thirty at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tenax.backoff import Backoff
+from tenax.errors import Impossible
+
+#: Seconds by which a provider's lists may lag behind what was done.
+LAG_S = 30.0
+#: Seconds after which a machine whose agent was not heard is given up.
+AWAY_S = 600.0
+#: Seconds between two requests to end the same machine.
+END_AGAIN_S = 30.0
+REST = Backoff(first=60.0, ceiling=1800.0)
+
+
+class MachineState(str, Enum):
+    """As stored."""
+
+    PLANNED = "PLANNED"
+    ASKED = "ASKED"
+    STARTING = "STARTING"
+    JOINED = "JOINED"
+    LEAVING = "LEAVING"
+    ENDING = "ENDING"
+    GONE = "GONE"
+    FAILED = "FAILED"
+
+
+class MachineEvent(str, Enum):
+    """What happens to a machine."""
+
+    SEND = "it is about to be asked for"
+    WITHDRAW = "its pool rents nothing any more"
+    ANSWERED = "the provider has answered, or it was seen by its mark"
+    REFUSED = "the provider refused"
+    JOIN = "its agent joined"
+    LATE = "its agent did not join in time"
+    STOPPED = "the provider says that it has ended"
+    AWAY = "its agent was not heard for too long"
+    LACKS = "its agent has fewer slots than were rented (instance_slots)"
+    DRAIN = "it is to take nothing new"
+    RETIRE = "it is idle, and not needed"
+    REMOVED = "the provider says that it has ended, and its agent is removed"
+
+
+ENDED = frozenset({MachineState.GONE, MachineState.FAILED})
+
+TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
+    (MachineState.PLANNED, MachineEvent.SEND): MachineState.ASKED,
+    (MachineState.PLANNED, MachineEvent.WITHDRAW): MachineState.FAILED,
+    (MachineState.ASKED, MachineEvent.ANSWERED): MachineState.STARTING,
+    (MachineState.ASKED, MachineEvent.REFUSED): MachineState.FAILED,
+    (MachineState.ASKED, MachineEvent.WITHDRAW): MachineState.FAILED,
+    (MachineState.STARTING, MachineEvent.JOIN): MachineState.JOINED,
+    (MachineState.STARTING, MachineEvent.LATE): MachineState.ENDING,
+    (MachineState.STARTING, MachineEvent.STOPPED): MachineState.FAILED,
+    (MachineState.JOINED, MachineEvent.DRAIN): MachineState.LEAVING,
+    **{
+        (state, event): MachineState.ENDING
+        for state in (MachineState.JOINED, MachineState.LEAVING)
+        for event in (MachineEvent.RETIRE, MachineEvent.STOPPED, MachineEvent.AWAY)
+    },
+    (MachineState.JOINED, MachineEvent.LACKS): MachineState.ENDING,
+    (MachineState.ENDING, MachineEvent.REMOVED): MachineState.GONE,
+}
+
+
+def after(state: MachineState, event: MachineEvent) -> MachineState:
+    """The state after an event. Raises Impossible, and nothing has changed."""
+    if (state, event) not in TRANSITIONS:
+        raise Impossible(f"a machine that is {state.value} met: {event.value}")
+    return TRANSITIONS[state, event]
+
+
+class Sighting(str, Enum):
+    """What looks at the provider say of a machine."""
+
+    #: Nobody has looked, or it was missing once.
+    UNKNOWN = "UNKNOWN"
+    RUNNING = "RUNNING"
+    ENDED = "ENDED"
+    #: Missing twice in a row, later than lists lag behind.
+    MISSING = "MISSING"
+
+
+class MachineStep(str, Enum):
+    """What to do next for a machine, beside what its pool decides."""
+
+    WAIT = "WAIT"
+    #: Ask the provider for it, be it once more.
+    SEND = "SEND"
+    WITHDRAW = "WITHDRAW"
+    #: It was seen: note what the provider calls it.
+    TAKE = "TAKE"
+    LATE = "LATE"
+    STOPPED = "STOPPED"
+    AWAY = "AWAY"
+    LACKS = "LACKS"
+    DRAIN = "DRAIN"
+    #: Idle and leaving: end it.
+    RETIRE = "RETIRE"
+    #: Ask the provider to end it, be it once more.
+    END = "END"
+    REMOVE = "REMOVE"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What the next step for a machine depends on."""
+
+    state: MachineState
+    sighting: Sighting = Sighting.UNKNOWN
+    #: Seconds since its last change of state, or since it was last asked for or to end.
+    age_s: float = 0.0
+    #: Seconds since it was planned.
+    since_planned_s: float = 0.0
+    #: How long its agent may take to join.
+    starting_s: float = 1200.0
+    #: Since its agent was heard; 0: it is connected.
+    away_s: float = 0.0
+    #: Nothing runs there.
+    idle: bool = False
+    #: Its pool still rents machines of this provider.
+    renting: bool = True
+    #: It was never asked to end.
+    new: bool = False
+    #: Its agent is connected, and has fewer slots than were rented.
+    lacks: bool = False
+
+
+_S = MachineState
+_GONE_THERE = frozenset({Sighting.ENDED, Sighting.MISSING})
+#: The first that holds.
+RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
+    (lambda it: it.state is _S.PLANNED and it.renting, MachineStep.SEND),
+    (lambda it: it.state is _S.PLANNED, MachineStep.WITHDRAW),
+    (lambda it: it.state is _S.ASKED and it.sighting in (Sighting.RUNNING, Sighting.ENDED), MachineStep.TAKE),
+    (
+        lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.age_s > LAG_S and it.renting,
+        MachineStep.SEND,
+    ),
+    (lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.WITHDRAW),
+    (lambda it: it.state is _S.STARTING and it.sighting is Sighting.ENDED, MachineStep.STOPPED),
+    (lambda it: it.state is _S.STARTING and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.STOPPED),
+    (lambda it: it.state is _S.STARTING and it.since_planned_s > it.starting_s, MachineStep.LATE),
+    (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.sighting in _GONE_THERE, MachineStep.STOPPED),
+    (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.away_s > AWAY_S, MachineStep.AWAY),
+    (lambda it: it.state is _S.JOINED and it.lacks and it.idle, MachineStep.LACKS),
+    (lambda it: it.state is _S.JOINED and not it.renting, MachineStep.DRAIN),
+    (lambda it: it.state is _S.LEAVING and it.idle, MachineStep.RETIRE),
+    (lambda it: it.state is _S.ENDING and it.sighting in _GONE_THERE, MachineStep.REMOVE),
+    (lambda it: it.state is _S.ENDING and (it.new or it.age_s > END_AGAIN_S), MachineStep.END),
+)
+
+
+def next_step(facts: MachineFacts) -> MachineStep:
+    """What to do next for a machine."""
+    return next((step for holds, step in RULES if holds(facts)), MachineStep.WAIT)
+
+
+def rest_s(failures: int) -> float:
+    """For how long nothing is asked for after so many failures in a row; 0 without one."""
+    return REST.after(failures) if failures else 0.0

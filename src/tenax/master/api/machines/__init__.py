@@ -1,0 +1,1 @@
+"""Rented machines: what there are, and what would be done now."""

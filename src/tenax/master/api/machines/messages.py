@@ -1,0 +1,86 @@
+"""Messages about rented machines."""
+
+from __future__ import annotations
+
+from tenax.wire.message import Message, Timestamp
+
+
+class RentedMachineView(Message):
+    """A machine, from before it is asked for until nothing is left of it, and after."""
+
+    #: Also that of its agent.
+    id: str
+    resource_pool: str
+    #: PLANNED, ASKED, STARTING, JOINED, LEAVING, ENDING; GONE, FAILED.
+    state: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    slots: int
+    #: What the provider calls it; empty: nobody knows yet.
+    provider_id: str
+    #: Requests that it was rented for.
+    wanted_by: list[str]
+    #: Why it is as it is.
+    story: str
+    planned_at: Timestamp
+    joined_at: Timestamp | None = None
+    changed_at: Timestamp
+    ended_at: Timestamp | None = None
+    #: How often the provider was asked for it, and to end it.
+    sent: int
+    end_sent: int
+
+
+class GetMachinesResponse(Message):
+    """The oldest first."""
+
+    machines: list[RentedMachineView]
+
+
+class GetMachineResponse(Message):
+    """One machine."""
+
+    machine: RentedMachineView
+
+
+class PlannedMachineStep(Message):
+    """What would become of a machine, and why."""
+
+    machine_id: str
+    reason: str
+
+
+class MachineWait(Message):
+    """A request that waits, with what machines have to do with it."""
+
+    allocation_id: str
+    job_id: str
+    slots: int
+    reason: str
+
+
+class PoolMachinePlan(Message):
+    """What would be done now for one pool."""
+
+    resource_pool: str
+    #: What is rented: ``g5.12xlarge in us-west-2``.
+    offer: str
+    slots_per_machine: int
+    min_instances: int
+    max_instances: int
+    #: Machines that are not gone, those on their way among them.
+    machines: int
+    #: So many would be rented.
+    launch: int
+    end: list[PlannedMachineStep] = []
+    #: These would take nothing new, and be ended once they are idle.
+    drain: list[PlannedMachineStep] = []
+    waiting: list[MachineWait] = []
+
+
+class GetMachinePlanResponse(Message):
+    """Of each pool for which machines are rented."""
+
+    plans: list[PoolMachinePlan]

@@ -1,0 +1,129 @@
+"""Rented machines, shown to everyone: what there are, what would be done now, and why. Nothing is changed here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from tenax.config.master import PoolSettings
+from tenax.config.provider import ProviderSettings
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.machines import messages
+from tenax.master.context import Master
+from tenax.master.provision.offers import limits_of, offer_of
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import MachineRow, RentedPool
+from tenax.master.submission.queue_control import snapshots_of
+from tenax.scheduler.demand import Scaling, demand
+from tenax.scheduler.registry import plan
+from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot
+
+routes = Routes("Machines")
+
+
+@routes.get("/api/v1/machines", "GetMachines", allow=Allow.USER)
+async def get_machines(
+    master: MasterDep,
+    resource_pool: Annotated[str, Query()] = "",
+    show_ended: Annotated[bool, Query()] = False,
+) -> messages.GetMachinesResponse:
+    """The machines that are not gone; with ``show_ended`` the newest of those that are, too."""
+    async with master.db.connection() as conn:
+        rows = await machines.all_of(conn, ended=show_ended, pool=resource_pool or None)
+    return messages.GetMachinesResponse(machines=[_view(row) for row in rows])
+
+
+@routes.get("/api/v1/machines/{machine_id}", "GetMachine", allow=Allow.USER)
+async def get_machine(master: MasterDep, machine_id: str) -> messages.GetMachineResponse:
+    """One machine, also one that is gone."""
+    async with master.db.connection() as conn:
+        return messages.GetMachineResponse(machine=_view(await machines.get(conn, machine_id)))
+
+
+@routes.get("/api/v1/machines/plan", "GetMachinePlan", allow=Allow.USER)
+async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "") -> messages.GetMachinePlanResponse:
+    """What would be rented and ended now, per pool, and what each request that waits is told; of one pool or all."""
+    pools = _renting(master, resource_pool)
+    if not pools:
+        return messages.GetMachinePlanResponse(plans=[])
+    async with master.db.snapshot() as conn:
+        snapshots = await snapshots_of(conn, master.settings)
+        rented = await machines.of_pools(conn)
+
+    def plans() -> list[messages.PoolMachinePlan]:
+        return [
+            _plan(pool, provider, snapshots[pool.name], rented.get(pool.name, RentedPool())) for pool, provider in pools
+        ]
+
+    return messages.GetMachinePlanResponse(plans=await master.examiners.run(plans))
+
+
+def _renting(master: Master, name: str) -> list[tuple[PoolSettings, ProviderSettings]]:
+    """The pools for which machines are rented. Raises NotFound, InvalidInput: for the one that is named none are."""
+    named = master.settings.pool(name)
+    if name and named is None:
+        known = ", ".join(sorted(pool.name for pool in master.settings.pools))
+        raise NotFound(f"resource pool {name!r} not found; the pools are {known}")
+    if named is not None and named.provider is None:
+        raise InvalidInput(f"no machines are rented for the pool {name!r}: its settings have no provider")
+    pools = master.settings.pools if named is None else (named,)
+    return [(pool, pool.provider) for pool in pools if pool.provider is not None]
+
+
+def _plan(
+    pool: PoolSettings, provider: ProviderSettings, snapshot: PoolSnapshot, rented: RentedPool
+) -> messages.PoolMachinePlan:
+    offer, limits = offer_of(pool, provider), limits_of(provider)
+    scaling = demand(snapshot, offer, limits, rented.machines, rented.rest)
+    return messages.PoolMachinePlan(
+        resource_pool=pool.name,
+        offer=offer.name,
+        slots_per_machine=offer.slots,
+        min_instances=limits.min_instances,
+        max_instances=limits.max_instances,
+        machines=len(rented.machines),
+        launch=scaling.launch,
+        end=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.end.items()],
+        drain=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.drain.items()],
+        waiting=_waiting(snapshot, scaling, plan(snapshot)),
+    )
+
+
+def _waiting(snapshot: PoolSnapshot, scaling: Scaling, decided: PoolPlan) -> list[messages.MachineWait]:
+    reasons = scaling.explained(decided.waiting)
+    return [
+        messages.MachineWait(
+            allocation_id=each.allocation_id,
+            job_id=each.job_id,
+            slots=each.slots,
+            reason=reasons[each.allocation_id],
+        )
+        for each in snapshot.requests
+        if each.phase is Phase.PENDING and each.allocation_id in reasons
+    ]
+
+
+def _view(row: MachineRow) -> messages.RentedMachineView:
+    return messages.RentedMachineView(
+        id=row.machine_id,
+        resource_pool=row.pool,
+        state=row.state.value,
+        provider=row.provider,
+        region=row.region,
+        zone=row.zone,
+        instance_type=row.instance_type,
+        slots=row.slots,
+        provider_id=row.provider_id,
+        wanted_by=list(row.wanted_by),
+        story=row.story,
+        planned_at=row.planned_at,
+        joined_at=row.joined_at,
+        changed_at=row.changed_at,
+        ended_at=row.ended_at,
+        sent=row.sent,
+        end_sent=row.end_sent,
+    )

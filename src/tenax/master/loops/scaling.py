@@ -1,0 +1,356 @@
+"""Scaling: rents machines for work that waits, follows each until nothing is left of it, and ends those that are idle.
+
+Rules it keeps: a row before a call, and none within a transaction; one machine that cannot be handled costs itself, and
+a provider that is away only its own. What carries our mark and has no row is ended after two looks, and has one from
+then on. Where nothing is rented, a pass asks nobody anything.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from tenax.config.master import PoolSettings
+from tenax.config.provider import ProviderSettings
+from tenax.errors import NotNow, Stale
+from tenax.ids import PoolName
+from tenax.lifecycle.machine import MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
+from tenax.master.access.task_tokens import machine_token, token_hash
+from tenax.master.loops.loop import PassContext, each
+from tenax.master.provision.bootstrap import bootstrap_script
+from tenax.master.provision.offers import limits_of, offer_of, prospects
+from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
+from tenax.master.provision.registry import open_provider
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import MachineRow, MachineStanding, NewMachine, RentedPool
+from tenax.master.store.queue import placements
+from tenax.master.store.queue.pools import rules
+from tenax.scheduler.demand import Scaling, demand
+from tenax.scheduler.snapshot import PoolSnapshot
+
+log = structlog.get_logger("tenax.scaling")
+
+#: Between two passes while a machine is on its way or ending, and between looks where all is quiet.
+BUSY_S, LOOK_S = 5.0, 300.0
+#: Looks in a row after which something is taken for missing, or for one of ours without a row.
+_TIMES = 2
+_UNDER_WAY = frozenset({MachineState.PLANNED, MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
+
+
+@dataclass(slots=True)
+class _Sightings:
+    """What looks at one place have shown. Cache: without it, some more looks are made."""
+
+    seen: Mapping[str, SeenMachine] = field(default_factory=dict)
+    #: How often in a row a row's machine was missing, and something without a row was there.
+    missing: Counter[str] = field(default_factory=Counter)
+    strays: Counter[str] = field(default_factory=Counter)
+    at: float = -LOOK_S
+    #: Whether this pass has looked, and was answered.
+    fresh: bool = False
+
+    def note(self, seen: Sequence[SeenMachine], rows: Sequence[MachineRow]) -> None:
+        """What a look has shown, of a place whose open rows these are, read before it."""
+        self.fresh, self.seen = True, {each.provider_id: each for each in seen}
+        known = {row.provider_id for row in rows}
+        awaited = {row.machine_id for row in rows if not row.provider_id}
+        self.missing = Counter({row.machine_id: self.missing[row.machine_id] + 1 for row in rows if not self.of(row)})
+        strays = [each for each in seen if not each.ended and each.provider_id not in known]
+        strays = [each for each in strays if each.machine_id not in awaited]
+        self.strays = Counter({each.provider_id: self.strays[each.provider_id] + 1 for each in strays})
+
+    def of(self, row: MachineRow) -> SeenMachine | None:
+        """What was seen of a row, by its provider's name for it, else by its mark."""
+        if row.provider_id:
+            return self.seen.get(row.provider_id)
+        marked = [each for each in self.seen.values() if each.machine_id == row.machine_id]
+        return min(marked, key=lambda each: (each.ended, each.provider_id), default=None)
+
+    def sighting(self, row: MachineRow) -> Sighting:
+        """What is known of a row's machine now."""
+        if not self.fresh:
+            return Sighting.UNKNOWN
+        seen = self.of(row)
+        if seen is not None:
+            return Sighting.ENDED if seen.ended else Sighting.RUNNING
+        return Sighting.MISSING if self.missing[row.machine_id] >= _TIMES else Sighting.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What a pass decides on."""
+
+    rows: Sequence[MachineRow]
+    standings: Mapping[str, MachineStanding]
+    snapshots: Mapping[str, PoolSnapshot]
+    pools: Mapping[str, RentedPool]
+
+
+class ScalingLoop:
+    """Rents, follows and ends machines."""
+
+    name = "scaling"
+    #: What waits has changed.
+    kind = "queue"
+
+    def __init__(
+        self,
+        pools: Sequence[PoolSettings],
+        cluster_id: str,
+        secret: bytes,
+        opened: Callable[[ProviderPlace, str], Provider] = open_provider,
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._secret = secret
+        self._open = opened
+        self._providers: dict[ProviderPlace, Provider] = {}
+        self._sightings: dict[ProviderPlace, _Sightings] = {}
+        self.use_pools(pools)
+
+    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
+        """From the next pass on these are the pools."""
+        self._pools = tuple(pools)
+        self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
+        #: Whether there may be machines of pools that rent nothing any more.
+        self._may_be_left = True
+
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Look, decide for each pool, and go on with each machine."""
+        if not self._renting and not self._may_be_left:
+            return None
+        async with context.reading() as conn:
+            rows = await machines.all_of(conn)
+        if not self._renting and not rows:
+            self._may_be_left = False
+            return None
+        await self._look(context, rows)
+        loaded = await self._load(context)
+        changed = [await self._scale(context, pool, loaded) for pool in self._renting.values()]
+        if any(changed):
+            loaded = await self._load(context)
+        moved = await self._follow(context, loaded)
+        return 0.0 if moved else self._due(loaded)
+
+    async def _look(self, context: PassContext, rows: Sequence[MachineRow]) -> None:
+        """Ask each provider what there is, where that may have changed; what is ours and has no row gets one."""
+        now = time.monotonic()
+        by_place: dict[ProviderPlace, list[MachineRow]] = {_place_of(pool): [] for pool in self._renting.values()}
+        for row in rows:
+            by_place.setdefault(_place(row), []).append(row)
+        for place, of_place in by_place.items():
+            sightings = self._sightings.setdefault(place, _Sightings())
+            sightings.fresh = False
+            under_way = any(row.state in _UNDER_WAY for row in of_place) or bool(sightings.strays)
+            every_s = 0.0 if under_way else MAX_WAIT_S / 2 if of_place else LOOK_S
+            if now - sightings.at < every_s:
+                continue
+            sightings.at = now
+            try:
+                sightings.note(await self._provider(place).look(), of_place)
+            except ProviderAway as away:
+                log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
+                continue
+            for provider_id, times in sightings.strays.items():
+                if times >= _TIMES:
+                    await self._adopt(context, place, sightings.seen[provider_id])
+
+    async def _adopt(self, context: PassContext, place: ProviderPlace, stray: SeenMachine) -> None:
+        story = "it carries the mark of this cluster and has no row: it is ended"
+        row = NewMachine(
+            _new_id(), stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, (), b"", story
+        )
+        async with context.transaction() as conn:
+            new = await machines.adopt(conn, row, stray.provider_id, stray.zone)
+        if new:
+            log.error("a machine of this cluster is ended: nobody knows of it", machine=stray.provider_id)
+
+    async def _load(self, context: PassContext) -> _Loaded:
+        async with context.snapshot() as conn:
+            its_rules = {pool.name: rules(pool) for pool in self._pools}
+            places = {pool.name: pool.max_aux_containers_per_agent for pool in self._pools}
+            snapshots = await placements.snapshots(conn, its_rules, places, prospects=prospects(self._pools))
+            return _Loaded(
+                await machines.all_of(conn),
+                await machines.standings(conn),
+                {each.pool: each for each in snapshots},
+                await machines.of_pools(conn),
+            )
+
+    async def _scale(self, context: PassContext, pool: PoolSettings, loaded: _Loaded) -> bool:
+        """Decide for a pool, and write what follows; whether anything does."""
+        provider = _of(pool)
+        snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
+        there = loaded.pools.get(pool.name, RentedPool())
+        scaling = demand(snapshot, offer_of(pool, provider), limits_of(provider), there.machines, there.rest)
+        if scaling.launch:
+            await self._plan(context, pool, scaling)
+        by_id = {row.machine_id: row for row in loaded.rows}
+        for name, why in scaling.end.items():
+            await self._retire(context, by_id[name], why)
+        for name, why in scaling.drain.items():
+            await self._drain(context, by_id[name], why)
+        return bool(scaling.launch or scaling.end or scaling.drain)
+
+    async def _plan(self, context: PassContext, pool: PoolSettings, scaling: Scaling) -> None:
+        provider, place = _of(pool), _place_of(pool)
+        why = f"rented for {', '.join(scaling.wanted_by[:3])}" if scaling.wanted_by else "min_instances asks for it"
+        new = []
+        for name in (_new_id() for _ in range(scaling.launch)):
+            hashed = token_hash(machine_token(self._secret, name))
+            what = provider.instance_type, provider.instance_slots, scaling.wanted_by, hashed, why
+            new.append(NewMachine(name, pool.name, place.provider, place.region, place.endpoint, *what))
+        async with context.transaction() as conn:
+            await machines.plan(conn, new)
+        log.info("machines are rented", pool=pool.name, count=len(new), type=provider.instance_type, reason=why)
+
+    async def _retire(self, context: PassContext, row: MachineRow, why: str) -> None:
+        """End an idle machine, unless something was placed there meanwhile: its agent is closed in one transaction."""
+        try:
+            async with context.transaction() as conn:
+                await agents.close_idle(conn, row.machine_id)
+                await machines.happen(conn, row, MachineEvent.RETIRE, why)
+        except Stale:
+            log.info("a machine is not ended: it was given work", machine=row.machine_id)
+
+    async def _drain(self, context: PassContext, row: MachineRow, why: str) -> None:
+        async with context.transaction() as conn:
+            await agents.set_state(conn, row.machine_id, "DRAINING", why)
+            await machines.happen(conn, row, MachineEvent.DRAIN, why)
+
+    async def _follow(self, context: PassContext, loaded: _Loaded) -> bool:
+        """Go on with each machine that is not gone; whether any has moved."""
+        by_id = {row.machine_id: row for row in loaded.rows if row.machine_id in loaded.standings}
+        moved: list[str] = []
+
+        async def handle(name: str) -> None:
+            row = by_id[name]
+            step = next_step(self._facts(row, loaded.standings[name]))
+            if step is not MachineStep.WAIT and await self._go_on(context, row, step):
+                moved.append(name)
+
+        await each(list(by_id), handle, loop=self.name, noun="machine")
+        return bool(moved)
+
+    def _facts(self, row: MachineRow, standing: MachineStanding) -> MachineFacts:
+        pool = self._renting.get(row.pool)
+        return MachineFacts(
+            row.state,
+            self._sightings.get(_place(row), _Sightings()).sighting(row),
+            row.age_s,
+            row.since_planned_s,
+            _of(pool).max_agent_starting_period if pool is not None else 0.0,
+            standing.away_s or 0.0,
+            standing.idle,
+            renting=pool is not None and _place_of(pool) == _place(row),
+            new=row.end_sent == 0,
+            lacks=standing.lacks,
+        )
+
+    async def _go_on(self, context: PassContext, row: MachineRow, step: MachineStep) -> bool:
+        """Do what comes next; whether the machine is in another state then."""
+        match step:
+            case MachineStep.SEND:
+                return await self._send(context, row)
+            case MachineStep.END:
+                return await self._end(context, row)
+            case MachineStep.REMOVE:
+                return await self._remove(context, row)
+            case MachineStep.RETIRE:
+                await self._retire(context, row, row.story)
+                return True
+            case MachineStep.DRAIN:
+                await self._drain(context, row, MachineEvent.WITHDRAW.value)
+                return True
+            case MachineStep.TAKE:
+                seen = self._sightings[_place(row)].of(row)
+                assert seen is not None
+                async with context.transaction() as conn:
+                    await machines.happen(conn, row, MachineEvent.ANSWERED, "", seen.provider_id, seen.zone)
+                return True
+        event = MachineEvent[step.name]
+        log.warning("a machine did not stay", machine=row.machine_id, reason=event.value)
+        async with context.transaction() as conn:
+            await machines.happen(conn, row, event, event.value)
+        return True
+
+    async def _send(self, context: PassContext, row: MachineRow) -> bool:
+        pool = self._renting[row.pool]
+        script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), _of(pool))
+        async with context.transaction() as conn:
+            row = await machines.send(conn, row)
+        try:
+            seen = await self._provider(_place(row)).launch(MachineOrder(row.machine_id, row.pool, _of(pool), script))
+        except ProviderAway as away:
+            log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
+            return False
+        except OrderRefused as refused:
+            log.warning("the provider refused a machine", machine=row.machine_id, reason=str(refused))
+            async with context.transaction() as conn:
+                await machines.happen(conn, row, MachineEvent.REFUSED, str(refused))
+            return False
+        async with context.transaction() as conn:
+            await machines.happen(conn, row, MachineEvent.ANSWERED, "", seen.provider_id, seen.zone)
+        return True
+
+    async def _end(self, context: PassContext, row: MachineRow) -> bool:
+        async with context.transaction() as conn:
+            await machines.note_end_sent(conn, row)
+        try:
+            await self._provider(_place(row)).end([row.provider_id])
+        except ProviderAway as away:
+            log.warning("a machine could not be ended; it is tried again", machine=row.machine_id, reason=str(away))
+        return False
+
+    async def _remove(self, context: PassContext, row: MachineRow) -> bool:
+        """The provider says that it has ended: once nothing there counts as running, its agent is forgotten."""
+        try:
+            async with context.transaction() as conn:
+                await agents.remove_if_there(conn, row.machine_id)
+                await machines.happen(conn, row, MachineEvent.REMOVED)
+        except (NotNow, Stale):
+            return False
+        log.info("a machine is gone", machine=row.machine_id, reason=row.story)
+        return True
+
+    def _provider(self, place: ProviderPlace) -> Provider:
+        if place not in self._providers:
+            self._providers[place] = self._open(place, self._cluster_id)
+        return self._providers[place]
+
+    def _due(self, loaded: _Loaded) -> float | None:
+        """Seconds until the next pass: soon while something is under way, else when the first idle period is over."""
+        strays = any(sightings.strays for sightings in self._sightings.values())
+        if strays or any(row.state in _UNDER_WAY for row in loaded.rows):
+            return BUSY_S
+        left = [
+            _of(self._renting[row.pool]).max_idle_agent_period - idle_s
+            for row in loaded.rows
+            if row.pool in self._renting and row.machine_id in loaded.standings
+            if (idle_s := loaded.standings[row.machine_id].idle_s) is not None
+        ]
+        return max(0.5, min(left)) if left else None
+
+
+def _new_id() -> str:
+    return f"m-{uuid.uuid4().hex[:20]}"
+
+
+def _of(pool: PoolSettings) -> ProviderSettings:
+    assert pool.provider is not None
+    return pool.provider
+
+
+def _place_of(pool: PoolSettings) -> ProviderPlace:
+    provider = _of(pool)
+    return ProviderPlace(provider.type, provider.region, provider.endpoint_url)
+
+
+def _place(row: MachineRow) -> ProviderPlace:
+    return ProviderPlace(row.provider, row.region, row.endpoint)

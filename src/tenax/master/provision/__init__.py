@@ -1,0 +1,1 @@
+"""Rented machines: what may be rented, and the providers that rent them out."""

@@ -1,0 +1,184 @@
+"""Machines of AWS: RunInstances, DescribeInstances, TerminateInstances.
+
+Rules: boto3 is loaded when the first call is made, and not before; it takes credentials from where it always does (the
+role of the machine, a profile, the environment). A call is made once: whether to repeat it is decided by who asks.
+An instance ends when it powers itself off, and answers metadata by sessions alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+from tenax.master.provision.port import (
+    CLUSTER,
+    MACHINE,
+    POOL,
+    MachineOrder,
+    OrderRefused,
+    ProviderAway,
+    ProviderPlace,
+    SeenMachine,
+    marks,
+)
+
+_CONNECT_S, _ANSWER_S = 5, 20
+#: Codes after which the same request may succeed: nothing is known to be wrong with it.
+_PASSING = ("RequestLimitExceeded", "Throttl", "Unavailable", "InternalError", "InternalFailure", "ServiceUnavailable")
+_ENDED = frozenset({"shutting-down", "terminated"})
+#: For people: what to do about a refusal, by how its code begins.
+_ADVICE: Mapping[str, str] = {
+    "InsufficientInstanceCapacity": "the provider has none of that type there now",
+    "VcpuLimitExceeded": "the account's quota for that type is used up: have it raised (Service Quotas, Amazon EC2)",
+    "MaxSpotInstanceCountExceeded": "the account's quota is used up",
+    "UnauthorizedOperation": "the master's role lacks the right: allow ec2:RunInstances and ec2:CreateTags",
+    "InvalidAMIID": "image_id is none of that region",
+    "InvalidSubnetID": "network_interface.subnet_id is none of that region",
+    "InvalidGroup": "network_interface.security_group_id is none of that network",
+    "InvalidKeyPair": "ssh_key_name is none of that region",
+}
+
+
+class _Ec2(Protocol):
+    def run_instances(self, **parameters: object) -> Mapping[str, object]: ...
+    def terminate_instances(self, **parameters: object) -> Mapping[str, object]: ...
+    def get_paginator(self, name: str) -> _Pages: ...
+
+
+class _Pages(Protocol):
+    def paginate(self, **parameters: object) -> Sequence[Mapping[str, object]]: ...
+
+
+class Aws:
+    """One region of one account."""
+
+    def __init__(self, place: ProviderPlace, cluster_id: str) -> None:
+        self._place = place
+        self._cluster_id = cluster_id
+        self._client: _Ec2 | None = None
+
+    async def launch(self, order: MachineOrder) -> SeenMachine:
+        """One instance; the order's id is the ClientToken. Raises OrderRefused, ProviderAway."""
+        answer = await asyncio.to_thread(self._call, "run_instances", run_parameters(self._cluster_id, order))
+        instances = cast("Sequence[Mapping[str, object]]", answer["Instances"])
+        return _seen(instances[0])
+
+    async def look(self) -> Sequence[SeenMachine]:
+        """All pages of what carries the mark. Raises ProviderAway."""
+        try:
+            return await asyncio.to_thread(self._look)
+        except OrderRefused as refused:
+            raise ProviderAway(refused.message) from None
+
+    async def end(self, provider_ids: Sequence[str]) -> None:
+        """Each by itself: one that is not there keeps no other from its end. Raises ProviderAway."""
+        for provider_id in provider_ids:
+            try:
+                await asyncio.to_thread(self._call, "terminate_instances", {"InstanceIds": [provider_id]})
+            except OrderRefused as refused:
+                if "InvalidInstanceID" not in refused.message:
+                    raise ProviderAway(refused.message) from None
+
+    def _look(self) -> list[SeenMachine]:
+        filters = [{"Name": f"tag:{CLUSTER}", "Values": [self._cluster_id]}]
+        seen: list[SeenMachine] = []
+
+        def every_page() -> Mapping[str, object]:
+            for page in self._ec2().get_paginator("describe_instances").paginate(Filters=filters):
+                for reservation in cast("Sequence[Mapping[str, object]]", page["Reservations"]):
+                    seen.extend(map(_seen, cast("Sequence[Mapping[str, object]]", reservation["Instances"])))
+            return {}
+
+        self._translated(every_page)
+        return seen
+
+    def _call(self, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        return self._translated(lambda: getattr(self._ec2(), name)(**parameters))
+
+    def _ec2(self) -> _Ec2:
+        if self._client is None:
+            import boto3
+            from botocore.config import Config
+
+            config = Config(
+                connect_timeout=_CONNECT_S,
+                read_timeout=_ANSWER_S,
+                retries={"total_max_attempts": 1, "mode": "standard"},
+            )
+            endpoint = self._place.endpoint or None
+            # A session of its own: boto3's is shared by threads.
+            session = boto3.session.Session(region_name=self._place.region)
+            self._client = cast("_Ec2", session.client("ec2", endpoint_url=endpoint, config=config))
+        return self._client
+
+    def _translated(self, call: _Call) -> Mapping[str, object]:
+        try:
+            import botocore.exceptions as faults
+            from botocore.parsers import ResponseParserError
+        except ImportError:
+            raise ProviderAway(
+                "boto3 is not installed beside the master: pip install 'tenax[aws]' there, and start it again"
+            ) from None
+        try:
+            return call()
+        except faults.ClientError as error:
+            details = error.response.get("Error", {})
+            code, message = str(details.get("Code", "")), str(details.get("Message", ""))
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+            if status >= 500 or code.startswith(_PASSING):
+                raise ProviderAway(f"{code}: {message}") from None
+            advice = next((advice for begin, advice in _ADVICE.items() if code.startswith(begin)), "")
+            raise OrderRefused(f"{advice} ({code}: {message})" if advice else f"{code}: {message}") from None
+        except (faults.BotoCoreError, ResponseParserError) as error:
+            raise ProviderAway(str(error)) from None
+
+
+class _Call(Protocol):
+    def __call__(self) -> Mapping[str, object]: ...
+
+
+def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
+    """Of RunInstances. The same order gives the same ones: AWS refuses a key that comes with others."""
+    settings = order.settings
+    tags = [{"Key": key, "Value": value} for key, value in marks(cluster_id, order).items()]
+    disk = {"VolumeSize": settings.root_volume_size, "VolumeType": "gp3", "DeleteOnTermination": True}
+    network = settings.network_interface
+    interface: dict[str, object] = {"DeviceIndex": 0, "AssociatePublicIpAddress": network.public_ip}
+    if network.subnet_id:
+        interface["SubnetId"] = network.subnet_id
+    if network.security_group_id:
+        interface["Groups"] = [network.security_group_id]
+    parameters: dict[str, object] = {
+        "ClientToken": order.machine_id,
+        "ImageId": settings.image_id,
+        "InstanceType": settings.instance_type,
+        "MinCount": 1,
+        "MaxCount": 1,
+        "UserData": order.user_data,
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
+        "BlockDeviceMappings": [{"DeviceName": settings.root_device_name, "Ebs": disk}],
+        "NetworkInterfaces": [interface],
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")],
+    }
+    if settings.ssh_key_name:
+        parameters["KeyName"] = settings.ssh_key_name
+    if settings.iam_instance_profile_arn:
+        parameters["IamInstanceProfile"] = {"Arn": settings.iam_instance_profile_arn}
+    return parameters
+
+
+def _seen(instance: Mapping[str, object]) -> SeenMachine:
+    listed = cast("Sequence[Mapping[str, str]]", instance.get("Tags") or ())
+    tags = {tag["Key"]: tag["Value"] for tag in listed}
+    state = cast("Mapping[str, str]", instance["State"])["Name"]
+    place = cast("Mapping[str, str]", instance.get("Placement") or {})
+    return SeenMachine(
+        str(instance["InstanceId"]),
+        tags.get(MACHINE, ""),
+        tags.get(POOL, ""),
+        place.get("AvailabilityZone", ""),
+        str(instance.get("InstanceType", "")),
+        state in _ENDED,
+    )

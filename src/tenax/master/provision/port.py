@@ -1,0 +1,89 @@
+"""What a provider is: it rents out machines, tells which there are, and ends them.
+
+Rules:
+- A machine carries the marks of its cluster, pool and row; by the first a look finds all that are ours.
+- An order is sent with its row's id as the provider's key, so that the provider makes it once where it can.
+- A refusal is final for that order, and nothing was made; of any other error nobody knows what was done.
+- Nothing waits for a machine to be up. Calls take seconds, and hold up only who made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tenax.config.provider import MARKS, ProviderSettings
+from tenax.errors import TenaxError
+
+#: Marks on what is ours.
+CLUSTER, POOL, MACHINE = f"{MARKS}cluster", f"{MARKS}pool", f"{MARKS}machine"
+
+
+class OrderRefused(TenaxError):
+    """The provider refused, and made nothing."""
+
+
+class ProviderAway(TenaxError):
+    """Nobody knows what the provider has done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderPlace:
+    """Where a provider is asked; settings of a pool, or a row, name it."""
+
+    provider: str
+    region: str
+    #: Empty: the usual one.
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOrder:
+    """One machine to be made."""
+
+    #: The provider's key, and the mark.
+    machine_id: str
+    pool: str
+    settings: ProviderSettings
+    #: What the machine runs when it is up.
+    user_data: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMachine:
+    """One machine, as its provider shows it."""
+
+    provider_id: str
+    #: Its marks; empty where somebody took them away.
+    machine_id: str = ""
+    pool: str = ""
+    zone: str = ""
+    instance_type: str = ""
+    #: It has ended, or is ending and cannot be kept from it.
+    ended: bool = False
+
+
+class Provider(Protocol):
+    """One place of a provider. Safe for any number of calls at a time."""
+
+    async def launch(self, order: MachineOrder) -> SeenMachine:
+        """Raises OrderRefused, ProviderAway."""
+
+    async def look(self) -> Sequence[SeenMachine]:
+        """All that carries the cluster's mark, in every state that is still told. Raises ProviderAway."""
+
+    async def end(self, provider_ids: Sequence[str]) -> None:
+        """End them for good; nothing for what has ended, or is not there. Raises ProviderAway."""
+
+
+def marks(cluster_id: str, order: MachineOrder) -> Mapping[str, str]:
+    """What a machine and its disks carry."""
+    return {
+        "Name": order.settings.instance_name,
+        order.settings.tag_key: order.settings.tag_value,
+        **{tag.key: tag.value for tag in order.settings.custom_tags},
+        CLUSTER: cluster_id,
+        POOL: order.pool,
+        MACHINE: order.machine_id,
+    }

@@ -1,0 +1,1 @@
+"""Rows of rented machines."""

@@ -1,0 +1,60 @@
+-- name: plan
+insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, token_hash, story)
+values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10);
+
+-- name: adopt
+insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, provider_id, zone, story)
+values ($1, $2, $3, $4, $5, $6, 0, 'ENDING', $7, $8, $9)
+on conflict do nothing returning machine_id;
+
+-- name: columns
+select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
+       planned_at, joined_at, changed_at, ended_at, sent, end_sent, version,
+       extract(epoch from now() - changed_at)::float8 as age_s,
+       extract(epoch from now() - planned_at)::float8 as since_planned_s
+from machines m
+
+-- name: any_open
+select exists (select 1 from machines where ended_at is null);
+
+-- name: standings
+-- Of those that are not gone: how long their agents were not heard, and have had nothing to do.
+select m.machine_id, extract(epoch from m.planned_at)::float8 as planned_at,
+       case when p.connected then 0 else extract(epoch from now() - coalesce(p.last_seen_at, m.joined_at)) end::float8 as away_s,
+       p.agent_id is not null as greeted,
+       coalesce(p.connected, false) and (select count(*) from agent_slots s where s.agent_id = m.machine_id and s.present) < m.slots
+           as lacks,
+       not exists (select 1 from containers c where c.agent_id = m.machine_id and c.gone_at is null) as idle,
+       extract(epoch from now() - greatest(m.joined_at, (
+           select max(c.gone_at) from containers c where c.agent_id = m.machine_id and c.agent_id like 'm-%')))::float8 as idle_s
+from machines m left join agent_presence p on p.agent_id = m.machine_id
+where m.ended_at is null;
+
+-- name: failures
+-- Of each pool how many machines in a row never joined, the newest first, and the last of them.
+select pool, count(*)::int as failures, extract(epoch from max(changed_at))::float8 as last_at,
+       (array_agg(story order by changed_at desc))[1] as story
+from machines m
+where state in ('ENDING', 'GONE', 'FAILED') and joined_at is null and sent > 0 and changed_at > now() - interval '1 day'
+  and not exists (select 1 from machines o where o.pool = m.pool and o.joined_at > m.planned_at)
+group by pool;
+
+-- name: send
+update machines set state = $3, sent = sent + 1, changed_at = now(), version = version + 1
+where machine_id = $1 and version = $2 returning version;
+
+-- name: end_sent
+update machines set end_sent = end_sent + 1, changed_at = now(), version = version + 1
+where machine_id = $1 and version = $2 returning version;
+
+-- name: change
+update machines
+set state = $3, story = case when $4 = '' then story else $4 end, changed_at = now(), version = version + 1,
+    provider_id = case when $5 = '' then provider_id else $5 end, zone = case when $6 = '' then zone else $6 end,
+    token_hash = case when $3 in ('PLANNED', 'ASKED', 'STARTING') then token_hash end,
+    joined_at = case when $3 = 'JOINED' then now() when not $7 then joined_at end,
+    ended_at = case when $3 in ('GONE', 'FAILED') then now() end
+where machine_id = $1 and version = $2 returning version;
+
+-- name: of_token
+select machine_id, pool, state, version from machines where token_hash = $1 for update;

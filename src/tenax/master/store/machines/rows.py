@@ -1,0 +1,232 @@
+"""Rows of rented machines: planned, sent, answered, joined, ended; each change by one transition of the lifecycle.
+
+Rules: a write of a row that has changed meanwhile is Stale, and changes nothing; a token is kept as its hash, and spent
+in the transaction of the join; whatever a change may alter for work that waits wakes the loop that schedules.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.errors import Forbidden, Stale, TryAgain
+from tenax.ids import AgentId
+from tenax.lifecycle.machine import MachineEvent, MachineState, after, rest_s
+from tenax.master.store.database.queries import existing, load, row_as
+from tenax.master.store.database.wakeups import notify
+from tenax.scheduler.demand import MachineStage, OfferRest, RentedMachine
+
+Q = load("machines")
+#: Machines of one list.
+MAX_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRow:
+    """One machine, from before it is asked for."""
+
+    machine_id: str
+    pool: str
+    provider: str
+    region: str
+    #: Of the provider's API; empty: the usual one.
+    endpoint: str
+    instance_type: str
+    slots: int
+    state: MachineState
+    #: Allocations that it was rented for.
+    wanted_by: tuple[str, ...]
+    #: What the provider calls it; empty: nobody knows yet.
+    provider_id: str
+    zone: str
+    #: Why it is as it is.
+    story: str
+    planned_at: datetime
+    joined_at: datetime | None
+    #: When it came to its state, or was last asked for or to end.
+    changed_at: datetime
+    ended_at: datetime | None
+    #: How often the provider was asked for it, and to end it.
+    sent: int
+    end_sent: int
+    version: int
+    #: Seconds since ``changed_at``, and since it was planned.
+    age_s: float
+    since_planned_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStanding:
+    """What its agent does."""
+
+    machine_id: str
+    #: In seconds since 1970.
+    planned_at: float
+    #: Seconds since its agent was heard; 0: it is connected.
+    away_s: float | None
+    #: Its agent has said what it has.
+    greeted: bool
+    #: It is connected, and has fewer slots than were rented.
+    lacks: bool
+    #: Nothing runs there.
+    idle: bool
+    #: For how long; of one that has joined.
+    idle_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RentedPool:
+    """The machines of a pool, as the scheduler takes them."""
+
+    machines: tuple[RentedMachine, ...] = ()
+    #: Until when nothing is asked for; it may be over.
+    rest: OfferRest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewMachine:
+    """What is written of a machine before anybody is asked for it."""
+
+    machine_id: str
+    pool: str
+    provider: str
+    region: str
+    endpoint: str
+    instance_type: str
+    slots: int
+    wanted_by: Sequence[str]
+    token_hash: bytes
+    story: str
+
+
+async def plan(conn: Connection, new: Sequence[NewMachine]) -> None:
+    """Rows of machines that are going to be asked for."""
+    for each in new:
+        place = each.provider, each.region, each.endpoint, each.instance_type
+        what = each.slots, list(each.wanted_by), each.token_hash, each.story
+        await conn.execute(Q.plan, each.machine_id, each.pool, *place, *what)
+    await notify(conn, "scheduling", "")
+
+
+async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str) -> bool:
+    """The row of a machine that carries our mark and had none: it is ENDING. False: it has one."""
+    place = stray.provider, stray.region, stray.endpoint, stray.instance_type
+    row = await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, provider_id, zone, stray.story)
+    return row is not None
+
+
+async def send(conn: Connection, machine: MachineRow) -> MachineRow:
+    """Note that the provider is asked for it now, be it once more; the row then. Raises Stale."""
+    state = machine.state
+    state = after(state, MachineEvent.SEND) if state is MachineState.PLANNED else state
+    await _written(conn, Q.send, machine, state.value)
+    return await get(conn, machine.machine_id)
+
+
+async def note_end_sent(conn: Connection, machine: MachineRow) -> None:
+    """Note that the provider is asked to end it now, be it once more. Raises Stale."""
+    await _written(conn, Q.end_sent, machine)
+
+
+async def happen(
+    conn: Connection, machine: MachineRow, event: MachineEvent, story: str = "", provider_id: str = "", zone: str = ""
+) -> None:
+    """A transition; ``story``: in the place of what stood there. Raises Stale, Impossible."""
+    state = after(machine.state, event)
+    never_joined = event is MachineEvent.LACKS
+    await _written(conn, Q.change, machine, state.value, story, provider_id, zone, never_joined)
+    await notify(conn, "scheduling", "")
+
+
+async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) -> bool:
+    """Spend the token of a machine; False: it is none of a machine's.
+
+    Raises Forbidden: of another machine or pool; TryAgain: the provider's answer is not stored yet.
+    """
+    row = await conn.fetchrow(Q.of_token, token_hash)
+    if row is None:
+        return False
+    if (row["machine_id"], row["pool"]) != (agent_id, pool):
+        raise Forbidden(
+            f"that token is for the machine {row['machine_id']} in the pool {row['pool']} alone: its agent joins with "
+            "the id and the pool of its user data"
+        )
+    state = MachineState(row["state"])
+    if state in (MachineState.PLANNED, MachineState.ASKED):
+        raise TryAgain("the provider's answer for this machine is not stored yet: try again in a moment")
+    machine = await get(conn, agent_id)
+    await happen(conn, machine, MachineEvent.JOIN)
+    return True
+
+
+async def get(conn: Connection, machine_id: str) -> MachineRow:
+    """Raises NotFound."""
+    row = await existing(conn, f"machine {machine_id!r}", f"{Q.columns} where machine_id = $1", machine_id)
+    return _row(row)
+
+
+async def all_of(conn: Connection, *, ended: bool = False, pool: str | None = None) -> list[MachineRow]:
+    """The machines that are not gone, the oldest first; ``ended``: the newest of those that are, too."""
+    which = "where ($2 or ended_at is null) and ($1::text is null or pool = $1)"
+    query = f"{Q.columns} {which} order by ended_at is null desc, planned_at desc, machine_id limit $3"
+    rows = [_row(row) for row in await conn.fetch(query, pool, ended, MAX_LISTED if ended else None)]
+    return sorted(rows, key=lambda row: (row.planned_at, row.machine_id))
+
+
+async def any_open(conn: Connection) -> bool:
+    """Whether there is a machine that is not gone."""
+    return bool(await conn.fetchval(Q.any_open))
+
+
+async def standings(conn: Connection) -> dict[str, MachineStanding]:
+    """Of those that are not gone, by machine."""
+    return {row["machine_id"]: row_as(MachineStanding, row) for row in await conn.fetch(Q.standings)}
+
+
+async def rests(conn: Connection) -> dict[str, OfferRest]:
+    """By pool: until when nothing is asked for, after failures in a row; it may be over."""
+    return {
+        row["pool"]: OfferRest(
+            row["last_at"] + rest_s(row["failures"]),
+            row["story"] if row["failures"] == 1 else f"{row['failures']} in a row failed, the last: {row['story']}",
+        )
+        for row in await conn.fetch(Q.failures)
+    }
+
+
+async def of_pools(conn: Connection) -> dict[str, RentedPool]:
+    """What the scheduler has to know of machines, by pool; one without any is not there."""
+    its_standings = await standings(conn)
+    by_pool: dict[str, list[RentedMachine]] = defaultdict(list)
+    for row in await all_of(conn):
+        if row.machine_id in its_standings:
+            by_pool[row.pool].append(rented(row, its_standings[row.machine_id]))
+    its_rests = await rests(conn)
+    return {pool: RentedPool(tuple(by_pool.get(pool, ())), its_rests.get(pool)) for pool in {*by_pool, *its_rests}}
+
+
+def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
+    """A machine that is not gone, as the scheduler takes it."""
+    # It is about to be ended: until then nothing is rented in its place.
+    is_replaced = standing.lacks and standing.idle
+    stages: Mapping[MachineState, MachineStage] = {
+        MachineState.JOINED: MachineStage.HERE if standing.greeted and not is_replaced else MachineStage.COMING,
+        MachineState.LEAVING: MachineStage.LEAVING,
+        MachineState.ENDING: MachineStage.ENDING,
+    }
+    stage = stages.get(machine.state, MachineStage.COMING)
+    idle_s = standing.idle_s if standing.idle else None
+    return RentedMachine(AgentId(machine.machine_id), stage, standing.planned_at, idle_s)
+
+
+async def _written(conn: Connection, query: str, machine: MachineRow, *values: object) -> None:
+    if await conn.fetchval(query, machine.machine_id, machine.version, *values) is None:
+        raise Stale
+
+
+def _row(row: Mapping[str, object]) -> MachineRow:
+    return row_as(MachineRow, row, state=MachineState, wanted_by=tuple)

@@ -1,0 +1,52 @@
+"""Rented machines on the command line: what is asked of the master, and what is shown."""
+
+from __future__ import annotations
+
+import json
+
+from tests.kits.cli.command_line import Tenax
+from tests.kits.pretend_master import PretendMaster
+
+
+def test_what_machines_would_be_rented(master: PretendMaster, tenax: Tenax) -> None:
+    """Per pool, with the reason of each request that waits; where nothing is rented, it says so."""
+    waits = {
+        "allocationId": "1.a.1",
+        "jobId": "j",
+        "slots": 4,
+        "reason": "waits for a machine: g5.12xlarge in us-west-2",
+    }
+    plan = {
+        "resourcePool": "default", "offer": "g5.12xlarge in us-west-2", "slotsPerMachine": 4, "minInstances": 0,
+        "maxInstances": 5, "machines": 1, "launch": 1, "waiting": [waits],
+        "end": [{"machineId": "m-1", "reason": "idle for 20 minutes"}], "drain": [],
+    }  # fmt: skip
+    master.on("GET", "/api/v1/machines/plan", {"plans": [plan]})
+    assert tenax("machine", "plan").out.splitlines() == [
+        "Pool default: 1 of at most 5 machines (g5.12xlarge in us-west-2, 4 slots each)",
+        "  to rent now: 1",
+        "  to end: m-1, idle for 20 minutes",
+        "  1.a.1 (4 slots) waits for a machine: g5.12xlarge in us-west-2",
+    ]
+    assert json.loads(tenax("machine", "plan", "--json").out) == [plan]
+    master.on("GET", "/api/v1/machines/plan", {"plans": []})
+    assert "No machines are rented for any pool" in tenax("machine", "plan").err
+
+
+def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
+    """Listed, and described with why they are as they are."""
+    machine = {
+        "id": "m-1", "resourcePool": "default", "state": "STARTING", "provider": "aws", "region": "us-west-2",
+        "zone": "us-west-2b", "instanceType": "g5.12xlarge", "slots": 4, "providerId": "i-1", "wantedBy": ["1.a.1"],
+        "story": "rented for 1.a.1", "plannedAt": "2026-11-29T00:00:00Z",
+    }  # fmt: skip
+    master.on("GET", "/api/v1/machines", {"machines": [machine]})
+    rows = [line.split() for line in tenax("machine", "list").out.splitlines()]
+    assert rows[1][:6] == ["m-1", "STARTING", "default", "g5.12xlarge", "4", "us-west-2b"]
+    assert json.loads(tenax("machine", "list", "--json").out) == [machine]
+    master.on("GET", "/api/v1/machines/m-1", {"machine": machine})
+    shown = tenax("machine", "describe", "m-1").out
+    assert "rented for 1.a.1" in shown
+    assert "aws us-west-2 us-west-2b" in shown
+    master.on("GET", "/api/v1/machines", {"machines": []})
+    assert "No machines are rented now" in tenax("machine", "list").err

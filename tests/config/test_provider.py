@@ -1,0 +1,81 @@
+"""What may be said of machines that are rented, and what is refused, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tenax.config.master import load_master_settings
+from tenax.config.problems import ConfigError
+from tenax.config.provider import NOT_YET, ProviderSettings
+from tenax.config.settings import in_clear
+
+USUAL: Mapping[str, object] = {
+    "type": "aws",
+    "master_url": "https://master.example.org",
+    "region": "us-west-2",
+    "image_id": "ami-03cf127a",
+    "instance_type": "g5.12xlarge",
+    "instance_slots": 4,
+}
+
+
+def read(tmp_path: Path, **changes: object) -> ProviderSettings:
+    """The settings of a pool as its file has them; None takes one away."""
+    given = {name: value for name, value in {**USUAL, **changes}.items() if value is not None}
+    file = tmp_path / "master.yaml"
+    file.write_text(json.dumps({"pools": [{"name": "default", "provider": given}]}))
+    provider = load_master_settings(file, environ={}).pools[0].provider
+    assert provider is not None
+    return provider
+
+
+def test_determineds_names_and_defaults(tmp_path: Path) -> None:
+    """Of those that are there; what another master reads of them is the same."""
+    provider = read(tmp_path, max_idle_agent_period="90s", custom_tags=[{"key": "team", "value": "vision"}])
+    assert (provider.min_instances, provider.max_instances) == (0, 5)
+    assert (provider.max_idle_agent_period, provider.max_agent_starting_period) == (90.0, 1200.0)
+    assert provider.root_volume_size == 200
+    assert read(tmp_path, **in_clear(provider)) == provider
+
+
+@pytest.mark.parametrize("name", sorted(NOT_YET))
+def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
+    """With what to do instead; nothing of Determined's is ignored."""
+    with pytest.raises(ConfigError, match=rf"provider\.{name} \(line 1\): has no effect yet: .*; leave it out"):
+        read(tmp_path, **{name: "something"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"type": "gcp"}, "machines of type gcp cannot be rented yet"),
+        ({"min_instances": 6}, "min_instances is 6 and max_instances 5"),
+        ({"max_idle_agent_period": "20"}, "'20' is no duration"),
+        ({"max_idle_agent_period": "0s"}, "max_idle_agent_period must be between 1s and 30d"),
+        ({"master_url": "http://127.0.0.1:8080"}, "which is the machine itself for every machine"),
+        ({"master_url": "master.example.org"}, "write a whole address"),
+        ({"master_url": ""}, "master_url is missing"),
+        ({"instance_slots": None}, "instance_slots"),
+        ({"root_volume_size": 8}, "root_volume_size"),
+        ({"instance_typ": "x"}, "instance_typ"),
+        ({"custom_tags": [{"key": "tenax-pool"}]}, "tags cannot be called tenax-pool"),
+        ({"custom_tags": [{"key": "a"}, {"key": "a"}]}, "tags cannot be called a"),
+        ({"startup_script": "#" * 10_001}, "it has 10001 bytes, and 10000 are possible"),
+        ({"rule": "guess"}, "rule"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_the_start(tmp_path: Path, changes: Mapping[str, object], words: str) -> None:
+    """Before anything is rented."""
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, **changes)
+    assert words in str(refused.value)
+
+
+def test_a_provider_on_this_machine_may_have_its_master_here_too(tmp_path: Path) -> None:
+    """As servers for tests are."""
+    settings = read(tmp_path, master_url="http://127.0.0.1:8080", endpoint_url="http://localhost:5000")
+    assert settings.endpoint_url == "http://localhost:5000"

@@ -1,0 +1,103 @@
+"""A pool without agents: a machine is rented for work that waits, runs it, and is ended, by real processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.kits.machine import Machine, home, wait_for
+from tests.kits.rented import ACCOUNT, IMAGE, REGION, MachineDoubles, RentedAtMoto, moto
+
+
+@pytest.fixture(scope="module")
+def rented() -> Iterator[RentedAtMoto]:
+    """What is rented at moto's server."""
+    with moto() as server:
+        yield server
+
+
+@pytest.fixture
+def place(rented: RentedAtMoto) -> Iterator[Machine]:
+    """A cluster without an agent, whose pool rents machines of two slots; each runs what it is told to."""
+    with home() as directory:
+        file = directory / "master.yaml"
+        place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
+        provider = {
+            "type": "aws", "endpoint_url": rented.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
+            "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, "max_instances": 1,
+            "max_idle_agent_period": "2s", "startup_script": "echo set up for $(id -un)",
+        }  # fmt: skip
+        file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+        with MachineDoubles(rented, directory / "machines").running():
+            try:
+                place.up()
+                yield place
+            finally:
+                place.down()
+
+
+def machines(place: Machine) -> list[Any]:
+    """All that there were."""
+    listed = place.json("machine", "list", "--all")
+    assert isinstance(listed, list)
+    return listed
+
+
+def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto) -> None:
+    """Nobody started anything but the master, and in the end nothing is left."""
+    assert place.tenax("machine", "list").stdout.count("\n") == 1
+    with place.client() as client:
+        command = client.run_command(["sh", "-c", "echo ran on a machine"], slots=2)
+
+        def reason() -> str | None:
+            its = client.command(command.id).reason
+            return its if its.startswith("waits for a machine: m5.large in us-west-2") else None
+
+        wait_for(reason, "a reason that names the machine")
+        wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
+        lines = [line.log.strip() for line in client.command(command.id).logs()]
+        assert lines.count("ran on a machine") == 1, lines
+    [before] = machines(place)
+    assert before["wantedBy"]
+    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
+    [machine] = machines(place)
+    assert machine["story"] == "idle for 2 s (max_idle_agent_period)"
+    assert rented.running() == []
+    assert [each["State"]["Name"] for each in rented.instances()] == ["terminated"]
+    assert place.json("agent", "list") == []
+    assert place.json("machine", "plan") != []
+
+
+def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedAtMoto) -> None:
+    """Nobody ends it meanwhile; the cluster that is started again does."""
+    with place.client() as client:
+        command = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
+        wait_for(lambda: client.command(command.id).state == "RUNNING" or None, "the command at work")
+    [machine] = place.json("machine", "list")  # type: ignore[misc]
+    warning = place.tenax("down").stderr
+    assert f"1 machine is still rented ({machine['providerId']})" in warning  # type: ignore[index,call-overload]
+    place.up()
+    with place.client() as client:
+        client.command(command.id).kill()
+    wait_for(lambda: machines(place)[0]["state"] == "GONE" or None, "the end of the machine")
+    assert rented.running() == []
+    assert "still rented" not in place.tenax("down").stderr
+
+
+def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: RentedAtMoto) -> None:
+    """Killed as soon as there is a machine: the next one goes on with it, and ends it."""
+    before = len(rented.instances())
+    with place.client() as client:
+        command = client.run_command(["echo", "ran once"], slots=2)
+    wait_for(lambda: len(rented.instances()) > before, "a machine")
+    place.kill("master")
+    wait_for(lambda: place.answers() or None, "the master again")
+    with place.client() as client:
+        wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
+        assert [line.log.strip() for line in client.command(command.id).logs()].count("ran once") == 1
+    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
+    assert len(rented.instances()) == before + 1
+    assert rented.running() == []

@@ -1,0 +1,163 @@
+"""Machines that are rented in tests: settings of a pool, moto's server as the provider, and doubles of the machines.
+
+A double of a machine reads the user data of an instance that runs, and executes it as the machine would: the real
+script, with a directory of its own and a ``shutdown`` that only notes what it was told. It is killed when the instance
+is terminated, with all that it has started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from tenax.config.provider import ProviderSettings
+from tests.kits.object_server import s3_server
+
+#: One that moto has.
+IMAGE = "ami-03cf127a"
+REGION = "us-west-2"
+ACCOUNT: Mapping[str, str] = {
+    "AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": "something", "AWS_CONFIG_FILE": "/dev/null",
+    "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
+}  # fmt: skip
+
+
+def provider_settings(**changes: Any) -> ProviderSettings:
+    """Machines of two slots of a CPU, at a provider on this machine."""
+    usual: dict[str, Any] = {
+        "type": "aws",
+        "master_url": "http://127.0.0.1:1",
+        "endpoint_url": "http://127.0.0.1:2",
+        "region": REGION,
+        "image_id": IMAGE,
+        "instance_type": "m5.large",
+        "instance_slots": 2,
+        "cpu_slots_allowed": True,
+    }
+    return ProviderSettings.model_validate({**usual, **changes})
+
+
+@dataclass
+class RentedAtMoto:
+    """What there is at moto's server, as its account sees it."""
+
+    url: str
+    _client: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        keys = {"aws_access_key_id": "someone", "aws_secret_access_key": "something"}
+        self._client = boto3.client("ec2", endpoint_url=self.url, region_name=REGION, **keys)
+
+    def instances(self) -> list[dict[str, Any]]:
+        """All, the ended ones too."""
+        pages = self._client.get_paginator("describe_instances").paginate()
+        return [each for page in pages for group in page["Reservations"] for each in group["Instances"]]
+
+    def running(self) -> list[str]:
+        """Ids of those that were not ended."""
+        return [each["InstanceId"] for each in self.instances() if each["State"]["Name"] == "running"]
+
+    def user_data(self, instance: str) -> str:
+        """What it runs when it is up."""
+        import base64
+
+        told = self._client.describe_instance_attribute(InstanceId=instance, Attribute="userData")
+        return base64.b64decode(told["UserData"]["Value"]).decode()
+
+    def terminate(self, instance: str) -> None:
+        """By somebody else."""
+        self._client.terminate_instances(InstanceIds=[instance])
+
+    def launch(self, tags: Mapping[str, str]) -> str:
+        """By somebody else; its id."""
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        made = self._client.run_instances(
+            ImageId=IMAGE, MinCount=1, MaxCount=1, TagSpecifications=[{"ResourceType": "instance", "Tags": listed}]
+        )
+        return str(made["Instances"][0]["InstanceId"])
+
+
+@contextmanager
+def moto() -> Iterator[RentedAtMoto]:
+    """moto's server, with nothing rented."""
+    with s3_server() as url:
+        import urllib.request
+
+        urllib.request.urlopen(urllib.request.Request(f"{url}/moto-api/reset", method="POST")).close()
+        yield RentedAtMoto(url)
+
+
+_SHUTDOWN = """#!/bin/sh
+echo "$@" >> "$TENAX_MACHINE_DIR/shutdown.log"
+"""
+
+
+class MachineDoubles:
+    """Executes the user data of each instance that runs."""
+
+    def __init__(self, rented: RentedAtMoto, directory: Path) -> None:
+        self._rented = rented
+        self._directory = directory
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="machines")
+        programs = directory / "bin"
+        programs.mkdir(parents=True)
+        (programs / "shutdown").write_text(_SHUTDOWN)
+        (programs / "shutdown").chmod(0o755)
+        self._path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+    def directory(self, instance: str) -> Path:
+        """Of a machine: what its script and its agent keep there."""
+        return self._directory / instance
+
+    @contextmanager
+    def running(self) -> Iterator[MachineDoubles]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            self._thread.join()
+            for instance in list(self._processes):
+                self._power_off(instance)
+
+    def _run(self) -> None:
+        while not self._over.wait(0.2):
+            running = set(self._rented.running())
+            for instance in running - self._processes.keys():
+                self._power_on(instance)
+            for instance in self._processes.keys() - running:
+                self._power_off(instance)
+
+    def _power_on(self, instance: str) -> None:
+        place = self.directory(instance)
+        place.mkdir()
+        script = place / "user-data"
+        script.write_text(self._rented.user_data(instance))
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
+        environment = {
+            **kept, "PATH": self._path, "TENAX_MACHINE_DIR": str(place), "HOME": str(place),
+            "TENAX_AGENT_RUNTIME": "process",
+        }  # fmt: skip
+        with (place / "console.log").open("ab") as console:
+            self._processes[instance] = subprocess.Popen(
+                ["sh", str(script)], env=environment, cwd=place, stdout=console, stderr=console, start_new_session=True
+            )
+
+    def _power_off(self, instance: str) -> None:
+        process = self._processes.pop(instance)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

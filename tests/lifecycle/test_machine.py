@@ -1,0 +1,119 @@
+"""The life of a rented machine: what may follow what, and what is done next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.errors import Impossible
+from tenax.ids import AgentId
+from tenax.lifecycle.machine import (
+    AWAY_S,
+    ENDED,
+    LAG_S,
+    TRANSITIONS,
+    MachineEvent,
+    MachineFacts,
+    MachineState,
+    MachineStep,
+    Sighting,
+    after,
+    next_step,
+    rest_s,
+)
+from tenax.scheduler.demand import MachineStage, RentedMachine, ScalingLimits, retired
+from tests.kits.cases import collect
+
+FACTS = st.builds(
+    MachineFacts,
+    st.sampled_from(MachineState),
+    st.sampled_from(Sighting),
+    st.sampled_from([0.0, LAG_S, 1e5]),
+    st.sampled_from([0.0, 1201.0]),
+    away_s=st.sampled_from([0.0, AWAY_S + 1]),
+    idle=st.booleans(),
+    renting=st.booleans(),
+    new=st.booleans(),
+)
+
+
+def test_what_no_state_allows_raises() -> None:
+    """And what has ended meets nothing any more."""
+    for state, event in itertools.product(MachineState, MachineEvent):
+        if (state, event) not in TRANSITIONS:
+            with pytest.raises(Impossible, match=state.value):
+                after(state, event)
+    assert not ENDED & {state for state, _ in TRANSITIONS}
+
+
+@given(FACTS)
+def test_a_step_is_one_that_the_state_allows(facts: MachineFacts) -> None:
+    """Whatever is known of a machine."""
+    events = {
+        MachineStep.TAKE: MachineEvent.ANSWERED,
+        MachineStep.REMOVE: MachineEvent.REMOVED,
+        **{step: MachineEvent[step.name] for step in MachineStep if step.name in MachineEvent.__members__},
+    }
+    step = next_step(facts)
+    if step is MachineStep.SEND and facts.state is MachineState.ASKED:
+        return
+    if step in events:
+        after(facts.state, events[step])
+    else:
+        assert step is MachineStep.WAIT or facts.state is MachineState.ENDING
+
+
+@given(FACTS)
+def test_while_nobody_has_looked_nothing_is_taken_for_gone(facts: MachineFacts) -> None:
+    """Nor sent again."""
+    step = next_step(replace(facts, sighting=Sighting.UNKNOWN))
+    assert step not in (MachineStep.STOPPED, MachineStep.REMOVE, MachineStep.TAKE)
+    assert step is not MachineStep.SEND or facts.state is MachineState.PLANNED
+
+
+def test_it_is_sent_again_only_once_lists_cannot_lag_behind() -> None:
+    """A machine that was made a moment ago may be missing."""
+    missing = MachineFacts(MachineState.ASKED, Sighting.MISSING, LAG_S)
+    assert next_step(missing) is MachineStep.WAIT
+    assert next_step(replace(missing, age_s=LAG_S + 1)) is MachineStep.SEND
+    assert next_step(replace(missing, age_s=LAG_S + 1, renting=False)) is MachineStep.WITHDRAW
+
+
+def test_rests_after_failures_grow() -> None:
+    """To half an hour."""
+    assert [rest_s(count) for count in (0, 1, 2, 3, 20)] == [0.0, 60.0, 120.0, 240.0, 1800.0]
+
+
+@pytest.mark.parametrize("case", collect("scaledecider", "terminate"))
+def test_which_are_ended_in_determined(case: Mapping[str, Any]) -> None:
+    """What stopped or was not heard for long goes in any case; idle ones down to the least; the rest above the most.
+
+    A machine that works is not ended for being one too many, as there: it takes nothing new, and is ended once idle.
+    """
+    state = case["state"]
+    instances = (
+        state["instances"] if isinstance(state["instances"], dict) else {name: {} for name in state["instances"]}
+    )
+    ended: list[str] = []
+    left: list[RentedMachine] = []
+    for name, about in instances.items():
+        facts = MachineFacts(
+            MachineState.JOINED,
+            Sighting.ENDED if name in state.get("stopped", ()) else Sighting.RUNNING,
+            away_s=AWAY_S + 1 if name in state.get("long_disconnected", ()) else 0.0,
+        )
+        idle_s = 0.0 if name in state.get("idle_since_ago_s", ()) else None
+        idle_s = 1e4 if name in state.get("long_idle", ()) else idle_s
+        if next_step(facts) is MachineStep.WAIT:
+            since = -float(about.get("launched_ago_s", 0))
+            left.append(RentedMachine(AgentId(name), MachineStage.HERE, since, idle_s))
+        else:
+            ended.append(name)
+    end, drain = retired(left, ScalingLimits(case["min_instances"], case["max_instances"], 1e4))
+    assert {*ended, *end, *drain} == set(case["expect_terminate"])
