@@ -71,8 +71,9 @@ export const widest: uPlot.Axis.Size = (plot, values, axisIndex, cycle) => {
   return Math.ceil(plot.ctx.measureText(label).width / devicePixelRatio) + 12;
 };
 
-/** Says in the document between which values a chart is drawn. */
+/** Says in the document between which values a chart is drawn; nothing is said while none is there. */
 export function told(plot: uPlot, unit = 1): void {
   const { min, max } = plot.scales.y ?? {};
-  plot.root.dataset.values = `${typeof min === "number" ? min * unit : min} ${typeof max === "number" ? max * unit : max}`;
+  if (typeof min === "number" && typeof max === "number") plot.root.dataset.values = `${min * unit} ${max * unit}`;
+  else delete plot.root.dataset.values;
 }
