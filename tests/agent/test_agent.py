@@ -7,6 +7,7 @@ import io
 import json
 import socket
 import stat
+import uuid
 
 import pytest
 
@@ -215,7 +216,9 @@ async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: H
 async def test_a_gang_whose_ports_are_in_use_is_not_started(master: MasterDouble, host: Host) -> None:
     """The platform's failure, by the agent of its first member: the next run has other ports. Others listen nowhere."""
     host.start()
-    first, other = (spec("", allocation_id="1.x.1", members=2, rank=rank) for rank in (0, 1))
+    # Another run of this test on this machine has other ports.
+    run = f"1.{uuid.uuid4()}.1"
+    first, other = (spec("", allocation_id=run, members=2, rank=rank) for rank in (0, 1))
     port = choose_ports(first, set())["C10D_PORT"]
     await master.until(lambda: master.hellos)
     with socket.create_server(("127.0.0.1", port)):

@@ -50,6 +50,24 @@ def test_containers_on_one_machine_have_ports_of_their_own() -> None:
         assert second["C10D_PORT"] not in choose_ports(spec(), set(first.values())).values()
 
 
+def test_two_agents_on_one_machine_give_no_port_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another cluster, or of the same one: what one of them gave away is free until somebody listens there."""
+    monkeypatch.setattr(placing, "is_free", lambda _: True)
+    agents = [OWN, dataclasses.replace(OWN, cluster_id="another"), dataclasses.replace(OWN, agent_id="second")]
+    given = [number for own in agents for number in choose_ports(spec(), set(), own.first_place).values()]
+    assert len(set(given)) == len(given) == 3 * len(PORT_BASES)
+
+
+def test_ports_go_on_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever an agent begins, all places are its to give away."""
+    monkeypatch.setattr(placing, "is_free", lambda _: True)
+    taken: set[int] = set()
+    for _ in range(PORT_PLACES):
+        ports = set(choose_ports(spec(), taken, first=150).values())
+        assert not ports & taken
+        taken |= ports
+
+
 def port(base: int, taken: set[int]) -> int:
     """One port of the family that begins there; the other families are set by the specification."""
     (name,) = [family for family, begins in PORT_BASES.items() if begins == base]
@@ -91,8 +109,9 @@ def test_members_of_a_gang_name_the_same_ports() -> None:
     assert choose_ports(spec(members=2), set()) == there
 
 
-def test_what_another_container_has_is_in_use() -> None:
+def test_what_another_container_has_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it listens there yet or not; nobody looks for one that is alone."""
+    monkeypatch.setattr(placing, "is_free", lambda _: True)
     gang = spec(members=2)
     ports = choose_ports(gang, set())
     assert port_in_use(gang, ports, set()) is None

@@ -339,7 +339,7 @@ class Keeper:
     def _placement(self, spec: ContainerSpec, kind: str, uuids: tuple[str, ...], archive: str | None) -> Placement:
         tools = self._tools
         taken = set().union(*tools.ports.values())
-        ports = placing.choose_ports(spec, taken)
+        ports = placing.choose_ports(spec, taken, tools.own.first_place)
         occupied = placing.port_in_use(spec, ports, taken)
         if occupied is not None:
             text = f"port {occupied}, where the others would look for it, is in use here: the next run has another"

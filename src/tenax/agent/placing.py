@@ -35,6 +35,14 @@ class Self:
     master_cert_name: str | None
     slots: tuple[SlotInfo, ...]
 
+    @property
+    def first_place(self) -> int:
+        """Where it begins to look for ports: agents of several clusters on one machine begin elsewhere.
+
+        None of them knows what the others have given away until somebody listens there, which may be seconds later.
+        """
+        return zlib.crc32(f"{self.cluster_id} {self.agent_id}".encode()) % PORT_PLACES
+
 
 def environment(own: Self, spec: ContainerSpec, ports: Mapping[str, int], at: int = 0) -> dict[str, str]:
     """The variables that only the agent knows; ``at``: which master it asks itself."""
@@ -80,14 +88,15 @@ def devices(own: Self, spec: ContainerSpec) -> tuple[str, tuple[str, ...]]:
     return (given[0].kind if len(kinds) == 1 else "cpu"), tuple(slot.uuid for slot in given if slot.uuid)
 
 
-def choose_ports(spec: ContainerSpec, taken: Collection[int]) -> dict[str, int]:
-    """Ports that are free on this machine and not of another container here; those that the specification sets stay.
+def choose_ports(spec: ContainerSpec, taken: Collection[int], first: int = 0) -> dict[str, int]:
+    """Ports that are free on this machine and not of another container here, from the place ``first`` on; those that
+    the specification sets stay.
 
     All members of a gang must name the same ports, so theirs follow from the allocation's id, free or not: see
     `port_in_use`.
     """
     bases = {name: base for name, base in PORT_BASES.items() if name not in spec.env}
-    start = zlib.crc32(spec.allocation_id.encode()) % PORT_PLACES if spec.members > 1 else 0
+    start = zlib.crc32(spec.allocation_id.encode()) % PORT_PLACES if spec.members > 1 else first
     for step in range(PORT_PLACES):
         place = (start + step) % PORT_PLACES
         ports = {name: base + PORT_STEP * place for name, base in bases.items()}
