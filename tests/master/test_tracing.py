@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -149,20 +148,21 @@ async def test_a_collector_that_refuses_is_said_seldom(database_url: str, tmp_pa
     assert len(lines) == 1
 
 
-async def test_a_collector_that_is_away_costs_nothing(database_url: str, tmp_path: Path, spans: Collector) -> None:
+async def test_a_collector_that_is_away_costs_nothing(
+    database_url: str, tmp_path: Path, spans: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It answers nobody: requests are answered as ever, and the master ends when it is asked to."""
+    # Whoever waited for an answer would outlast this test.
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600")
     spans.stalled.set()
     process = started(tmp_path, database_url, spans)
     try:
         port = process.wait_for("serving")["port"]
         for _ in range(50):
             assert ask(port, "/health")[0] == 200
-        began = time.monotonic()
     finally:
         assert process.end() == 0
         process.close()
-    # Less than its exporter would wait for an answer.
-    assert time.monotonic() - began < 9
     assert not spans.spans
 
 
