@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -146,16 +147,22 @@ def by_step(notes: Path) -> dict[int, tuple[object, object]]:
     return {int(str(line["step"])): (line["numbers"], line["loss"]) for line in noted(notes)}
 
 
-def kill_at(notes: Path, step: int) -> None:
-    """Whoever made that step, or one after it, a moment later."""
+def kill_each_at(notes: Iterable[Path], step: int) -> None:
+    """Whoever made that step, or one after it, a moment later; that of none has to wait for another's."""
+    left = list(notes)
 
-    def there() -> dict[str, object] | None:
-        line = next((line for line in reversed(noted(notes)) if int(str(line["step"])) >= step), None)
-        # A slow machine may have let the one before come so far, and it was killed since: then the next one.
-        return line if line is not None and psutil.pid_exists(int(str(line["pid"]))) else None
+    def there() -> tuple[Path, int] | None:
+        for path in left:
+            line = next((line for line in reversed(noted(path)) if int(str(line["step"])) >= step), None)
+            # A slow machine may have let the one before come so far, and it was killed since: then the next one.
+            if line is not None and psutil.pid_exists(int(str(line["pid"]))):
+                return path, int(str(line["pid"]))
+        return None
 
-    line = wait_for(there, f"step {step}")
-    os.kill(int(str(line["pid"])), signal.SIGKILL)
+    while left:
+        path, pid = wait_for(there, f"step {step} in {left}")
+        os.kill(pid, signal.SIGKILL)
+        left.remove(path)
 
 
 @pytest.mark.parametrize(
@@ -176,8 +183,7 @@ def test_a_killed_training_is_the_one_that_was_not(place: Machine, tmp_path: Pat
     # None of the first steps, before there is a checkpoint, and none of the last, after which it has ended.
     at = sorted(chance.sample([step for step in range(5, steps - 12) if step % 5 < 3], kills))
     for step in at:
-        for name in SCRIPTS:
-            kill_at(notes[name, "killed"], step)
+        kill_each_at([notes[name, "killed"] for name in SCRIPTS], step)
     again = 0
     for name in SCRIPTS:
         ends = [outlast(place, experiments[name, kind], 600) for kind in ("whole", "killed")]
