@@ -214,8 +214,10 @@ def test_experiments_can_be_made_without_being_started(place: Machine, tmp_path:
     path.write_text(json.dumps(config(hyperparameters={"reports": 1})))
     made = place.tenax("experiment", "create", str(path), str(NOOP), "--paused").stdout
     number = int(made.split()[-1])
-    assert look(place, number).state == "PAUSED"
-    assert not in_use(place)
+    # One that was made after it has run by now.
+    assert outlast(place, submit(place, config(hyperparameters={"reports": 1}))).state == "COMPLETED"
+    assert [look(place, number).state, *(trial.state for trial in _trials(place, number))] == ["PAUSED"] * 2
+    assert not place.task_processes(number)
     place.tenax("experiment", "activate", str(number))
     assert outlast(place, number).state == "COMPLETED"
 
