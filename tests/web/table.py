@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import cast
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.site import Site
+from tests.kits.machine import wait_for
+from tests.web.site import TIMEOUT_MS, Site
 
 
 def search(site: Site, query: str, sort: str = "id=desc", **more: object) -> dict[str, object]:
@@ -26,14 +28,35 @@ def filter_of(page: Page) -> Locator:
     return page.get_by_label("Filter", exact=True)
 
 
+#: Of each row its place and the number in it, all of one moment: read one by one, a row may be another's by then.
+_ROWS = """grid => grid.ariaBusy === "false" && [...grid.querySelectorAll("[aria-rowindex]:not([aria-rowindex='1'])")]
+  .map(row => [Number(row.ariaRowIndex), row.querySelectorAll("[role=gridcell]")[1]?.innerText.trim() ?? ""])
+  .sort((one, other) => one[0] - other[0])"""
+
+
 def shown(grid: Locator, count: int) -> list[int]:
     """Numbers of the first rows, once they have come."""
-    expect(grid).to_have_attribute("aria-busy", "false")
-    expect(grid.locator("[aria-rowindex='2']").get_by_role("gridcell").nth(1)).to_have_text(re.compile(r"^\d+$"))
-    cells = grid.locator("[aria-rowindex]:not([aria-rowindex='1'])")
-    expect(cells).not_to_have_count(0)
-    rows = {int(str(row.get_attribute("aria-rowindex"))): row for row in cells.all()}
-    return [int(rows[place].get_by_role("gridcell").nth(1).inner_text()) for place in sorted(rows)[:count]]
+
+    def look() -> list[int] | None:
+        rows = cast("list[tuple[int, str]] | bool", grid.evaluate(_ROWS))
+        first = rows[:count] if isinstance(rows, list) else []
+        return [int(number) for _, number in first] if all(number.isdigit() for _, number in first) else None
+
+    return wait_for(look, "the first rows")
+
+
+def shows(grid: Locator, expected: Sequence[int]) -> None:
+    """Once its first rows are these, in this order: those of before stay until others have come."""
+    seen: list[int] = []
+
+    def look() -> bool:
+        seen[:] = shown(grid, len(expected))
+        return seen == list(expected)
+
+    try:
+        wait_for(look, "these rows", TIMEOUT_MS / 1000)
+    except AssertionError:
+        assert seen == list(expected)
 
 
 def project_of(site: Site) -> int:

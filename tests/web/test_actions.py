@@ -207,7 +207,7 @@ def test_who_may_not_is_not_offered_it(page: Page, admin_page: Page, site: Site)
     offers: dict[str, Callable[[Page], object]] = {
         f"experiments/{number}": lambda at: at.get_by_role("button", name="Pause"),
         f"trials/{trial}": lambda at: at.get_by_role("button", name="Kill"),
-        "queue": lambda at: at.get_by_role("button", name=f"Change the place of experiment {number}"),
+        "queue": lambda at: at.get_by_role("button", name=f"Change the place of experiment {number}", exact=True),
         "cluster": lambda at: at.get_by_role("button", name="Actions on agent a1"),
     }
     for address, offer in offers.items():
@@ -228,14 +228,14 @@ def test_a_job_gets_another_place(page: Page, site: Site) -> None:
     for number in (first, second):
         site.make_trial(number)
     page.goto(f"{site.url}/ui/queue")
-    page.get_by_role("button", name=f"Change the place of experiment {second}").click()
+    page.get_by_role("button", name=f"Change the place of experiment {second}", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Priority").fill("5")
     dialog.get_by_role("button", name="Save").click()
     row = page.get_by_role("row").filter(has_text=f"{second} in the queue")
     expect(row.get_by_role("cell", name="5", exact=True)).to_be_visible()
     # Beside another, it has that one's priority again.
-    page.get_by_role("button", name=f"Change the place of experiment {second}").click()
+    page.get_by_role("button", name=f"Change the place of experiment {second}", exact=True).click()
     dialog.get_by_label("Turn").select_option(label=f"ahead of experiment {first} (priority 42)")
     dialog.get_by_role("button", name="Save").click()
     expect(row.get_by_role("cell", name="42", exact=True)).to_be_visible()

@@ -148,7 +148,7 @@ def test_everyones_tokens_are_listed_and_revoked(admin_page: Page, site: Site) -
     page = admin_page
     page.goto(f"{site.url}/ui/admin/tokens?user=determined")
     page.get_by_role("gridcell", name="of the walk").wait_for()
-    page.get_by_role("checkbox", name=f"Select token {made['tokenId']}").check()
+    page.get_by_role("checkbox", name=f"Select token {made['tokenId']}", exact=True).check()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("gridcell", name="of the walk")).to_have_count(0)

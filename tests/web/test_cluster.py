@@ -15,7 +15,7 @@ from tests.kits.database import database_in
 from tests.kits.machine import wait_for
 from tests.kits.pretend_fleet import pretend_fleet
 from tests.web.pictures import keep
-from tests.web.site import TIMEOUT_MS, Site, hover_until, log_in, scheduling
+from tests.web.site import TIMEOUT_MS, Site, box_of, hover_until, log_in, scheduling
 from tests.web.troubles import watched
 
 POOLS = "[{name: default}, {name: spare}, {name: vast}]"
@@ -89,9 +89,7 @@ def reads_on_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     reason = page.get_by_text("waits for 2 free slots in pool default: 3 in use")
     expect(reason).to_be_in_viewport(ratio=1)
-    place = reason.bounding_box()
-    assert place
-    assert place["height"] < 120
+    assert box_of(reason)["height"] < 120
     keep(page, "queue-classes-phone")
     page.set_viewport_size(wide)
     expect(row(page, "patient")).to_contain_text("waits for 2 free slots")
@@ -234,13 +232,13 @@ def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Si
     expect(grid.get_by_role("gridcell", name="in use, nothing new after it by admin")).to_have_count(3)
     expect(problems).to_contain_text(f"1 agent is draining: what runs there may finish, nothing new begins{machine}")
     wait_for(lambda: adds_up(page, site), "the sums")
-    assert shown(page, "default", "Offline") == 1
+    wait_for(lambda: shown(page, "default", "Offline") == 1, "the slot that is offline")
     token = site.directory / "master" / "join-token"
     with pretend_fleet(site.url, token, pool="vast", agents=1, slots=2):
         expect(grid.get_by_role("row").filter(has_text="vast")).to_contain_text("Ready")
     expect(grid.get_by_role("row").filter(has_text="vast")).to_contain_text("Away")
     wait_for(lambda: adds_up(page, site), "the sums")
-    assert (shown(page, "vast", "Offline"), shown(page, "vast", "Slots")) == (2, 2)
+    wait_for(lambda: (shown(page, "vast", "Offline"), shown(page, "vast", "Slots")) == (2, 2), "both offline")
     keep(page, "cluster-problems")
     problems.get_by_role("link", name="1 agent is away").click()
     expect(page.get_by_role("status", name="Agents shown")).to_have_text("1 of 4")

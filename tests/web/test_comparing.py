@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.searched import DETAILED, METRICS
 from tests.web.site import Site, box_of, drawn, hover_until
 
@@ -47,8 +48,8 @@ def test_selected_experiments_are_compared_by_their_best(page: Page, site: Site)
     )
     page.keyboard.press("Escape")
     expect(grid).to_be_focused()
-    place = grid.get_attribute("aria-activedescendant") or ""
-    expect(page.locator(f'[id="{place}"]')).to_contain_text(str(first))
+    row = grid.get_by_role("row").filter(has=page.get_by_role("gridcell", name=str(first), exact=True))
+    expect(grid).to_have_attribute("aria-activedescendant", str(row.get_attribute("id")))
     expect(page.get_by_text("2 selected")).to_be_visible()
 
 
@@ -65,7 +66,7 @@ def test_only_charts_in_view_are_mounted(page: Page, site: Site) -> None:
     last.scroll_into_view_if_needed()
     last.locator("canvas").wait_for()
     expect(page.locator("figure").first.locator("canvas")).to_have_count(0)
-    assert canvases(page) <= MAX_CANVASES
+    wait_for(lambda: canvases(page) <= MAX_CANVASES, "those out of view to go")
 
 
 def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
@@ -93,7 +94,7 @@ def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
     expect(page.locator(f"figure svg[data-hovered='{hovered}']").first).to_be_visible()
     page.get_by_role("link", name="Differences").click()
     hover_until(
-        page.get_by_role("columnheader", name=f"Trial {trials[1]}").first,
+        page.get_by_role("columnheader", name=re.compile(rf"^Trial {trials[1]}\b")).first,
         page.locator(f"tr[data-hovered][data-trial='{trials[1]}']"),
     )
 
@@ -101,7 +102,7 @@ def test_a_hovered_trial_is_marked_everywhere(page: Page, site: Site) -> None:
 def test_what_is_hidden_and_how_it_is_drawn_stand_in_the_address(page: Page, site: Site) -> None:
     """A reload shows the same; the eye hides a trial from charts and their tables, and the legend keeps it."""
     trials = compare(page, site, 3, "&q=validation")
-    page.get_by_role("button", name=f"Show the lines of trial {trials[0]}").click()
+    page.get_by_role("button", name=f"Show the lines of trial {trials[0]}", exact=True).click()
     page.get_by_label("Horizontal axis").select_option("time")
     page.get_by_label("Logarithmic").check()
     page.get_by_label("Smoothing").fill("0.6")
@@ -109,7 +110,7 @@ def test_what_is_hidden_and_how_it_is_drawn_stand_in_the_address(page: Page, sit
     for part in ("x=time", "log=true", "smooth=0.6", "q=validation"):
         expect(page).to_have_url(re.compile(part))
     page.reload()
-    expect(page.get_by_role("button", name=f"Show the lines of trial {trials[0]}")).to_have_attribute(
+    expect(page.get_by_role("button", name=f"Show the lines of trial {trials[0]}", exact=True)).to_have_attribute(
         "aria-pressed", "false"
     )
     expect(page.get_by_label("Smoothing")).to_have_value("0.6")
@@ -154,6 +155,8 @@ def test_trials_are_grouped(page: Page, site: Site) -> None:
     for name, values in groups.items():
         cells = rows.filter(has_text=name).get_by_role("cell")
         expect(cells.nth(2)).to_have_text(str(len(values)))
+        for place in (3, 4):
+            expect(cells.nth(place).locator("span")).to_have_attribute("title", re.compile(r"\d"))
         mean, spread = (float(str(cells.nth(place).locator("span").get_attribute("title"))) for place in (3, 4))
         assert mean == pytest.approx(statistics.mean(values))
         assert spread == pytest.approx(statistics.stdev(values))

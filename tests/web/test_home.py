@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.web.site import Site, enter, join
+from tests.web.site import Site, box_of, enter, join
 from tests.web.trained import NAMES, WAITS
 
 
@@ -43,9 +43,7 @@ def test_rows_have_room(home: Page) -> None:
     for width in (1440, 390):
         home.set_viewport_size({"width": width, "height": 844})
         row = home.get_by_role("listitem").filter(has_text=NAMES[0])
-        outer, inner = row.bounding_box(), row.get_by_role("link").bounding_box()
-        assert outer is not None
-        assert inner is not None
+        outer, inner = box_of(row), box_of(row.get_by_role("link"))
         below = outer["y"] + outer["height"] - inner["y"] - inner["height"]
         assert min(inner["x"] - outer["x"], inner["y"] - outer["y"], below) >= 8
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.site import Site
+from tests.web.site import Site, fits
 
 METRICS = [f"layer {number % 60}/block {number // 60}/weight norm" for number in range(3000)]
 SOME = METRICS[1234]
@@ -68,10 +68,6 @@ def elements(page: Page) -> int:
     return cast("int", page.evaluate("document.querySelectorAll('*').length"))
 
 
-def is_wide(page: Page) -> bool:
-    return cast("bool", page.evaluate("document.documentElement.scrollWidth > innerWidth"))
-
-
 def series(page: Page) -> list[str]:
     """Requests for points, from now on."""
     asked: list[str] = []
@@ -87,7 +83,7 @@ def test_a_trial_shows_some_and_finds_any(page: Page, site: Site, many: Many, ta
     page.locator("figure canvas").first.wait_for()
     assert elements(page) < MAX_ELEMENTS
     assert len(asked) <= MAX_SERIES
-    assert not is_wide(page)
+    fits(page)
     page.get_by_role("searchbox", name="Part of a metric's name").fill(SOME)
     expect(page.get_by_role("figure", name=SOME)).to_be_visible()
     expect(page.locator("figure")).to_have_count(1)
@@ -98,7 +94,7 @@ def test_latest_values_are_a_table(page: Page, site: Site, many: Many) -> None:
     page.goto(f"{site.url}/ui/trials/{many.trials[0]}?tab=metrics&view=table")
     page.get_by_role("button", name="Show more of the 6,000 metrics").wait_for()
     assert elements(page) < MAX_ELEMENTS
-    assert not is_wide(page)
+    fits(page)
 
 
 def test_a_comparison_has_some_charts_and_more_when_asked(page: Page, site: Site, many: Many) -> None:
@@ -110,7 +106,7 @@ def test_a_comparison_has_some_charts_and_more_when_asked(page: Page, site: Site
     expect(more).to_be_visible()
     assert elements(page) < MAX_ELEMENTS
     assert len(asked) <= MAX_SERIES
-    assert not is_wide(page)
+    fits(page)
     charts = page.locator("figure").count()
     more.click()
     expect(page.locator("figure")).to_have_count(charts + 60)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.web.site import HOSTILE, Site
@@ -48,6 +50,8 @@ def test_a_version_stands_beside_the_one_before(gone_page: Page, site: Site) -> 
     for heading in ("Version 2", "Version 1", "Change"):
         expect(page.get_by_role("columnheader", name=heading)).to_be_visible()
     row = page.get_by_role("row").filter(has_text="validation loss")
+    for place in (1, 2, 3):
+        expect(row.get_by_role("cell").nth(place)).to_have_text(re.compile(r"\d"))
     now, before, change = (row.get_by_role("cell").nth(place).inner_text() for place in (1, 2, 3))
     assert abs(float(now) - float(before) - float(change)) < 0.01
     expect(page.get_by_text(f"tenax checkpoint download {newest}")).to_be_visible()

@@ -65,7 +65,7 @@ def test_what_is_new_comes_into_view_while_it_follows(talking: tuple[int, str], 
     site.post(task, ["after all"])
     page.get_by_text("301 lines").wait_for()
     expect(line(view, 301)).not_to_be_in_viewport()
-    assert view.locator("[data-line]").first.get_attribute("data-line") == first
+    expect(view.locator("[data-line]").first).to_have_attribute("data-line", str(first))
 
 
 def test_it_opens_at_the_end_and_follows_until_one_scrolls_up(page: Page, site: Site) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site
 
 NOTE = f"# Plan\n\n- **first** {HOSTILE}\n- [go](javascript:alert(1)) and [there](https://a.test/)\n"
@@ -92,8 +93,9 @@ def test_notes_are_written_by_two(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Mine, in the place of theirs").click()
     page.get_by_role("button", name="Save").click()
     expect(article).to_contain_text("mine")
-    notes = site.api("GET", f"/api/v1/projects/{number}")["project"]["notes"]  # type: ignore[index]
-    assert notes == [{"name": "plan", "contents": "mine"}, {"name": "log", "contents": "theirs"}]
+    kept = [{"name": "plan", "contents": "mine"}, {"name": "log", "contents": "theirs"}]
+    asked = f"/api/v1/projects/{number}"
+    wait_for(lambda: site.api("GET", asked)["project"]["notes"] == kept, "the notes")  # type: ignore[index]
     page.get_by_role("button", name="Delete").click()
     expect(article).to_contain_text("theirs")
     page.get_by_role("button", name="Undo").click()

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.searched import PLANTED, TRIALS
 from tests.web.site import Site, box_of
 
@@ -149,7 +150,8 @@ def test_selected_trials_are_compared(page: Page, site: Site) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare 3 trials")
     rows = page.get_by_role("region", name="Trials that are compared").locator("tbody tr")
     expect(rows).to_have_count(3)
-    assert [row.get_attribute("data-trial") for row in rows.all()] == [str(trial) for trial in site.swept[:3]]
+    for place, trial in enumerate(site.swept[:3]):
+        expect(rows.nth(place)).to_have_attribute("data-trial", str(trial))
 
 
 def test_axes_are_arranged(page: Page, site: Site) -> None:
@@ -183,9 +185,9 @@ def test_the_metric_over_hyperparameters(page: Page, site: Site) -> None:
     trials = site.api("GET", f"/api/v1/experiments/{site.sweep}/search/trials?limit=1000")["trials"]
     figure.get_by_role("button", name="View as table").click()
     figure.get_by_role("cell").first.wait_for()
-    rows = [row.get_by_role("cell").all_inner_texts() for row in figure.get_by_role("row").all()[1:]]
     with_metric = [trial for trial in cast("list[dict[str, object]]", trials) if trial.get("metric") is not None]
-    assert sum(int(row[2]) for row in rows) == len(with_metric)
+    counts = figure.locator("tbody tr td:nth-of-type(3)")
+    wait_for(lambda: sum(map(int, counts.all_inner_texts())) == len(with_metric), "all trials in it")
     figure.get_by_role("button", name="View as table").click()
     drawing = figure.locator("[data-heatmap]")
     box = box_of(drawing)

@@ -11,7 +11,7 @@ from typing import cast
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site, box_of
-from tests.web.table import filter_of, headed, headers, numbers, project_of, search, shown
+from tests.web.table import filter_of, headed, headers, numbers, project_of, search, shown, shows
 
 
 def test_a_typed_filter_is_what_the_api_finds(
@@ -29,7 +29,7 @@ def test_a_typed_filter_is_what_the_api_finds(
     filter_of(page).press_sequentially(query, delay=5)
     expect(grid).to_have_attribute("aria-rowcount", str(total + 1))
     expect(page).to_have_url(re.compile(r"[?&]q=state"))
-    assert shown(grid, 10) == expected
+    shows(grid, expected)
     page.reload()
     expect(grid).to_have_attribute("aria-rowcount", str(total + 1))
     other = browser.new_context(storage_state=session)  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ def test_a_typed_filter_is_what_the_api_finds(
     second = other.new_page()
     second.goto(page.url)
     expect(second.get_by_role("grid")).to_have_attribute("aria-rowcount", str(total + 1))
-    assert shown(second.get_by_role("grid"), 10) == expected
+    shows(second.get_by_role("grid"), expected)
     other.close()
     page.go_back()
     expect(filter_of(page)).to_have_value("asha")
@@ -100,7 +100,7 @@ def test_a_metric_is_a_column_and_sorts_as_the_api(page: Page, site: Site) -> No
         order = f"validation.loss.last={direction},id=desc"
         every = numbers(search(site, "", order, limit=-1))
         assert len(every) > 102
-        assert shown(grid, 8) == every[:8]
+        shows(grid, every[:8])
         valued = cast("dict[str, int]", search(site, "has:val_loss")["pagination"])["total"]
         assert 0 < valued < len(every)
         assert site.search in every[:valued]
@@ -196,7 +196,7 @@ def test_a_view_is_opened_by_its_link(
     second = other.new_page()
     second.goto(page.url)
     expect(filter_of(second)).to_have_value("state:error")
-    assert shown(second.get_by_role("grid"), 5) == rows
+    shows(second.get_by_role("grid"), rows)
     headed(second, headers(page))
     other.close()
     views.click()

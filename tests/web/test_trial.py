@@ -7,6 +7,7 @@ from typing import cast
 
 from playwright.sync_api import Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.site import Site, box_of
 
 FOLD = 900
@@ -38,17 +39,15 @@ def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None
     shown = page.locator("dt")
     for name, value in facts.items():
         expect(page.locator(f"dt[title='{name}'] + dd")).to_have_text(value, use_inner_text=True)
-    assert set(shown.all_inner_texts()[:8]) == set(facts)
+    wait_for(lambda: set(shown.all_inner_texts()[:8]) == set(facts), "eight facts")
     assert bottom(page, "dt", 7) < FOLD
     assert bottom(page, "figure", 3) < FOLD
     foot = page.get_by_role("link", name=re.compile("newest line .*step 120 of 120"))
     expect(foot).to_be_in_viewport()
     # What can be done to a chart stands beside its title, however much its legend has.
     loss = page.get_by_role("figure", name="loss")
-    title = loss.get_by_title("loss", exact=True).bounding_box()
-    table = loss.get_by_role("button", name="View as table: loss").bounding_box()
-    assert title is not None
-    assert table is not None
+    title = box_of(loss.get_by_title("loss", exact=True))
+    table = box_of(loss.get_by_role("button", name="View as table: loss"))
     assert abs(title["y"] + title["height"] / 2 - table["y"] - table["height"] / 2) < 4
     health.get_by_role("link", name="chart").click()
     expect(page).to_have_url(re.compile("tab=metrics&metric=loss"))

@@ -92,7 +92,7 @@ def test_a_place_in_the_queue(two: tuple[Page, Page], site: Site) -> None:
     job = site.experiment(number)["jobId"]
     page = two[1]
     page.goto(f"{site.url}/ui/queue")
-    page.get_by_role("button", name=f"Change the place of experiment {number}").click()
+    page.get_by_role("button", name=f"Change the place of experiment {number}", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Priority", exact=True).fill("5")
     site.api("POST", "/api/v1/job-queues", {"updates": [{"jobId": job, "priority": 9}]})

@@ -14,7 +14,8 @@ from typing import cast
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.site import Site
+from tests.kits.machine import wait_for
+from tests.web.site import Site, drawn
 
 JUNE = ("2025-06-01", "2025-06-30")
 #: Who is called so would be run by a spreadsheet.
@@ -49,10 +50,20 @@ def sums(site: Site, by: str, field: str) -> dict[str, tuple[str, str]]:
     }
 
 
+#: The texts of its rows but the first.
+_CELLS = """table => [...table.querySelectorAll("tr")].slice(1)
+  .map(row => [...row.querySelectorAll("th, td")].map(cell => cell.innerText.trim()))"""
+
+
 def shown(table: Locator) -> dict[str, tuple[str, str]]:
-    """What the table says."""
-    rows = [row.get_by_role("cell").all_inner_texts() for row in table.get_by_role("row").all()[1:]]
+    """What the table says, all of it at one moment."""
+    rows = cast("list[list[str]]", table.evaluate(_CELLS))
     return {name: (used.replace(",", ""), waited.replace(",", "")) for name, used, _, waited in rows}
+
+
+def shows(table: Locator, expected: dict[str, tuple[str, str]]) -> None:
+    """Once the table says so: what it said before stays until the answer has come."""
+    wait_for(lambda: shown(table) == expected, f"{expected} in the table")
 
 
 def typed(site: Site, *arguments: str) -> list[list[str]]:
@@ -69,22 +80,25 @@ def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> N
     page.goto(june)
     table = page.get_by_role("region", name="Slot hours by user", exact=True)
     expect(table.get_by_role("row")).to_have_count(len(sums(site, "user", "byUsername")) + 1)
-    assert shown(table) == sums(site, "user", "byUsername")
+    shows(table, sums(site, "user", "byUsername"))
     assert shown(table)[FORMULA] == ("3.00", "6.00")
     by_user = {row[1]: (row[2], row[3]) for row in typed(site, "--by", "user")}
     assert by_user == shown(table)
-    in_all = page.get_by_role("status", name="In all").inner_text()
-    assert in_all.replace(",", "").startswith(f"{typed(site)[0][1]} slot hours")
+    in_all = f"{float(typed(site)[0][1]):,.2f} slot hours"
+    expect(page.get_by_role("status", name="In all")).to_have_text(re.compile(rf"^\s*{re.escape(in_all)}"))
 
     used = table.get_by_role("columnheader", name="Slot hours")
     expect(used).to_have_attribute("aria-sort", "descending")
     table.get_by_role("button", name="Waited").click()
     expect(table.get_by_role("columnheader", name="Waited")).to_have_attribute("aria-sort", "descending")
-    assert "sort=-waited" in page.url
-    waited = [float(hours) for _, hours in shown(table).values()]
-    assert waited == sorted(waited, reverse=True)
+    expect(page).to_have_url(re.compile("sort=-waited"))
+
+    def waited() -> list[float]:
+        return [float(hours) for _, hours in shown(table).values()]
+
+    wait_for(lambda: waited() == sorted(waited(), reverse=True), "the order")
     page.reload()
-    expect(table.get_by_role("row")).to_have_count(len(waited) + 1)
+    expect(table.get_by_role("row")).to_have_count(len(waited()) + 1)
     expect(table.get_by_role("columnheader", name="Waited")).to_have_attribute("aria-sort", "descending")
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as CSV").click()
@@ -98,7 +112,7 @@ def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> N
     table = page.get_by_role("region", name="Slot hours by type")
     kinds = sums(site, "type", "byType")
     expect(table.get_by_role("row")).to_have_count(len(kinds) + 1)
-    assert shown(table) == {"Experiment": kinds["experiment"], "Command": kinds["command"]}
+    shows(table, {"Experiment": kinds["experiment"], "Command": kinds["command"]})
     page.get_by_role("combobox", name="Bars").select_option("week")
     chart = page.get_by_role("figure", name="Slot hours a week")
     expect(chart).to_be_visible()
@@ -142,6 +156,8 @@ def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Pag
     refused = log.get_by_text("login refused")
     expect(refused.last).to_be_visible()
     admin_page.get_by_label("Part of a line").fill("login refused")
+    expect(admin_page).to_have_url(re.compile("q=login"))
+    drawn(admin_page)
     before = refused.count()
     site.warned()
     expect(refused).to_have_count(before + 1)
