@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.site import TIMEOUT_MS, Site
+from tests.web.site import TIMEOUT_MS, Site, join
 
 MESSAGE = "Maintenance tonight <b>from ten</b>"
 
@@ -48,6 +49,37 @@ def test_an_administrator_creates_users_and_groups(refused_admin_page: Page, sit
     expect(page.get_by_role("gridcell", name="Active")).to_be_visible()
     _edits(page)
     _groups(page)
+
+
+@pytest.mark.usefixtures("as_before")
+def test_nobody_deactivates_themselves(admin_page: Page, site: Site) -> None:
+    """Among all that are selected one's own row is left out, and it is said: the way back would be refused. Neither is
+    it offered where one changes oneself."""
+    join(site, "nora")
+    site.write("update users set active = true where username = 'nora'")
+    page = admin_page
+    page.goto(f"{site.url}/ui/admin/users")
+    for name, others in (("nora", 1), ("admin", 0)):
+        page.get_by_label("Part of a name").fill(name)
+        expect(page.get_by_role("gridcell", name=name, exact=True)).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(2)
+        page.get_by_role("row").nth(1).get_by_role("checkbox").check()
+        expect(page.get_by_text(f"{2 - others} selected")).to_be_visible()
+    page.get_by_role("button", name="Deactivate").click()
+    said = page.get_by_role("status").filter(has_text="You stay active: only another administrator can deactivate you")
+    expect(said).to_contain_text("Deactivated user")
+    people = cast("list[dict[str, object]]", site.administer("GET", "/api/v1/users")["users"])
+    assert {each["username"]: each["active"] for each in people if each["username"] in ("admin", "nora")} == {
+        "admin": True,
+        "nora": False,
+    }
+    page.get_by_role("row").nth(1).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Deactivate").click()
+    expect(said).not_to_contain_text("Deactivated")
+    page.get_by_role("button", name="admin", exact=True).click()
+    dialog = page.get_by_role("dialog", name="User admin")
+    dialog.get_by_role("button", name="Set a password").wait_for()
+    expect(dialog.get_by_role("button", name="Deactivate")).to_have_count(0)
 
 
 def _edits(page: Page) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -46,6 +48,27 @@ def test_a_script_that_is_not_sent_is_missed(page: Page, site: Site) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("without code")
 
 
+def test_who_has_no_script_puts_in_an_example(page: Page, site: Site, tmp_path: Path) -> None:
+    """It runs, outside of a cluster too, and reports what is looked for; beside what is typed nothing is offered."""
+    page.goto(f"{site.url}/ui/experiments/new")
+    page.get_by_role("heading", name="It would train 4 trials").wait_for()
+    offer = page.get_by_role("button", name="Put in an example")
+    page.get_by_label("Or a script").fill("mine")
+    expect(offer).to_have_count(0)
+    page.get_by_label("Or a script").fill("")
+    offer.click()
+    expect(page.get_by_label("Or a script")).not_to_have_value("")
+    script = page.get_by_label("Or a script").input_value()
+    # Nobody waits for what it pretends to compute.
+    assert "time.sleep(0.1)" in script
+    (tmp_path / "train.py").write_text(script.replace("time.sleep(0.1)", "time.sleep(0)"))
+    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "step 100: loss 0.1100" in done.stdout
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("my experiment")
+
+
 def test_what_may_be_written_is_offered_at_the_cursor(refused_page: Page, site: Site) -> None:
     """By the schema of the master: keys of the map, and the values of a key."""
     page = refused_page
@@ -79,7 +102,7 @@ def test_a_fork_begins_with_what_it_comes_from(page: Page, site: Site, tmp_path:
     # Its button looks like all others.
     assert chooser.evaluate("field => getComputedStyle(field, '::file-selector-button').borderTopLeftRadius") == "6px"
     chooser.set_input_files(folder)
-    expect(page.get_by_text("code: 1 files")).to_be_visible()
+    expect(page.get_by_text("code: 1 file")).to_be_visible()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("status").get_by_text("Submitted experiment").wait_for()
     expect(page).to_have_url(re.compile(r"/experiments/\d+$"))

@@ -38,6 +38,18 @@ def test_what_runs_has_its_curve_and_its_end(home: Page) -> None:
     expect(row).to_contain_text(re.compile(r"\d+ s left"))
 
 
+def test_what_has_completed_is_found_again(home: Page, site: Site) -> None:
+    """With its best value and when it was over; all of them are one link away."""
+    expect(home.get_by_role("heading", name="Completed lately")).to_have_count(0)
+    (number,) = site.make("done at last", "COMPLETED", owner="resident")
+    home.reload()
+    section = home.locator("section").filter(has=home.get_by_role("heading", name="Completed lately"))
+    row = section.get_by_role("listitem").filter(has_text="done at last")
+    expect(row).to_contain_text("just now")
+    row.get_by_role("link").click()
+    expect(home).to_have_url(f"{site.url}/ui/experiments/{number}")
+
+
 def test_rows_have_room(home: Page) -> None:
     """Wide and narrow: what is written in a row keeps away from its lines."""
     for width in (1440, 390):

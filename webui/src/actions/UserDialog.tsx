@@ -1,6 +1,6 @@
 /** Creates a user with a first password, or changes one: names, role, the account on agents, password, whether they may log in. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { expectedOf } from "../editing/merge";
 import { useEdit } from "../editing/useEdit";
@@ -193,6 +193,7 @@ function Account(props: { linked: Linked; onChange: (linked: Linked) => void; pr
 }
 
 function Also({ user, onActivate }: { user: User; onActivate: (userId: number, active: boolean) => void }) {
+  const own = useSuspenseQuery(meQuery).data.id === user.id;
   const reset = () =>
     openDialog((close) => (
       <TextDialog
@@ -212,15 +213,17 @@ function Also({ user, onActivate }: { user: User; onActivate: (userId: number, a
   return (
     <>
       {!user.remote && <Button onClick={reset}>Set a password…</Button>}
-      <Button
-        look={user.active ? "danger" : "plain"}
-        onClick={() => {
-          closeDialog();
-          onActivate(user.id, !user.active);
-        }}
-      >
-        {user.active ? "Deactivate" : "Activate"}
-      </Button>
+      {!own && (
+        <Button
+          look={user.active ? "danger" : "plain"}
+          onClick={() => {
+            closeDialog();
+            onActivate(user.id, !user.active);
+          }}
+        >
+          {user.active ? "Deactivate" : "Activate"}
+        </Button>
+      )}
       <span className="flex-1" />
     </>
   );

@@ -9,10 +9,12 @@ interface Doing {
   /** `token`, in one and in several. */
   noun: readonly [string, string];
   undo?: (ids: number[]) => void;
+  /** What else there is to say of it. */
+  also?: string;
 }
 
 /** Says what became of each; returns those of which it was done. */
-export function reportEach(results: { id: number; error: string }[], { past, noun, undo }: Doing): number[] {
+export function reportEach(results: { id: number; error: string }[], { past, noun, undo, also }: Doing): number[] {
   const failures: Failure[] = results
     .filter(({ error }) => error)
     .map(({ id, error }) => ({ id: String(id), reason: error }));
@@ -20,13 +22,14 @@ export function reportEach(results: { id: number; error: string }[], { past, nou
   const [one, several] = noun;
   const size = results.length === 1 ? `${one} ${results[0]?.id}` : `${count(results.length)} ${several}`;
   const takeBack = undo && well.length > 0 ? () => undo(well) : undefined;
-  if (failures.length === 0) say({ text: `${past} ${size}`, undo: takeBack });
+  const more = also ? `. ${also}` : "";
+  if (failures.length === 0) say({ text: `${past} ${size}${more}`, undo: takeBack });
   else
     say({
       text:
         results.length === 1
-          ? `${one} ${results[0]?.id}: this was not done`
-          : `${past} ${count(well.length)} of ${size}`,
+          ? `${one} ${results[0]?.id}: this was not done${more}`
+          : `${past} ${count(well.length)} of ${size}${more}`,
       failures,
       undo: takeBack,
     });

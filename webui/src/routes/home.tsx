@@ -40,6 +40,9 @@ export function Home() {
         <Pools />
         <Projects />
       </div>
+      <Mine title="Completed lately" filter="completed" search={mine("completed", "-endTime")}>
+        {(experiment) => <Over experiment={experiment} />}
+      </Mine>
     </Page>
   );
 }
@@ -65,15 +68,33 @@ function Going({ experiment }: { experiment: Experiment }) {
   );
 }
 
+/** The curve of its metric, its best value, for how long it ran and when it was over. */
+function Over({ experiment }: { experiment: Experiment }) {
+  return (
+    <>
+      <Sparkline experiment={experiment} />
+      <span className="min-w-0 truncate text-dim">
+        {experiment.searcherMetric} <Value value={experiment.bestTrialSearcherMetric} />
+      </span>
+      <span className="whitespace-nowrap text-dim">ran for {duration(experiment.runningSeconds)}</span>
+      <span className="whitespace-nowrap text-dim lg:text-right">
+        <Moment at={experiment.endTime} />
+      </span>
+    </>
+  );
+}
+
+/** Without `nothing`, it is there once there is something. */
 function Mine(props: {
   title: string;
   filter: string;
   search: ExperimentSearch;
-  nothing: string;
+  nothing?: string;
   children: (experiment: Experiment) => ReactNode;
 }) {
   const found = useLive(experimentsQuery(props.search, 0, SHOWN));
   const more = (found.data?.total ?? 0) - SHOWN;
+  if (props.nothing === undefined && !found.data?.total) return null;
   return (
     <Section title={props.title}>
       {found.error && !found.data ? (

@@ -248,7 +248,7 @@ function Best({ trial, next, metric }: { trial: SearchedTrial; next?: SearchedTr
       <Facts
         facts={[
           [metric, <Value key="metric" value={trial.metric} />],
-          ...(margin === undefined ? [] : [["Ahead of the second by", number(margin)] as [string, string]]),
+          ...(margin === undefined ? [] : [["Better by", number(margin)] as [string, string]]),
           ...hparams
             .slice(0, 8)
             .map(([name, value]): [string, string] => [

@@ -1,6 +1,6 @@
 /** People: created, changed, deactivated, put into groups. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { reportEach } from "../../actions/each";
@@ -9,12 +9,12 @@ import { usePicked } from "../../actions/picked";
 import { count } from "../../format";
 import { useCommands } from "../../keys/commands";
 import { lazy } from "../../parts";
-import { nameOf, type User } from "../../services/session";
+import { meQuery, nameOf, type User } from "../../services/session";
 import { activateUsers, USERS, usersQuery } from "../../services/users";
 import { Button } from "../../ui/Button";
 import { type Column, Grid } from "../../ui/Grid";
 import { Empty, Loading, Problem } from "../../ui/notices";
-import { openDialog } from "../../ui/overlays";
+import { openDialog, say } from "../../ui/overlays";
 import { SearchField } from "../../ui/SearchField";
 import { Moment } from "../../ui/values";
 import { useWindows } from "../../ui/windows";
@@ -24,15 +24,25 @@ const UserDialog = lazy(() => import("../../actions/UserDialog"));
 const PutIntoGroup = lazy(() => import("../../actions/PutIntoGroup"));
 const route = getRouteApi("/shell/admin/{-$part}");
 
-/** Undone by its opposite. */
+const OWN = "You stay active: only another administrator can deactivate you";
+
+/** Undone by its opposite, which who has deactivated themselves could not press: so nobody does that to themselves. */
 function useActivation() {
   const client = useQueryClient();
-  return async function activate(ids: number[], active: boolean, undone = false): Promise<void> {
+  const me = useSuspenseQuery(meQuery).data;
+  return async function activate(asked: number[], active: boolean, undone = false): Promise<void> {
+    const ids = active ? asked : asked.filter((id) => id !== me.id);
+    const also = ids.length < asked.length ? OWN : undefined;
+    if (ids.length === 0) {
+      say({ text: OWN });
+      return;
+    }
     const results = await outcome(activateUsers(ids, active), active ? "Activate users" : "Deactivate users");
     if (results)
       reportEach(results, {
         past: active ? "Activated" : "Deactivated",
         noun: ["user", "users"],
+        also,
         undo: undone ? undefined : (well) => void activate(well, !active, true),
       });
     await client.invalidateQueries({ queryKey: ["users"] });

@@ -6,6 +6,7 @@ import { Button, FIELD, FILES } from "../../ui/Button";
 import { Field } from "../../ui/Field";
 import { Section } from "../../ui/Page";
 import type { Draft } from "./draft";
+import { EXAMPLE } from "./example";
 import { folderOf } from "./files";
 
 export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) => void; fork?: number }) {
@@ -45,7 +46,7 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
       )}
       {draft.folder ? (
         <p className="flex flex-wrap items-center gap-2">
-          {draft.folder.name}: {count(draft.folder.files.length)} files
+          {draft.folder.name}: {count(draft.folder.files.length)} {draft.folder.files.length === 1 ? "file" : "files"}
           <Button onClick={() => change({ folder: undefined })}>Take it out</Button>
         </p>
       ) : (
@@ -63,6 +64,11 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
               />
             )}
           </Field>
+          {fork === undefined && draft.script === "" && (
+            <Button className="self-start" onClick={() => change({ script: EXAMPLE, scriptName: "train.py" })}>
+              Put in an example
+            </Button>
+          )}
           <Field label="File name of the script">
             {(ids) => (
               <input

@@ -1,7 +1,7 @@
 /** A table of experiments or of trials, with all that narrows, sorts and arranges it; what is asked stands in the address. */
 
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import type { ListSearch } from "../../addresses";
 import { count } from "../../format";
@@ -249,7 +249,10 @@ function Nothing({ noun, search, change }: { noun: string; search: ListSearch; c
   }
   return (
     <Empty title={`There are no ${noun}s yet`} command={submitCommand()}>
-      Where a configuration and its code are, this submits them to this cluster:
+      <Link to="/experiments/new" className="text-accent underline">
+        Make one here
+      </Link>
+      , from a script or a folder. Or where a configuration and its code are, this submits them to this cluster:
     </Empty>
   );
 }
