@@ -18,7 +18,9 @@ from tenax.core.spooling import file as spool_file
 from tenax.core.values import MetricsPacker
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token
+from tenax.wire import spool_records
 from tenax.wire.agents import ContainerSpec
+from tenax.wire.spool_records import MAGIC
 from tests.agent.master_double import MasterDouble
 from tests.kits.machine_errors import FailingCall
 from tests.kits.master.served import ServedMaster
@@ -102,6 +104,43 @@ async def test_what_can_never_be_read_is_said_to_be_lost(
     ) == "the reports in a.jsonl cannot be read: " + os.strerror(errno.EIO)
     assert failing.failed > 1
     assert stored(master, "b") == [1]
+
+
+@pytest.mark.parametrize("taken_at_once", [1000, 7])
+async def test_what_stands_behind_much_damage(
+    master: MasterDouble, link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_at_once: int
+) -> None:
+    """More reports are damaged than a batch has lines, or than the master takes at once: it goes on behind them."""
+    monkeypatch.setattr(spool_records, "BATCH_BYTES", 1500)
+    file = spool_file.SpoolFile(str(tmp_path), "a", segments=True)
+    for _ in range(300):
+        file.append("progress", '{"progress":0.5}')
+    file.close()
+    path = tmp_path / "a.records"
+    content = path.read_bytes()
+    size = (len(content) - len(MAGIC)) // 300
+    path.write_bytes(content[: len(MAGIC)] + bytes(200 * size) + content[len(MAGIC) + 200 * size :])
+    post = link.post
+
+    async def in_parts(target: str, data: bytes, **options: object) -> bytes:
+        return await post(target, b"".join(data.splitlines(keepends=True)[:taken_at_once]), **options)  # type: ignore[arg-type]
+
+    link.post = in_parts  # type: ignore[assignment,method-assign]
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 0.0)
+    assert lost == "200 reports of the task were not stored: they are damaged in a.records"
+    assert stored(master, "a") == list(range(1, 301))
+    assert [record["kind"] for record in master.spool["c", "a"]].count("progress") == 100
+
+
+async def test_lines_within_a_record(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """A task that writes them keeps neither its end from being reported, nor its other reports from the master."""
+    file = spool_file.SpoolFile(str(tmp_path), "a", segments=True)
+    for body in ('{"progress":0.5}', '{"progress":\n0.5}', '{"progress":\r0.5}', '{"progress":0.6}'):
+        file.append("progress", body)
+    file.close()
+    assert (await spool.ship(link, tmp_path, SPEC, lambda: 0.0)).startswith("2 reports of the task were not stored")
+    kinds = [record["kind"] for record in master.spool["c", "a"]]
+    assert kinds == ["progress", "unreadable", "unreadable", "progress"]
 
 
 async def test_a_name_that_no_stream_can_have(master: MasterDouble, link: Link, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from tenax.core.spooling.file import SpoolFile, SpoolWriteFailed
 from tenax.core.values import MetricsPacker, metrics_body, text_of
 from tenax.wire import spool_records
 from tenax.wire.spool_names import MAX_LINE_BYTES
-from tenax.wire.spool_records import MAGIC, SegmentUnknown, read_lines
+from tenax.wire.spool_records import HEAD, MAGIC, SegmentUnknown, read_lines, values_packer
 from tests.kits.interpreters import interpreters
 from tests.kits.spools import Record, records_of, segment_lines
 
@@ -204,6 +205,50 @@ def test_page_that_is_lost(tmp_path: Path) -> None:
     assert 1000 - 49152 // 150 < len(whole) < 1000
 
 
+def test_damage_of_more_reports_than_a_batch_has_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind it the others are found, wherever a batch ends or whoever ships it begins again."""
+    monkeypatch.setattr(spool_records, "BATCH_BYTES", 1000)
+    file = SpoolFile(str(tmp_path), "s", segments=True)
+    for _ in range(2000):
+        file.append("progress", '{"progress":0.5}')
+    file.close()
+    path = Path(file.path)
+    content = path.read_bytes()
+    size = (len(content) - len(MAGIC)) // 2000
+    for first in (len(MAGIC), len(MAGIC) + 3 * size, len(MAGIC) + 700 * size):
+        path.write_bytes(content[:first] + bytes(1000 * size) + content[first + 1000 * size :])
+        records = records_of(path)
+        assert [record["n"] for record in records] == list(range(1, 2001))
+        assert [record["kind"] for record in records].count("progress") == 1000
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        (b'"kind":"progress","body":{\n}', 1.0),
+        (b'"kind":"progress","body":{\r}', 1.0),
+        (b'"kind":"progress","body":{}}\n{"n":3,"kind":"progress","at":1,"body":{}', 1.0),
+        (b'"kind":"progress","body":{}', math.nan),
+        (b'"kind":"progress","body":{}', math.inf),
+        (values_packer(b'"a\n"\0"b"', "d")(1, 1, 8, 3, b'"a\n"\0"b"d', 1.0), 1.0),
+    ],
+)
+def test_a_record_is_one_line(body: bytes, at: float) -> None:
+    """What a task puts between the right marks makes neither two of it, nor one that nobody can read."""
+    content = MAGIC
+    for n, text in ((1, b'"kind":"progress","body":{}'), (2, body), (3, b'"kind":"progress","body":{}')):
+        data = HEAD.pack(n, at if n == 2 else 1.0) + text
+        content += (struct.pack("<II", len(data), zlib.crc32(data)) + data).ljust(-(-(8 + len(data)) // 8) * 8, b"\0")
+    batch = read_lines(lambda at, length: content[at : at + length], 0, 0, len(content))
+    assert len(batch.ends) == 3
+    records = [json.loads(line) for line in batch.data.splitlines()]
+    assert [(record["n"], record["kind"]) for record in records] == [
+        (1, "progress"),
+        (2, "unreadable"),
+        (3, "progress"),
+    ]
+
+
 def test_nonsense_is_no_record(tmp_path: Path) -> None:
     """Random bytes behind the beginning, a beginning of another release, no beginning at all."""
     path = tmp_path / "s.records"
@@ -349,7 +394,7 @@ def test_read_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert batch.ends or alive
         steps += steps_of([json.loads(line) for line in batch.data.splitlines()])
         n, offset = n + len(batch.ends), batch.ends[-1] if batch.ends else offset
-        assert batch.damaged == 0
+        assert not batch.damaged
     thread.join()
     os.close(fd)
     assert steps == list(range(1, count + 1))

@@ -244,16 +244,16 @@ class _Shipping:
 
     async def _advance(self, batch: SpoolLines, acked: int) -> bool:
         """Note what is acknowledged; whether there was anything new."""
-        offset, n = self._ack.offset, self._ack.n
+        offset, n, taken = self._ack.offset, self._ack.n, 0
         for line, after in zip(batch.data.splitlines(keepends=True), batch.ends, strict=True):
             number = _number(line, n + 1)
             if number > acked:
                 break
-            offset, n = after, number
-        if offset == self._ack.offset:
+            # Behind a line that stands for a damaged record it goes on at the same byte.
+            offset, n, taken = after, number, taken + 1
+        if not taken:
             return False
-        if offset == batch.ends[-1]:
-            self._damaged += batch.damaged
+        self._damaged += sum(place < taken for place in batch.damaged)
         self._ack = SpoolAck(n, offset)
         # Only for the agent that comes after a killed one: sending again what is stored does no harm.
         with contextlib.suppress(OSError):

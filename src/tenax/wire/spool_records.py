@@ -27,7 +27,7 @@ from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 #: The last digit changes when a reader of before would take a segment for something else.
 MAGIC = b"TNXSPL1\n"
@@ -60,12 +60,12 @@ class SpoolLines:
 
     __slots__ = ("damaged", "data", "ends", "first")
 
-    def __init__(self, first: int, data: bytes, ends: list[int], damaged: int = 0) -> None:
+    def __init__(self, first: int, data: bytes, ends: list[int], damaged: Sequence[int] = ()) -> None:
         #: The number of the first.
         self.first = first
         self.data = data
         self.ends = ends
-        #: How many of them stand for records that are damaged.
+        #: Which of them, from 0, stand for records that are damaged.
         self.damaged = damaged
 
 
@@ -111,7 +111,8 @@ def read_lines(
         offset = len(MAGIC)
     lines: list[bytes] = []
     ends: list[int] = []
-    size = damaged = 0
+    damaged: list[int] = []
+    size = 0
     length = _PIECE
     while offset < end:
         piece = read(offset, min(length, end - offset))
@@ -119,7 +120,9 @@ def read_lines(
         for line, after, is_whole in _lines(piece, n, offset + len(piece) >= end or len(piece) < length):
             if lines and size + len(line) > BATCH_BYTES:
                 return SpoolLines(n + 1 - len(lines), b"".join(lines), ends, damaged)
-            n, size, damaged = n + 1, size + len(line), damaged + (not is_whole)
+            n, size = n + 1, size + len(line)
+            if not is_whole:
+                damaged.append(len(lines))
             lines.append(line)
             ends.append(offset + after)
         if len(ends) > before:
@@ -140,6 +143,7 @@ def _lines(piece: bytes, n: int, is_rest: bool) -> Iterator[tuple[bytes, int, bo
     """
     at = 0
     while True:
+        begun = at
         record = _record(piece, at, n + 1, n + 1)
         if record is None:
             if not is_rest and _leads_out(piece, at):
@@ -149,7 +153,8 @@ def _lines(piece: bytes, n: int, is_rest: bool) -> Iterator[tuple[bytes, int, bo
                 return
         number, body, after = record
         for missing in range(n + 1, number):
-            yield b'{"n":%d,"kind":"damaged on its disk","at":0,"body":{}}\n' % missing, at, False
+            # Whoever goes on behind one of them has to find the record again: it stands behind more than one batch.
+            yield b'{"n":%d,"kind":"damaged on its disk","at":0,"body":{}}\n' % missing, begun, False
         line = _line(number, piece[at + 8 : at + 8 + HEAD.size], body)
         n, at = number, after
         yield line or b'{"n":%d,"kind":"unreadable","at":0,"body":{}}\n' % n, at, bool(line)
@@ -198,16 +203,17 @@ def _next_record(piece: bytes, at: int, n: int) -> tuple[int, Optional[tuple[int
 
 
 def _line(n: int, head: bytes, body: bytes) -> bytes:
-    """Empty for a body of another release."""
+    """Empty for a body of another release, and for what would be no line, or several: the numbers of all must hold."""
     at = HEAD.unpack(head)[1]
-    try:
-        if body[:1] == TEXT:
-            return b'{"n":%d,"at":%.6f,%b}\n' % (n, at, body)
-        if body[:1] == VALUES:
-            return f'{{"n":{n},"kind":"metrics","at":{at:.6f},"body":{text_of_values(body)}}}\n'.encode("ascii")
-    except (ValueError, struct.error):
-        return b""
-    return b""
+    line = b""
+    if body[:1] == TEXT:
+        line = b'{"n":%d,"at":%.6f,%b}\n' % (n, at, body)
+    elif body[:1] == VALUES:
+        try:
+            line = f'{{"n":{n},"kind":"metrics","at":{at:.6f},"body":{text_of_values(body)}}}\n'.encode("ascii")
+        except (ValueError, struct.error):
+            return b""
+    return line if at - at == 0 and b"\r" not in line and line.find(b"\n") == len(line) - 1 else b""
 
 
 def _special(value: float) -> str:
