@@ -9,17 +9,21 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import tenax
 from tenax.client.connection.address import Unreachable
+from tenax.core.context import Context
+from tenax.core.local_runs import detached
 from tenax.core.local_runs.files import LocalRun, local_runs
 from tenax.core.local_runs.reading import RunStory, state_of, times_of
 from tenax.core.searcher import Unit
 from tenax.errors import InvalidInput, NotNow
 from tenax.experimental import core_v2
+from tenax.jsonvalue import JsonObject
 from tests.kits.detached_script import detached_script
 from tests.kits.interpreters import interpreters
 from tests.kits.machine import TENAX
@@ -277,6 +281,64 @@ def test_a_trial_that_runs_is_not_begun_again() -> None:
             core_v2.init_context(config=named)
     with core_v2.init_context(config=named) as context:
         assert context.latest_checkpoint is None
+
+
+def test_one_that_runs_is_found_behind_a_newer_one() -> None:
+    """Where a clock was put back, or two began at once, the newest run of a trial may have ended before another."""
+    named = core_v2.Config(external_trial_id="t")
+    with core_v2.init_context(config=named):
+        pass
+    ended = local_runs()[0]
+    ended.write_card({**ended.card, "started": time.time() + 3600})
+    with core_v2.init_context(config=named), pytest.raises(NotNow, match="'t' is a trial that runs"):
+        core_v2.init_context(config=named)
+
+
+def test_of_two_that_begin_at_once_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second has looked before the first was there; it is refused, and leaves nothing of its own."""
+    named = core_v2.Config(external_trial_id="t")
+    looked = detached.require_none_runs
+    first: list[Context] = []
+
+    def overtaken(card: JsonObject) -> list[LocalRun]:
+        runs = looked(card)
+        monkeypatch.setattr(detached, "require_none_runs", looked)
+        first.append(core_v2.init_context(config=named))
+        return runs
+
+    monkeypatch.setattr(detached, "require_none_runs", overtaken)
+    with pytest.raises(NotNow, match="'t' is a trial that runs"):
+        core_v2.init_context(config=named)
+    assert len(local_runs()) == 1
+    with first[0] as context:
+        context.train.report_training_metrics(1, {"loss": 1.0})
+
+
+def test_two_processes_begin_at_once(tmp_path: Path) -> None:
+    """Exactly one of them runs."""
+    script = (
+        "import sys; from tenax.experimental import core_v2; print(flush=True); sys.stdin.readline()\n"
+        "with core_v2.init_context(config=core_v2.Config(external_trial_id='t')): print('runs', flush=True);"
+        " sys.stdin.readline()"
+    )
+    env = {**os.environ, "PYTHONPATH": SOURCE}
+    pipe = subprocess.PIPE
+    with contextlib.ExitStack() as stack:
+        racers = [
+            stack.enter_context(
+                subprocess.Popen([sys.executable, "-c", script], env=env, stdin=pipe, stdout=pipe, stderr=pipe)
+            )
+            for _ in range(3)
+        ]
+        for racer in racers:
+            assert racer.stdout is not None
+            racer.stdout.readline()
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write(b"\n")
+            racer.stdin.flush()
+        said = [racer.stdout.readline() for racer in racers if racer.stdout is not None]
+        assert sorted(said) == [b"", b"", b"runs\n"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import os
 import sys
 
 from tenax.client.connection import fast_json
-from tenax.core.local_runs.files import REPORTS, LocalRun, new_card, new_run, release
+from tenax.core.local_runs.files import REPORTS, LocalRun, beginning, new_card, new_run, release
 from tenax.core.spooling.file import SpoolFile, own_stream_name
 from tenax.core.values import plain
 from tenax.errors import InvalidInput
@@ -179,11 +179,22 @@ class RunByHand:
             self._lock = None
 
     def _begin(self) -> None:
-        if self._lock is None:
-            self.run.make()
-            self._lock, self._holder = self.run.hold(), os.getpid()
-            more = self._detached.card if self._detached is not None else {}
-            self.run.write_card(new_card(_own_argv(), **{**_beginning(self._size), **more, "hparams": self.hparams}))
+        if self._lock is not None:
+            return
+        if self._detached is None or not self.is_named:
+            self._make(self._detached.card if self._detached is not None else {})
+            return
+        from tenax.core.local_runs.detached import require_none_runs
+
+        with beginning():
+            # Another process may have begun it since its card was made.
+            require_none_runs(self._detached.card)
+            self._make(self._detached.card)
+
+    def _make(self, more: JsonObject) -> None:
+        self.run.make()
+        self._lock, self._holder = self.run.hold(), os.getpid()
+        self.run.write_card(new_card(_own_argv(), **{**_beginning(self._size), **more, "hparams": self.hparams}))
 
     def _track(self) -> None:
         from tenax.core.local_runs.tracking import Tracker

@@ -75,18 +75,27 @@ def config_of(config: JsonObject) -> JsonObject:
 
 def _going_on(card: JsonObject) -> JsonObject:
     """After what this machine has of the same trial."""
-    earlier = [run for run in local_runs() if trial_of(run.card) == trial_of(card)]
+    earlier = require_none_runs(card)
     if not earlier:
         return {}
     # Names tell the second alone.
     earlier.sort(key=lambda run: times_of(run)[0], reverse=True)
-    last = earlier[0]
-    if last.is_alive():
-        raise NotNow(
-            f"external_trial_id {card['trialKey']!r} is a trial that runs: local run {last.name} has not ended. "
-            "Give this one another id, or end that one"
-        )
-    return {"resumedFrom": last.name, "checkpoint": _latest(earlier)}
+    return {"resumedFrom": earlier[0].name, "checkpoint": _latest(earlier)}
+
+
+def require_none_runs(card: JsonObject) -> list[LocalRun]:
+    """The runs of this machine of the same trial, all of which have ended. Raises NotNow where one has not.
+
+    All are asked: where a clock was put back, the one that runs is not the newest.
+    """
+    runs = [run for run in local_runs() if trial_of(run.card) == trial_of(card)]
+    for run in runs:
+        if run.is_alive():
+            raise NotNow(
+                f"external_trial_id {card['trialKey']!r} is a trial that runs: local run {run.name} has not ended. "
+                "Give this one another id, or end that one"
+            )
+    return runs
 
 
 def _latest(runs: list[LocalRun]) -> Optional[str]:

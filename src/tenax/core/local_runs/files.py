@@ -10,8 +10,9 @@
     sent.json       to which trial of which cluster it was sent, and how far
     lock            held as long as the run lives; sending.lock by whoever sends it
 
-All but the locks are replaced as a whole. Whoever holds a lock is asked of the kernel, so that nothing is believed of a
-process that was killed.
+``runs/beginning.lock`` is held by whoever begins a run of a trial that has a name: of two at once the second finds the
+first. All but the locks are replaced as a whole. Whoever holds a lock is asked of the kernel, so that nothing is
+believed of a process that was killed.
 """
 
 from __future__ import annotations
@@ -241,6 +242,26 @@ def sending(run: LocalRun) -> Iterator[bool]:
     finally:
         if held is not None:
             release(held)
+
+
+@contextmanager
+def beginning() -> Iterator[None]:
+    """No other process of this user begins a run meanwhile whose script says which trial it is.
+
+    Raises DataDirectoryUnusable.
+    """
+    root = runs_directory()
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        held = os.open(os.path.join(root, "beginning.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise unusable(root, error) from error
+    try:
+        with suppress(OSError):  # of a file system without locks
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _working_directory() -> str:
