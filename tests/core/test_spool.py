@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,80 @@ def test_written_before_the_call_returns(directory: str) -> None:
     (line,) = lines_of(spool)
     assert (line["n"], line["kind"], line["body"]) == (1, "metrics", {"value": 1})
     assert isinstance(line["at"], float)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_a_handler_reports_while_it_interrupts_a_report(
+    master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch, at_end: bool
+) -> None:
+    """What the handler of a signal reports comes behind what it interrupts; it does not wait for it."""
+    spool = spool_to(master, directory)
+    waited: list[bool] = []
+
+    def handle(*_: object) -> None:
+        waited.append(spool.wait(spool.report("metrics", '{"value":"handler"}', urgent=True), 3600.0))
+
+    append = SpoolFile.append
+
+    def interrupted(self: SpoolFile, kind: str, body: str, durable: bool = False) -> int:
+        monkeypatch.setattr(SpoolFile, "append", append)
+        if not at_end:
+            signal.raise_signal(signal.SIGUSR1)
+        n = append(self, kind, body, durable)
+        if at_end:
+            signal.raise_signal(signal.SIGUSR1)
+        return n
+
+    monkeypatch.setattr(SpoolFile, "append", interrupted)
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        report_values(spool, range(3))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    spool.close()
+    assert values_at(master) == [0, "handler", 1, 2]
+    assert waited == [False]
+    assert [line["n"] for line in lines_of(spool)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "bad disk")])
+def test_what_is_interrupted_is_not_there(
+    directory: str, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """Ctrl-C, or a failing disk, once the bytes are written: the number is that of the next report, which is whole."""
+    spool = alone_in(directory)
+    report_values(spool, range(2))
+
+    def interrupted(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", interrupted)
+        with pytest.raises((KeyboardInterrupt, SpoolWriteFailed)):
+            spool.report("metrics", '{"value":"interrupted"}', durable=True)
+    report_values(spool, range(2, 4))
+    spool.close()
+    assert [(line["n"], line["body"]["value"]) for line in lines_of(spool)] == [(1, 0), (2, 1), (3, 2), (4, 3)]  # type: ignore[index]
+
+
+def test_ctrl_c_behind_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handler runs when the system call has returned: the line is taken back."""
+    spool = alone_in(str(tmp_path / "lines"))
+    report_values(spool, range(2))
+    write = os.write
+
+    def interrupted(fd: int, data: bytes) -> int:
+        write(fd, data)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            spool.report("metrics", '{"value":"interrupted"}')
+    report_values(spool, range(2, 4))
+    spool.close()
+    assert [line["n"] for line in lines_of(spool)] == [1, 2, 3, 4]
 
 
 def test_master_down_neither_loses_nor_stops(master: TaskMaster, directory: str) -> None:

@@ -14,7 +14,7 @@ A refused report is an error of the script: it is raised by the next report (whi
 ``close``. A fatal one (the master ends the trial for it) is raised by every call from then on, and by
 ``should_preempt``.
 
-Thread-safe. After a fork the child has a stream of its own.
+Thread-safe, and to be used in the handlers of signals. After a fork the child has a stream of its own.
 """
 
 from __future__ import annotations
@@ -68,10 +68,14 @@ class Spool:
             _spools.append(self)
 
     def _reset(self) -> None:
-        #: Of all below. `report` takes it without the calls of a Condition in Python.
-        self._lock = threading.Lock()
+        #: Of all below. `report` takes it without the calls of a Condition in Python. Its thread may take it again: in
+        #: the handler of a signal.
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._thread: Optional[threading.Thread] = None
+        #: A record is being written; what the handler of a signal reports meanwhile is written after it.
+        self._writing = False
+        self._interrupting: list[tuple[str, Union[str, bytes], bool, bool]] = []
         #: The shipper waits for a line (or for an urgent one): ``report`` has to wake it.
         self._idle = False
         self._spacing = False
@@ -101,7 +105,14 @@ class Spool:
         with self._lock:
             if self._closing:
                 raise NotNow("the context of core.init() is closed: report inside its with-block")
-            n = self._file.append(kind, body, durable)
+            if self._writing:
+                self._interrupting.append((kind, body, urgent, durable))
+                return self._file.written_in_all + len(self._interrupting)
+            self._writing = True
+            try:
+                n = self._file.append(kind, body, durable)
+            finally:
+                self._writing = False
             if urgent:
                 self._urgent_n = n
             if self._idle and (urgent or not self._spacing):
@@ -109,9 +120,16 @@ class Spool:
                 self._changed.notify_all()
             elif self._thread is None and self._client is not None:
                 self._start()
+            if self._interrupting:
+                self._write_interrupting()
         if self._refusal is not None:
             self.check()
         return n
+
+    def _write_interrupting(self) -> None:
+        while self._interrupting:
+            kind, body, urgent, durable = self._interrupting.pop(0)
+            self.report(kind, body, urgent=urgent, durable=durable)
 
     def check(self, fatal_only: bool = False) -> None:
         """Raise what the master refused; a refusal that is not fatal is raised once."""
@@ -125,12 +143,15 @@ class Spool:
     def wait(self, n: int, seconds: float, *, while_away: bool = True) -> bool:
         """Wait until the master has the first ``n`` records; False: not within ``seconds``.
 
-        ``while_away`` False: only as long as the master can be reached.
+        ``while_away`` False: only as long as the master can be reached. In the handler of a signal that has interrupted
+        a report nothing is waited for: that report has to be written first.
         """
         if self._client is None:
             return True
         deadline = monotonic() + seconds
         with self._changed:
+            if self._writing:
+                return False
             failures = self._failures
             self._hurry = True
             self._changed.notify_all()
@@ -148,6 +169,8 @@ class Spool:
 
     def close(self, *, failing: bool = False) -> None:
         """Wait as the module's docstring says, stop the thread, and raise a refusal unless the script is failing."""
+        with self._lock:
+            self._write_interrupting()
         thread = self._thread
         if self._client is not None and thread is not None:
             self._drain(min(report_wait(), FAILING_WAIT) if failing else report_wait())

@@ -57,18 +57,19 @@ class LineFile:
     def append(self, n: int, body: bytes, durable: bool = False) -> int:
         """Write a line, ``body`` being its kind and its body; the byte of the file after it."""
         line = b'{"n":%d,"at":%.6f,%b}\n' % (n, time(), body)
+        end = self._end + len(line)
         try:
             written = os.write(self.fd, line)
             if written != len(line):
                 raise OSError(f"only {written} of {len(line)} bytes were written: the disk is full")
             if durable:
                 os.fsync(self.fd)
-        except OSError:
+        except BaseException:  # Ctrl-C, too: nobody knows that it is there, and its number is used again
             with suppress(OSError):
                 os.ftruncate(self.fd, self._end)
             raise
-        self._end += len(line)
-        return self._end
+        self._end = end
+        return end
 
     def read(self, n: int, offset: int, end: int) -> SpoolLines:
         """Lines after the ``n``-th, which ends at ``offset``, and before ``end``."""

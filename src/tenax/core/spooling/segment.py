@@ -69,10 +69,14 @@ class Segment:
         self._map[at + 8 : end] = data  # type: ignore[index]
         # One aligned store of eight bytes: it is there as a whole or not at all.
         self._marks[at >> 3] = zlib.crc32(data) << 32 | len(data)  # type: ignore[index]
-        self._at = end = (end + 7) & -8
         if durable:
-            self._map.flush()  # type: ignore[union-attr]
-            os.fsync(self.fd)
+            try:
+                self._map.flush()  # type: ignore[union-attr]
+                os.fsync(self.fd)
+            except BaseException:  # Ctrl-C, too: nobody knows that it is there, and its number is used again
+                self._marks[at >> 3] = 0  # type: ignore[index]
+                raise
+        self._at = end = (end + 7) & -8
         return self._base + end
 
     def read(self, n: int, offset: int, end: int) -> SpoolLines:
@@ -95,10 +99,7 @@ class Segment:
 
     def let_go(self) -> None:
         """Unmap it."""
-        if self._marks is not None:
-            self._marks.release()
-        if self._map is not None:
-            self._map.close()
+        _let_go(self._map, self._marks)
         self._map = self._marks = None
 
     def _extend(self, more: int) -> None:
@@ -119,9 +120,19 @@ class Segment:
         base = written // _PAGE * _PAGE
         room = allocated + usual - base
         mapped = mmap.mmap(self.fd, room, offset=base)
-        self.let_go()
-        self._map, self._marks = mapped, memoryview(mapped).cast("Q")
+        marks = memoryview(mapped).cast("Q")
+        before = self._map, self._marks
+        # Ctrl-C may come behind any call: it finds the one mapping or the other.
+        self._map, self._marks = mapped, marks
         self._base, self._room, self._at = base, room, written - base
+        _let_go(*before)
+
+
+def _let_go(mapped: Optional[mmap.mmap], marks: Optional[memoryview]) -> None:
+    if marks is not None:
+        marks.release()
+    if mapped is not None:
+        mapped.close()
 
 
 def _rounded(size: int) -> int:
