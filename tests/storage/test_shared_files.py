@@ -106,6 +106,22 @@ def test_a_damaged_file_is_found(place: ObjectPlace) -> None:
                     pass
 
 
+@pytest.mark.parametrize("damage", ["shortened", "gone", "index", "no index"])
+def test_what_was_damaged_meanwhile_is_not_shared(place: ObjectPlace, damage: str) -> None:
+    """The next checkpoint is saved, and whole: the script has the files."""
+    with sharing(place) as context:
+        first, bucket = saved(context, 1, changed=3), context.checkpoint.storage._bucket
+        index = next(name for name in place.objects.names() if name.startswith(f"{PREFIX}/{first}/.tenax-files/writer"))
+        damaged = index if "index" in damage else shared(place)[0]
+        if damage in ("shortened", "index"):
+            bucket.write(damaged, b"{")
+        else:
+            bucket.delete([damaged])
+        second = saved(context, 2, changed=3)
+        with context.checkpoint.restore_path(second) as path:
+            assert [(path / name).read_bytes()[:2] for name in LAYERS] == [bytes([n, 2 * (n == 3)]) for n in range(10)]
+
+
 def test_other_clients_are_refused_in_words(place: ObjectPlace, tmp_path: Path) -> None:
     """One that takes all objects below a checkpoint for its files fails at the first of them, and says what to do."""
     with sharing(place) as context:

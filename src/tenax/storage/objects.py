@@ -30,7 +30,7 @@ from tenax.storage.port import (
     checked_id,
     inside,
 )
-from tenax.storage.shared_files import FOLDER, SharedFiles
+from tenax.storage.shared_files import FOLDER, IndexUnreadable, SharedFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ObjectStorage(Storage):
             return set()
         try:
             self._files(earlier.storage_id)
-        except CheckpointMissing:  # deleted meanwhile
+        except (CheckpointMissing, IndexUnreadable):  # deleted or damaged meanwhile: this one is stored all the same
             return set()
         theirs = self._elsewhere.pop(earlier.storage_id)
         known = {inside(path): theirs[other] for path, other in paths.items() if other in theirs}

@@ -54,6 +54,10 @@ _REFUSAL = (
 ).ljust(300, ".")
 
 
+class IndexUnreadable(StorageFailed):
+    """What a checkpoint says of its shared files is not what was written."""
+
+
 class _Index:
     """What one writer has put into a checkpoint."""
 
@@ -94,17 +98,17 @@ class SharedFiles:
     def share(self, storage_id: str, paths: Shared) -> Set[str]:
         """Have the checkpoint to be hold files of another one; which it holds now."""
         index = self._index(storage_id)
-        files = {file for file, _ in paths.values()}
-        index.held |= files
+        sizes = dict(paths.values())
+        index.held |= sizes.keys()
         self._put(index)
         open_to_all: Set[str] = set()
 
         def hold(file: str) -> None:
             self._bucket.write(self._hold(storage_id, file), b"")
-            if self._open(file):
+            if self._open(file, sizes[file]):
                 open_to_all.add(file)
 
-        self._at_once(hold, sorted(files))
+        self._at_once(hold, sorted(sizes))
         held = {path: shared for path, shared in paths.items() if shared[0] in open_to_all}
         self._replace(storage_id, index, held, held)
         return set(held)
@@ -136,7 +140,7 @@ class SharedFiles:
 
     def read(self, place: str, listed: Mapping[str, int]) -> Shared:
         """What the checkpoint at ``place`` has there; ``listed``: its objects, by their name below. Raises
-        StorageFailed."""
+        IndexUnreadable."""
         return {path: file for index in self._indexes(place, listed) for path, file in index.files.items()}
 
     def trim(self, storage_id: str, place: str, listed: Mapping[str, int], removed: Set[str]) -> None:
@@ -175,16 +179,18 @@ class SharedFiles:
             self._bucket.delete([folder + _DATA])
             self._bucket.delete([folder + _CLOSED])
 
-    def _names(self, file: str) -> Set[str]:
+    def _names(self, file: str) -> Dict[str, int]:
+        """What lies there, and its bytes."""
         folder = self._folder(file)
-        return {key[len(folder) :] for key, _ in self._bucket.entries(folder)}
+        return {key[len(folder) :]: size for key, size in self._bucket.entries(folder)}
 
     def _is_unheld(self, file: str) -> bool:
         return not any(name.startswith(_HOLD) for name in self._names(file))
 
-    def _open(self, file: str) -> bool:
+    def _open(self, file: str, size: int) -> bool:
+        """Whether it is there, with all its bytes, and nobody is about to delete it."""
         names = self._names(file)
-        return _DATA in names and _CLOSED not in names
+        return names.get(_DATA) == size and _CLOSED not in names
 
     def _index(self, storage_id: str) -> _Index:
         if storage_id not in self._own:
@@ -200,11 +206,11 @@ class SharedFiles:
     def _indexes(self, place: str, listed: Mapping[str, int]) -> list[_Index]:
         names = [name for name in listed if name.startswith(FOLDER) and name.endswith(".json")]
         if sum(listed[name] for name in names) > _MAX_BYTES:
-            raise StorageFailed(f"what {place}{FOLDER} says of shared files is too large to be read")
+            raise IndexUnreadable(f"what {place}{FOLDER} says of shared files is too large to be read")
         return [index for index in (self._read(place + name) for name in names) if index is not None]
 
     def _read(self, key: str) -> Optional[_Index]:
-        """None: it is gone by now. Raises StorageFailed for what this has not written."""
+        """None: it is gone by now. Raises IndexUnreadable for what this has not written."""
         data = self._tried(lambda: self._bucket.read(key))
         if data is None:
             return None
@@ -215,10 +221,10 @@ class SharedFiles:
             files = {str(path): (str(file), int(size)) for path, (file, size) in document["files"].items()}
             held = {str(file) for file in document["held"]}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StorageFailed(f"{key} does not say which files are shared: {error!r}") from None
+            raise IndexUnreadable(f"{key} does not say which files are shared: {error!r}") from None
         for file in (*held, *(file for file, _ in files.values())):
             if not _FILE.fullmatch(file):
-                raise StorageFailed(f"{key} names {file!r}, which is no shared file")
+                raise IndexUnreadable(f"{key} names {file!r}, which is no shared file")
         return _Index(key, files, held)
 
     def _folder(self, file: str) -> str:
