@@ -17,6 +17,7 @@ import pytest
 import tenax.client
 from tenax.client import AsyncClient, AsyncCommand, AsyncExperiment, AsyncTrial, Checkpoint, Client
 from tenax.client.asynchronous import twins
+from tenax.client.asynchronous.threads import in_loop
 from tenax.client.connection.reading import LiveAnswer
 from tenax.client.trials import LogLine
 from tenax.errors import NotFound
@@ -214,6 +215,30 @@ async def test_who_waits_is_shown_states_in_the_loop(client: AsyncClient, master
         return now.state == "RUNNING"
 
     assert not (await (await client.command("c")).wait(seen=enough)).has_ended
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("error", [TimeoutError("too long"), asyncio.CancelledError(), ValueError("no")])
+async def test_what_a_function_raises_ends_the_call(error: BaseException) -> None:
+    """Also where it is an error that waiting for a thread may raise by itself."""
+
+    def callback(state: str) -> None:
+        raise error
+
+    ended = threading.Event()
+    waits = in_loop(callback, asyncio.get_running_loop(), ended)
+    raised: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            waits("RUNNING")
+        except BaseException as caught:
+            raised.append(caught)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    await until(lambda: not thread.is_alive())
+    assert [type(caught).__name__ for caught in raised] == [type(error).__name__]
 
 
 async def test_many_wait_and_read_while_others_call(client: AsyncClient, master: PretendMaster) -> None:

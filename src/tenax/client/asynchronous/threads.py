@@ -127,7 +127,9 @@ def in_loop(
             try:
                 return answer.result(_LOOP_CHECK_S)
             except concurrent.futures.TimeoutError:
-                if not answer.done() and (loop.is_closed() or ended.is_set()):
+                if answer.done():  # now; or the callback has raised one, which is the same class by now
+                    return answer.result()
+                if loop.is_closed() or ended.is_set():
                     raise SessionAborted() from None
 
     return call
