@@ -167,6 +167,29 @@ async def test_it_does_not_matter_what_a_pass_was_woken_for(database: Database) 
     assert noted == []
 
 
+async def test_what_was_read_is_removed_beside_an_open_transaction(database: Database, database_url: str) -> None:
+    """Somebody else's may stay open for hours: what is noted meanwhile does not pile up, nor what is not of the cluster
+    any more; what it notes itself is read when it is committed."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        await conn.execute("update agents set state = 'DISABLED'")
+    loop, context = scheduler(), await context_of(database)
+    await loop.make_pass(context, EVERYTHING)
+    late = await connect(database_url, "late", REQUESTS)
+    await late.execute("begin; update agents set state = 'ENABLED'")
+    name = await waiting(database)
+    await loop.make_pass(context, A_LOOK)
+    async with database.transaction() as conn:
+        await conn.execute("insert into cluster_changes (kind, id) values ('allocation', 'long gone')")
+    await loop.make_pass(context, A_LOOK)
+    async with database.connection() as conn:
+        assert await conn.fetch("select * from cluster_changes") == []
+    await late.execute("commit")
+    await late.close()
+    await loop.make_pass(context, SOMETHING)
+    assert await state(database, name) == "ASSIGNED"
+
+
 @contextlib.asynccontextmanager
 async def unnoted(database: Database) -> AsyncIterator[asyncpg.Connection]:
     """A transaction whose changes no row says."""
@@ -205,6 +228,29 @@ async def test_an_audit_finds_what_was_not_noted(database: Database, monkeypatch
     with capture_logs() as lines:
         await loop.make_pass(context, A_LOOK)
     assert not [each for each in lines if each["log_level"] == "error"]
+
+
+async def test_an_audit_after_the_lease_was_lost_tells_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A master that was stopped for a while, and went on: another has removed what was noted. No defect is told."""
+    monkeypatch.setattr(cluster_memory, "AUDIT_EVERY_S", 0.0)
+    monkeypatch.setattr(cluster_memory, "_AUDIT_SELDOM", 0.0)
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+    first, held = scheduler(), await context_of(database, "first")
+    await first.make_pass(held, EVERYTHING)
+    async with database.transaction() as conn:
+        await leases.give_up(conn, held._lease)
+    second, taken = scheduler(), await context_of(database, "second")
+    async with database.transaction() as conn:
+        await conn.execute("update agents set state = 'DISABLED'")
+    await second.make_pass(taken, EVERYTHING)
+    before = counters.CACHE_DIFFERED._value.get()
+    with capture_logs() as lines, pytest.raises(LeaseLost):
+        await first.make_pass(held, A_LOOK)
+    assert not [each for each in lines if each["log_level"] == "error"]
+    assert counters.CACHE_DIFFERED._value.get() == before
 
 
 async def test_who_takes_over_reads_everything(database: Database) -> None:

@@ -91,11 +91,11 @@ class ClusterMemory:
             its, held = await quotas.rules_of_jobs(conn), await attained(conn)
         if cache is not None and changes is not None:
             changed = await run_beside(changes.size, cache.take, changes)
-            self._is_noted = self._is_noted or bool(changed)
+            self._is_noted = self._is_noted or changes.were_noted
             for pool in changed:
                 self._settled.pop(PoolName(pool), None)
         if rows is not None:
-            cache = await self._reload(rows, cache)
+            cache = await self._reload(context, rows, cache)
             await run_beside(len(written), reasons.load, written, cache)
             took = time.monotonic() - began
             self._audit_at = began + took + max(AUDIT_EVERY_S, took * _AUDIT_SELDOM)
@@ -132,13 +132,15 @@ class ClusterMemory:
                 await forget_changes(conn, self._cache.read)
             self._is_noted = False
 
-    async def _reload(self, rows: ClusterRows, before: ClusterCache | None) -> ClusterCache:
-        """What the rows say; what was otherwise in memory is told."""
+    async def _reload(self, context: PassContext, rows: ClusterRows, before: ClusterCache | None) -> ClusterCache:
+        """What the rows say; what was otherwise in memory is told. Raises LeaseLost."""
         cache = ClusterCache(self._rules, self._aux_places, self._prospects)
         await run_beside(rows.size, cache.take, rows)
         differences = [] if before is None else await run_beside(cache.size, before.differences, cache)
         if differences:
-            self._settled.clear()
+            # Whoever has taken over removes what is noted: to us it is no defect.
+            async with context.transaction():
+                self._settled.clear()
             counters.CACHE_DIFFERED.inc(len(differences))
             log.error(
                 "the cluster in memory was not as the database has it; it is now",

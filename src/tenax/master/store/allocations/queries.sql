@@ -248,14 +248,16 @@ order by c.allocation_id, c.rank;
 select pg_current_snapshot()::text as snapshot, extract(epoch from now())::float8 as at;
 
 -- name: cluster_changes
--- What a transaction wrote that $1 did not see, and this one does.
-select distinct kind, id from cluster_changes
-where xid >= pg_snapshot_xmin($1::text::pg_snapshot) and not pg_visible_in_snapshot(xid, $1::text::pg_snapshot);
+-- What a transaction wrote that $1 did not see, and this one does: what was under way then, or began later. Not all
+-- since the oldest under way: somebody else's may stay open for hours.
+select kind, id from cluster_changes where xid >= pg_snapshot_xmax($1::text::pg_snapshot)
+union
+select kind, id from cluster_changes where xid = any(array(select pg_snapshot_xip($1::text::pg_snapshot)));
 
 -- name: forget_cluster_changes
 -- What $1 has seen; and what comes from another server, with the rest of a copy.
 delete from cluster_changes
-where xid < pg_snapshot_xmin($1::text::pg_snapshot) or xid >= pg_snapshot_xmax(pg_current_snapshot());
+where pg_visible_in_snapshot(xid, $1::text::pg_snapshot) or xid >= pg_snapshot_xmax(pg_current_snapshot());
 
 -- name: any_waits
 select exists (select 1 from allocations where state = 'PENDING') or exists (select 1 from allocation_waits);

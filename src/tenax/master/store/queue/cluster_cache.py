@@ -64,6 +64,8 @@ class ClusterRows:
     agents: Sequence[Record]
     held: Sequence[Record]
     requests: Sequence[Record]
+    #: Whether rows said of something that it changed, whether it is of the cluster or not.
+    were_noted: bool = True
 
     @property
     def size(self) -> int:
@@ -98,6 +100,7 @@ async def read_changes(conn: Connection, since: ReadAt) -> ClusterRows:
         await conn.fetch(_AGENTS.for_scheduling_of, changed["agent"]) if changed["agent"] else (),
         await conn.fetch(Q.placements_of, named) if named else (),
         await conn.fetch(Q.requests_of, named) if named else (),
+        were_noted=any(changed.values()),
     )
 
 
