@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from asyncpg import Connection
 
 from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.jsonvalue import JsonObject
@@ -14,6 +15,8 @@ from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import MemberReport
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.queue import jobs as job_rows
+from tenax.master.store.queue.jobs import HeldJob
 from tenax.master.store.tasks import rows as tasks
 from tests.kits.api import Api, Client, settings_in
 from tests.kits.database import until_somebody_waits
@@ -400,3 +403,41 @@ async def test_a_job_that_waits_is_explained(api: Api, three: list[JsonObject]) 
     nothing = await explained(first)
     assert (nothing["waitingSlots"], nothing["reason"], nothing["remedies"]) == (None, "", [])
     assert (await api.user.get("/api/v1/job-queues/nobodys/explanation")).status_code == 404
+
+
+async def test_jobs_of_a_pool_that_left_the_settings_are_explained_and_moved(api: Api, three: list[JsonObject]) -> None:
+    """Nothing of it is left but jobs that are paused."""
+    paused = three[1:]
+    for made in paused:
+        await api.user.post(f"/api/v1/experiments/{made['id']}/pause", {})
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update jobs set pool = 'gone' where job_id = any($1)", [made["jobId"] for made in paused])
+        await conn.execute("delete from allocations where state = 'PENDING'")
+    first, second = (str(made["jobId"]) for made in paused)
+    explained = await api.user.get(f"/api/v1/job-queues/{first}/explanation")
+    assert (explained.status_code, explained.json()["resourcePool"]) == (200, "gone"), explained.text
+    for where in ({"aheadOf": second}, {"priority": 3}, {"resourcePool": "default"}):
+        changed = await api.user.post("/api/v1/job-queues", {"updates": [{"jobId": first, **where}]})
+        assert changed.status_code == 200, changed.text
+
+
+async def test_settings_that_change_meanwhile_change_no_answer(
+    api: Api, three: list[JsonObject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pools come and go while a queue is read: it is answered by those that there were."""
+    assert len(three) == 3
+    before, held = api.master.settings, job_rows.held
+
+    def then_there_are(*names: str) -> None:
+        async def changing(conn: Connection) -> list[HeldJob]:
+            api.master.settings = before.model_copy(update={"pools": tuple(PoolSettings(name=name) for name in names)})
+            return await held(conn)
+
+        api.master.settings = before
+        monkeypatch.setattr(job_rows, "held", changing)
+
+    for names in (("default", "new"), ("default",)):
+        for path in ("job-queues/stats", "resource-pools", "job-queues-v2?resourcePool=gpus"):
+            then_there_are(*names)
+            reply = await api.user.get(f"/api/v1/{path}")
+            assert reply.status_code == 200, reply.text

@@ -58,7 +58,7 @@ async def forecast_of(
 
 async def _with_job(conn: Connection, settings: MasterSettings, new: NewExperiment, job: PoolJob) -> PoolSnapshot:
     """Its pool as it is, the job among its jobs, with what quotas say of it."""
-    snapshots = await snapshots_of(conn, settings)
+    snapshots = await snapshots_of(conn, settings, new.pool)
     snapshots[new.pool] = replace(snapshots[new.pool], jobs={**snapshots[new.pool].jobs, job.id: job})
     association = new.owner_id, (await projects.get(conn, new.project_id)).workspace_id
     its = await quotas.rules_of_jobs(conn, {job.id: association})

@@ -141,12 +141,12 @@ def has_supply(snapshot: PoolSnapshot) -> bool:
 
 
 async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> PoolSnapshot:
-    """A pool of the settings as the scheduler sees it now."""
-    return (await snapshots_of(conn, settings))[pool]
+    """A pool as the scheduler sees it now."""
+    return (await snapshots_of(conn, settings, pool))[pool]
 
 
-async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, PoolSnapshot]:
-    """Every pool of the settings as the scheduler sees it now."""
+async def snapshots_of(conn: Connection, settings: MasterSettings, pool: str | None = None) -> dict[str, PoolSnapshot]:
+    """Every pool of the settings as the scheduler sees it now, and ``pool``, which may be in them no more."""
     its_rules = {known.name: rules(known) for known in settings.pools}
     places = {known.name: known.max_aux_containers_per_agent for known in settings.pools}
     rentable = prospects(settings.pools)
@@ -155,4 +155,6 @@ async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, 
         name: PoolSnapshot(PoolName(name), (), {}, (), of_pool, prospects=tuple(rentable.get(name, ())))
         for name, of_pool in its_rules.items()
     }
+    if pool is not None and pool not in empty:
+        empty[pool] = PoolSnapshot(PoolName(pool), (), {}, ())
     return {**empty, **{known.pool: known for known in snapshots}}

@@ -47,11 +47,11 @@ async def get_machine(master: MasterDep, machine_id: str) -> messages.GetMachine
 @routes.get("/api/v1/machines/plan", "GetMachinePlan", allow=Allow.USER)
 async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "") -> messages.GetMachinePlanResponse:
     """What would be rented and ended now, per pool, and what each request that waits is told; of one pool or all."""
-    pools = _renting(master, resource_pool)
+    pools, settings = _renting(master, resource_pool), master.settings
     if not pools:
         return messages.GetMachinePlanResponse(plans=[])
     async with master.db.snapshot() as conn:
-        snapshots = await snapshots_of(conn, master.settings)
+        snapshots = await snapshots_of(conn, settings)
         rented = await machines.of_pools(conn)
 
     def plans() -> list[messages.PoolMachinePlan]:

@@ -10,6 +10,7 @@ from typing import Annotated
 from asyncpg import Connection
 from fastapi import Query, Response
 
+from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import JobId
 from tenax.master.access.authorization import Allow
@@ -77,7 +78,7 @@ async def get_stats(
     """How many jobs wait and run in each pool, and how long attempts waited there, by day."""
     async with master.db.connection() as conn:
         waited = await usage.waited(conn, _DAYS)
-    counted = await queue_stats(master, resource_pools)
+    counted = await queue_stats(master, master.settings, resource_pools)
     return messages.GetJobQueueStatsResponse(
         results=[
             messages.PoolQueueStats(
@@ -98,7 +99,7 @@ async def explain_job(master: MasterDep, job_id: str) -> messages.ExplainJobResp
     """Why it waits, who is before it, who holds what it needs, and what would help: found by trying."""
     async with master.db.snapshot() as conn:
         job = await jobs.find(conn, job_id)
-        snapshots = await queue_control.snapshots_of(conn, master.settings)
+        snapshots = await queue_control.snapshots_of(conn, master.settings, job.pool)
         if job.ended:
             raise NotNow(f"job {job_id} has ended: it waits for nothing")
         snapshot = snapshots[job.pool]
@@ -177,11 +178,13 @@ async def _check_expected(conn: Connection, updates: Sequence[QueueControl]) -> 
         check_expected(update.expected, place, f"job {update.job_id}")
 
 
-async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, messages.QueueStats]:
-    """Of each pool of the settings, or of those named that there are."""
+async def queue_stats(
+    master: Master, settings: MasterSettings, names: Sequence[str] | None = None
+) -> dict[str, messages.QueueStats]:
+    """Of each pool of ``settings``, or of those named that there are; the master may go by others meanwhile."""
     stats: dict[str, messages.QueueStats] = {}
-    queues = await _queues(master)
-    for pool in master.settings.pools:
+    queues = await _queues(master, settings)
+    for pool in settings.pools:
         if not names or pool.name in names:
             queue = queues[pool.name].lines
             waiting = sum(1 for line in queue if line.standing is JobStanding.QUEUED)
@@ -193,10 +196,11 @@ async def _page(
     master: Master, window: Window, pool: str, states: list[messages.JobState] | None
 ) -> messages.GetJobsResponse:
     chosen = set(states or ()) - {messages.JobState.UNSPECIFIED}
-    name = pool or master.settings.default_compute_pool
-    if master.settings.pool(name) is None:
+    settings = master.settings
+    name = pool or settings.default_compute_pool
+    if settings.pool(name) is None:
         raise NotFound(f"resource pool {name!r} not found")
-    whole = (await _queues(master))[name]
+    whole = (await _queues(master, settings))[name]
     queue = [line for line in whole.lines if not chosen or _state(line) in chosen]
     if window.descending:
         queue.reverse()
@@ -223,13 +227,13 @@ class _Queue:
     rooms: Rooms
 
 
-async def _queues(master: Master) -> dict[str, _Queue]:
+async def _queues(master: Master, settings: MasterSettings) -> dict[str, _Queue]:
     """By pool."""
 
     async def load() -> dict[str, _Queue]:
         async with master.db.snapshot() as conn:
             hidden = await jobs.hidden(conn)
-            snapshots = await queue_control.snapshots_of(conn, master.settings)
+            snapshots = await queue_control.snapshots_of(conn, settings)
             held = await jobs.held(conn)
         rooms = Rooms(snapshots)
         return {
@@ -248,7 +252,8 @@ async def _queues(master: Master) -> dict[str, _Queue]:
             for pool, snapshot in snapshots.items()
         }
 
-    return await master.single_flight.share("queues", load)
+    # Read again, they are other settings; who shares this keeps them.
+    return await master.single_flight.share(("queues", id(settings)), load)
 
 
 def _state(line: QueueLine) -> messages.JobState:

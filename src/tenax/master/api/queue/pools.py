@@ -36,14 +36,15 @@ async def get_pools(master: MasterDep, window: WindowDep, unbound: Annotated[boo
 
 
 async def _page(master: Master, window: Window, unbound: bool) -> messages.GetResourcePoolsResponse:
+    settings = master.settings
     async with master.db.snapshot() as conn:
         supplies = await pools.supplies(conn)
         bound = await pools.bindings(conn)
-        named = sorted(master.settings.pools, key=lambda pool: pool.name)
+        named = sorted(settings.pools, key=lambda pool: pool.name)
         listed = [pool for pool in named if not (unbound and pool.name in bound)]
         page, pagination = window.of(len(listed))
         shown = listed[page.offset : page.offset + (page.limit or 0)]
-    stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
+    stats = await queue_stats(master, settings, [pool.name for pool in shown]) if shown else {}
     listed_pools = [
         _message(master, pool, supplies.get(pool.name, PoolSupply()), stats[pool.name], pool.name in bound)
         for pool in shown
