@@ -89,8 +89,10 @@ def machines() -> tuple[Machine, ...]:
         Machine("What is wanted of a container", container, tuple(_wants()), (Desired.RUN,)),
         Machine("Command or generic task", task, task_edges, (TaskState.ACTIVE,), task_rules),
         Machine(
-            "Rented machine", machine, tuple(_rented()), (MachineState.PLANNED, MachineState.ENDING),
-            note="It begins as ENDING where a machine carries the mark of the cluster, and has no row.",
+            "Rented machine", machine, tuple(_rented()),
+            (MachineState.PLANNED, MachineState.STARTING, MachineState.ENDING),
+            note="It begins as STARTING where a machine carries the mark of the cluster and has no row, and as ENDING "
+            "where it cannot be asked what it holds.",
         ),
         Machine("Message to a webhook", delivery, tuple(_delivery()), (DeliveryState.WAITING,)),
         Machine("Trial that runs outside of the cluster", unmanaged, tuple(_unmanaged()), (TrialState.ACTIVE,)),

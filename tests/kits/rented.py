@@ -79,6 +79,10 @@ class RentedAtMoto:
         """By somebody else."""
         self._client.terminate_instances(InstanceIds=[instance])
 
+    def untag(self, instance: str) -> None:
+        """By somebody who tidies up."""
+        self._client.delete_tags(Resources=[instance], Tags=[{"Key": "tenax-cluster"}])
+
     def launch(self, tags: Mapping[str, str]) -> str:
         """By somebody else; its id."""
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -37,6 +37,7 @@ FACTS = st.builds(
     st.sampled_from([0.0, LAG_S, 1e5]),
     st.sampled_from([0.0, 1201.0]),
     away_s=st.sampled_from([0.0, AWAY_S + 1]),
+    connected=st.booleans(),
     idle=st.booleans(),
     renting=st.booleans(),
     new=st.booleans(),
@@ -83,6 +84,17 @@ def test_it_is_sent_again_only_once_lists_cannot_lag_behind() -> None:
     assert next_step(missing) is MachineStep.WAIT
     assert next_step(replace(missing, age_s=LAG_S + 1)) is MachineStep.SEND
     assert next_step(replace(missing, age_s=LAG_S + 1, renting=False)) is MachineStep.WITHDRAW
+
+
+def test_what_is_connected_is_not_taken_for_gone_because_it_is_missing() -> None:
+    """Its mark may have been taken away: it works on, and is ended by its provider's name, again and again."""
+    works = MachineFacts(MachineState.JOINED, Sighting.MISSING, 1e5, connected=True)
+    assert next_step(works) is MachineStep.WAIT
+    assert next_step(replace(works, connected=False)) is MachineStep.STOPPED
+    ending = replace(works, state=MachineState.ENDING)
+    assert next_step(ending) is MachineStep.END
+    assert next_step(replace(ending, connected=False)) is MachineStep.REMOVE
+    assert next_step(replace(ending, sighting=Sighting.ENDED)) is MachineStep.REMOVE
 
 
 def test_rests_after_failures_grow() -> None:

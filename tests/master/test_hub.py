@@ -9,6 +9,7 @@ import pytest
 
 from tenax.master.allocations import events as allocation_events
 from tenax.master.store.database.wakeups import notify
+from tenax.master.store.machines import rows as machines
 from tenax.wire.agents import (
     AgentReport,
     DesiredGone,
@@ -17,7 +18,7 @@ from tenax.wire.agents import (
 )
 from tests.kits.cases import answers
 from tests.kits.master.hub import Place, place
-from tests.kits.rows import add_experiment, add_trial, request_attempt, run_attempt
+from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
 __all__ = ["place"]
 
@@ -108,6 +109,29 @@ async def test_a_copy_that_is_restored_under_a_connection_is_noticed(place: Plac
     again = place.connect("a1")
     again.hello(again.report(place.container, "running"), obeyed=(1, 1000))
     assert isinstance((await again.wants())[place.container], DesiredRun)
+
+
+async def test_a_machine_that_the_copy_does_not_know_keeps_what_it_holds(place: Place) -> None:
+    """With its first word it has another credential and has obeyed nothing: what it holds proves the older copy."""
+    held = "00000000-0000-4000-8000-000000000003"
+    async with place.db.transaction() as conn:
+        await add_agent(conn, "m-1")
+        await conn.execute("delete from agent_presence where agent_id = 'm-1'")
+        await conn.execute(
+            "insert into machines (machine_id, pool, provider, region, instance_type, slots, state, provider_id)"
+            " values ('m-1', 'default', 'aws', 'here', 'type', 0, 'JOINED', 'i-1')"
+        )
+    talk = place.connect("m-1")
+    talk.hello(talk.report(held, "running"))
+    assert held not in await talk.wants()
+    async with place.db.connection() as conn:
+        assert await conn.fetchval("select generation from cluster") == 2
+        assert not (await machines.standings(conn))["m-1"].idle
+    talk.say(AgentReport(containers=[talk.report(held, "exited", code=0)]))
+    async with place.db.connection() as conn:
+        while not (await machines.standings(conn))["m-1"].idle:
+            talk.say(Ping())
+            await asyncio.sleep(0)
 
 
 async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:

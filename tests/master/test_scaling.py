@@ -3,190 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.master import PoolSettings
 from tenax.config.provider import NetworkInterfaceSettings
 from tenax.errors import Forbidden, TryAgain
 from tenax.master.agents.hub import Hub
-from tenax.master.loops.loop import PassContext
-from tenax.master.loops.scaling import ScalingLoop
-from tenax.master.provision.port import MachineOrder, Provider, ProviderPlace, SeenMachine
-from tenax.master.provision.registry import open_provider
-from tenax.master.store.agents import rows as agents
-from tenax.master.store.database import leases
-from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.machines import rows as machines
-from tenax.wire.agents import Hello, JoinRequest, SlotInfo
+from tenax.wire.agents import JoinRequest
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
-from tests.kits.object_server import BROKEN, Between, between
-from tests.kits.rented import ACCOUNT, RentedAtMoto, moto, provider_settings
-from tests.kits.rows import add_trial, request_attempt, run_attempt
+from tests.kits.master.scaling import EVERYTHING, KillableContext, Place, line, master_settings, place, rented, server
+from tests.kits.object_server import BROKEN, Between
+from tests.kits.rented import provider_settings
+from tests.kits.rows import add_trial, run_attempt
 
-EVERYTHING = Woken(frozenset(), full=True)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RentedAtMoto]:
-    """One for the module: it takes a while to begin."""
-    with moto() as rented:
-        yield rented
-
-
-@pytest.fixture
-def rented(server: RentedAtMoto, monkeypatch: pytest.MonkeyPatch) -> RentedAtMoto:
-    """With nothing running."""
-    for name, value in ACCOUNT.items():
-        monkeypatch.setenv(name, value)
-    for instance in server.running():
-        server.terminate(instance)
-    return server
-
-
-@pytest.fixture
-def line(rented: RentedAtMoto) -> Iterator[Between]:
-    """What stands between the master and the provider."""
-    with between(rented.url) as passing:
-        yield passing
-
-
-@pytest.fixture
-def master_settings(master_settings: MasterSettings, line: Between) -> MasterSettings:
-    """Machines of two slots, at most two."""
-    provider = provider_settings(endpoint_url=line.url, max_instances=2, max_idle_agent_period=60.0)
-    return master_settings.model_copy(update={"pools": (PoolSettings(name="default", provider=provider),)})
-
-
-class Killed(Exception):
-    """The master was, here."""
-
-
-@dataclass
-class Point:
-    """Where it is killed: at the so-manieth of the things that can be before or after one."""
-
-    left: int
-
-    def reach(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise Killed
-
-
-class KillableContext(PassContext):
-    """A pass may be killed before each transaction, and after each commit."""
-
-    def __init__(self, api: Api, lease: leases.Lease, point: Point) -> None:
-        super().__init__(api.master.db, lease)
-        self._point = point
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Any]:
-        self._point.reach()
-        async with super().transaction() as conn:
-            yield conn
-        self._point.reach()
-
-
-class KillableProvider:
-    """And before and after each call."""
-
-    def __init__(self, provider: Provider, point: Point) -> None:
-        self._provider = provider
-        self._point = point
-
-    async def launch(self, order: MachineOrder) -> SeenMachine:
-        return await self._reached(lambda: self._provider.launch(order))
-
-    async def look(self) -> Sequence[SeenMachine]:
-        return await self._provider.look()
-
-    async def end(self, provider_ids: Sequence[str]) -> None:
-        await self._reached(lambda: self._provider.end(provider_ids))
-
-    async def _reached(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        self._point.reach()
-        answer = await call()
-        self._point.reach()
-        return answer
-
-
-class Place:
-    """The loop, pass by pass; killed, it begins again with nothing in memory."""
-
-    def __init__(self, api: Api, rented: RentedAtMoto, lease: leases.Lease) -> None:
-        self.api = api
-        self.rented = rented
-        self._lease = lease
-        self.point = Point(0)
-        self.loop = self._begun()
-
-    def _begun(self) -> ScalingLoop:
-        def opened(place: ProviderPlace, cluster_id: str) -> Provider:
-            return KillableProvider(open_provider(place, cluster_id), self.point)
-
-        master = self.api.master
-        return ScalingLoop(master.settings.pools, str(master.cluster.cluster_id), master.cluster.secret, opened)
-
-    async def passes(self, count: int = 1) -> None:
-        """So many in a row; a kill among them is met with a new master."""
-        for _ in range(count):
-            try:
-                await self.loop.make_pass(KillableContext(self.api, self._lease, self.point), EVERYTHING)
-            except Killed:
-                self.loop = self._begun()
-
-    async def execute(self, sql: str) -> None:
-        async with self.api.master.db.transaction() as conn:
-            await conn.execute(sql)
-
-    async def later(self, seconds: float) -> None:
-        """So much time goes by for all machines."""
-        by = f"interval '{seconds} seconds'"
-        await self.execute(
-            f"update machines set changed_at = changed_at - {by}, planned_at = planned_at - {by},"
-            f" joined_at = joined_at - {by}, ended_at = ended_at - {by}"
-        )
-        await self.execute(f"update containers set gone_at = gone_at - {by}")
-
-    async def states(self) -> dict[str, str]:
-        """Of all machines, ended ones too."""
-        async with self.api.master.db.connection() as conn:
-            return {row.machine_id: row.state.value for row in await machines.all_of(conn, ended=True)}
-
-    async def waits(self, slots: int = 1) -> str:
-        """An attempt that waits."""
-        experiment: Any = (await create(self.api))["experiment"]
-        async with self.api.master.db.transaction() as conn:
-            return await request_attempt(conn, await add_trial(conn, experiment["id"]), slots)
-
-    async def join(self, instance: str, has: int = 2) -> str:
-        """The agent of an instance joins, by what its user data say, and is heard; its id."""
-        script = self.rented.user_data(instance)
-        found = re.search(r"^(tnxm_\S+)$", script, re.MULTILINE), re.search(r"--agent-id (\S+)", script)
-        assert found[0]
-        assert found[1]
-        token, name = found[0][1], found[1][1]
-        await self.api.master.hub.join(JoinRequest(name, token, "default", None), None)
-        slots = [SlotInfo(number, "cpu", "core", f"cpu-{number}") for number in range(has)]
-        hello = Hello(1, "0.1.0", name, "process", slots, [])
-        async with self.api.master.db.transaction() as conn:
-            await agents.open_session(conn, name, hello, "10.0.0.1", [])
-        return name
-
-
-@pytest.fixture
-async def place(api: Api, rented: RentedAtMoto) -> Place:
-    async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "scaling", "test", 3600.0)
-    assert lease is not None
-    return Place(api, rented, lease)
+__all__ = ["line", "master_settings", "place", "rented", "server"]
 
 
 async def test_from_none_to_one_and_back(place: Place) -> None:
@@ -333,7 +167,7 @@ async def test_a_machine_with_fewer_slots_than_were_rented_is_ended(place: Place
 
 
 async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(place: Place) -> None:
-    """And has a row from then on; what carries another cluster's is left alone."""
+    """Where no agent can be asked; it has a row from then on, and what carries another cluster's is left alone."""
     cluster = str(place.api.master.cluster.cluster_id)
     ours = place.rented.launch({"tenax-cluster": cluster, "tenax-machine": "m-old", "tenax-pool": "default"})
     theirs = place.rented.launch({"tenax-cluster": "another"})
@@ -343,7 +177,10 @@ async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(pla
     assert place.rented.running() == [theirs]
     async with place.api.master.db.connection() as conn:
         [row] = await machines.all_of(conn, ended=True)
-    assert (row.provider_id, row.story) == (ours, "it carries the mark of this cluster and has no row: it is ended")
+    assert (row.provider_id, row.story) == (
+        ours,
+        "it carries the mark of this cluster, and nobody knows of it: it is ended",
+    )
 
 
 async def test_a_machine_that_was_given_work_is_not_ended(place: Place, api: Api) -> None:

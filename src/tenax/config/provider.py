@@ -179,7 +179,9 @@ def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     if re.fullmatch(r"[0-9.]+|.*:.*", host):
         try:
-            return ipaddress.ip_address(host).is_loopback
+            address = ipaddress.ip_address(host)
+            return address.is_loopback or address.is_unspecified
         except ValueError:
-            return False
-    return host == "localhost"
+            # Short forms: 127.1.
+            return host.startswith("127.")
+    return host == "localhost" or host.endswith(".localhost")

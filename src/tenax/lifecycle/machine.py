@@ -9,7 +9,10 @@ Rules it keeps:
   fewer slots than were rented, which counts as one that never joined: else another one would be rented for ever.
 - LEAVING takes nothing new, and is ended once it is idle; ENDING is asked for again until the provider says that it has
   ended: only then, with its agent removed, is it GONE.
-- What carries our mark and has no row gets one that is ENDING.
+- A look that does not show a machine proves nothing while its agent is connected: somebody may have taken its mark
+  away.
+- What carries our mark and has no row is asked first what it holds, as the database may be an older copy: it gets a row
+  that is STARTING, and its agent may join once more. What nobody can ask gets one that is ENDING.
 - After failures in a row nothing is asked for: a minute after the first, twice as long after each, thirty at most.
 """
 
@@ -28,6 +31,8 @@ LAG_S = 30.0
 AWAY_S = 600.0
 #: Seconds between two requests to end the same machine.
 END_AGAIN_S = 30.0
+#: How long the agent of a machine that had no row has to join once more.
+ASK_S = 1200.0
 REST = Backoff(first=60.0, ceiling=1800.0)
 
 
@@ -136,7 +141,9 @@ class MachineFacts:
     starting_s: float = 1200.0
     #: Since its agent was heard; 0: it is connected.
     away_s: float = 0.0
-    #: Nothing runs there.
+    #: Its agent is connected.
+    connected: bool = False
+    #: Its agent has said what it holds, and nothing runs there.
     idle: bool = False
     #: Its pool still rents machines of this provider.
     renting: bool = True
@@ -147,7 +154,12 @@ class MachineFacts:
 
 
 _S = MachineState
-_GONE_THERE = frozenset({Sighting.ENDED, Sighting.MISSING})
+
+
+def _is_gone(it: MachineFacts) -> bool:
+    return it.sighting is Sighting.ENDED or (it.sighting is Sighting.MISSING and not it.connected)
+
+
 #: The first that holds.
 RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
     (lambda it: it.state is _S.PLANNED and it.renting, MachineStep.SEND),
@@ -161,12 +173,12 @@ RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.ENDED, MachineStep.STOPPED),
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.STOPPED),
     (lambda it: it.state is _S.STARTING and it.since_planned_s > it.starting_s, MachineStep.LATE),
-    (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.sighting in _GONE_THERE, MachineStep.STOPPED),
+    (lambda it: it.state in (_S.JOINED, _S.LEAVING) and _is_gone(it), MachineStep.STOPPED),
     (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.away_s > AWAY_S, MachineStep.AWAY),
     (lambda it: it.state is _S.JOINED and it.lacks and it.idle, MachineStep.LACKS),
     (lambda it: it.state is _S.JOINED and not it.renting, MachineStep.DRAIN),
     (lambda it: it.state is _S.LEAVING and it.idle, MachineStep.RETIRE),
-    (lambda it: it.state is _S.ENDING and it.sighting in _GONE_THERE, MachineStep.REMOVE),
+    (lambda it: it.state is _S.ENDING and _is_gone(it), MachineStep.REMOVE),
     (lambda it: it.state is _S.ENDING and (it.new or it.age_s > END_AGAIN_S), MachineStep.END),
 )
 

@@ -38,6 +38,7 @@ from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.agents import specs
+from tenax.master.agents.admission import admit
 from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.life import SignsOfLife
@@ -45,7 +46,6 @@ from tenax.master.agents.setbacks import Setbacks
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
 from tenax.master.observability import counters
-from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
 from tenax.master.store.cluster import rows as cluster_rows
@@ -173,7 +173,7 @@ class Hub:
 
         ``file_token``: that of the operator's file, if it lets agents in.
 
-        Raises Forbidden, InvalidInput, AlreadyExists.
+        Raises Forbidden, InvalidInput, AlreadyExists, TryAgain.
         """
         given = request.token.encode()
         by_file = file_token is not None and secrets.compare_digest(given, file_token.encode())
@@ -185,19 +185,10 @@ class Hub:
                 "an agent's id is 1 to 128 letters, digits, dots, dashes and underscores: choose another"
             )
         async with self._db.transaction() as conn:
-            replace = False
             owner = await sessions.agent_of(conn, token_hash(credential))
             if owner not in (None, request.agent_id):
                 raise Forbidden(f"that credential is not one of {request.agent_id!r}")
-            if not by_file and owner is None:
-                token = await join_tokens.use(conn, token_hash(request.token), request.agent_id)
-                hashed = token_hash(request.token)
-                if token is None and not await machines.join(conn, hashed, request.agent_id, request.pool):
-                    raise Forbidden(
-                        "the join token is wrong, used up, over, or for another agent: ask an administrator for a new "
-                        "one (tenax agent join-token create)"
-                    )
-                replace = token is not None and token.agent_id is not None
+            replace = owner is None and await admit(conn, request, self._secret, by_file=by_file)
             if request.pool not in self.pools:
                 raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self.pools)}")
             await agents.join(conn, request.agent_id, request.pool, token_hash(credential), replace=replace)
@@ -274,13 +265,16 @@ class Hub:
                 text = "this agent says that it has obeyed what it was never sent: end it, and start it again"
                 await _send(channel, SessionRefused(text, retry=True))
                 return None
-            if is_older:
-                generation = await self._older_copy(conn, agent_id, standing, hello.revision)
             ours = [report for report in hello.containers if report.cluster_id == self._cluster_id]
             known = await agents.known_containers(conn, agent_id, [report.container_id for report in ours])
+            new = [each for each in ours if each.generation == generation and each.container_id not in known]
+            # The first that a machine says which is older than the database: it may hold what nobody else tells of.
+            is_older |= bool(new) and standing.session == 0 and await machines.is_adopted(conn, agent_id)
+            if is_older:
+                generation = await self._older_copy(conn, agent_id, standing, hello.revision)
             kept = {report.container_id for report in ours if report.generation == generation} | known
             shown: list[Json] = [
-                {"container_id": report.container_id, "cluster_id": report.cluster_id}
+                {"container_id": report.container_id, "cluster_id": report.cluster_id, "state": report.state}
                 for report in hello.containers
                 if report.container_id not in kept
             ]
@@ -422,6 +416,9 @@ class Hub:
 
     async def _disown(self, conn: Connection, session: _Session, unknown: Sequence[ContainerReport]) -> None:
         """Let what the database does not know, of the generation of now, be removed."""
+        ended = [each.container_id for each in unknown if each.state == "exited"]
+        if ended:
+            await agents.foreign_ended(conn, session.agent_id, ended)
         names = [report.container_id for report in unknown if report.generation == session.generation]
         if not names:
             return

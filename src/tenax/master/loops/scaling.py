@@ -1,12 +1,14 @@
 """Scaling: rents machines for work that waits, follows each until nothing is left of it, and ends those that are idle.
 
 Rules it keeps: a row before a call, and none within a transaction; one machine that cannot be handled costs itself, and
-a provider that is away only its own. What carries our mark and has no row is ended after two looks, and has one from
-then on. Where nothing is rented, a pass asks nobody anything.
+a provider that is away only its own: what failed there is not tried again for another machine in the same pass. What
+carries our mark and has no row has one after two looks, and is asked what it holds, where it can be. Where nothing is
+rented, a pass asks nobody anything.
 """
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections import Counter
@@ -19,7 +21,7 @@ from tenax.config.master import PoolSettings
 from tenax.config.provider import ProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import PoolName
-from tenax.lifecycle.machine import MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
+from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
@@ -41,6 +43,11 @@ log = structlog.get_logger("tenax.scaling")
 BUSY_S, LOOK_S = 5.0, 300.0
 #: Looks in a row after which something is taken for missing, or for one of ours without a row.
 _TIMES = 2
+#: Stories of what carries our mark and had no row.
+_STRAY_JOINS = "it carries the mark of this cluster and had no row: its agent is to say what it holds"
+_STRAY_ENDS = "it carries the mark of this cluster, and nobody knows of it: it is ended"
+#: Said behind why a machine is as it is.
+_NO_ANSWER = "the provider did not answer the request for it"
 _UNDER_WAY = frozenset({MachineState.PLANNED, MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
 
 
@@ -112,6 +119,8 @@ class ScalingLoop:
         self._open = opened
         self._providers: dict[ProviderPlace, Provider] = {}
         self._sightings: dict[ProviderPlace, _Sightings] = {}
+        #: What failed in this pass: a slow provider would cost each machine its time.
+        self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
         self.use_pools(pools)
 
     def use_pools(self, pools: Sequence[PoolSettings]) -> None:
@@ -130,10 +139,10 @@ class ScalingLoop:
         if not self._renting and not rows:
             self._may_be_left = False
             return None
+        self._failed.clear()
         await self._look(context, rows)
         loaded = await self._load(context)
-        changed = [await self._scale(context, pool, loaded) for pool in self._renting.values()]
-        if any(changed):
+        if await self._scale_all(context, loaded):
             loaded = await self._load(context)
         moved = await self._follow(context, loaded)
         return 0.0 if moved else self._due(loaded)
@@ -144,32 +153,41 @@ class ScalingLoop:
         by_place: dict[ProviderPlace, list[MachineRow]] = {_place_of(pool): [] for pool in self._renting.values()}
         for row in rows:
             by_place.setdefault(_place(row), []).append(row)
-        for place, of_place in by_place.items():
-            sightings = self._sightings.setdefault(place, _Sightings())
+        by_name = {f"{place.provider} {place.region} {place.endpoint}".strip(): place for place in by_place}
+
+        async def handle(name: str) -> None:
+            place = by_name[name]
+            of_place, sightings = by_place[place], self._sightings.setdefault(place, _Sightings())
             sightings.fresh = False
             under_way = any(row.state in _UNDER_WAY for row in of_place) or bool(sightings.strays)
             every_s = 0.0 if under_way else MAX_WAIT_S / 2 if of_place else LOOK_S
             if now - sightings.at < every_s:
-                continue
+                return
             sightings.at = now
             try:
                 sightings.note(await self._provider(place).look(), of_place)
             except ProviderAway as away:
                 log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
-                continue
+                return
             for provider_id, times in sightings.strays.items():
                 if times >= _TIMES:
                     await self._adopt(context, place, sightings.seen[provider_id])
 
+        await each(list(by_name), handle, loop=self.name, noun="provider")
+
     async def _adopt(self, context: PassContext, place: ProviderPlace, stray: SeenMachine) -> None:
-        story = "it carries the mark of this cluster and has no row: it is ended"
-        row = NewMachine(
-            _new_id(), stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, (), b"", story
-        )
-        async with context.transaction() as conn:
-            new = await machines.adopt(conn, row, stray.provider_id, stray.zone)
-        if new:
-            log.error("a machine of this cluster is ended: nobody knows of it", machine=stray.provider_id)
+        """Let the agent of a machine without a row join once more, and say what it holds; end what cannot."""
+        where = stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, ()
+        rows = [NewMachine(_new_id(), *where, None, _STRAY_ENDS)]
+        if _MACHINE_ID.fullmatch(stray.machine_id):
+            hashed = token_hash(machine_token(self._secret, stray.machine_id))
+            rows.insert(0, NewMachine(stray.machine_id, *where, hashed, _STRAY_JOINS))
+        for row in rows:
+            async with context.transaction() as conn:
+                is_new = await machines.adopt(conn, row, stray.provider_id, stray.zone)
+            if is_new:
+                log.error("a machine had no row", machine=stray.provider_id, reason=row.story)
+                return
 
     async def _load(self, context: PassContext) -> _Loaded:
         async with context.snapshot() as conn:
@@ -182,6 +200,17 @@ class ScalingLoop:
                 {each.pool: each for each in snapshots},
                 await machines.of_pools(conn),
             )
+
+    async def _scale_all(self, context: PassContext, loaded: _Loaded) -> bool:
+        """Decide for each pool; whether anything follows."""
+        changed: list[str] = []
+
+        async def handle(name: str) -> None:
+            if await self._scale(context, self._renting[name], loaded):
+                changed.append(name)
+
+        await each(list(self._renting), handle, loop=self.name, noun="pool")
+        return bool(changed)
 
     async def _scale(self, context: PassContext, pool: PoolSettings, loaded: _Loaded) -> bool:
         """Decide for a pool, and write what follows; whether anything does."""
@@ -245,8 +274,9 @@ class ScalingLoop:
             self._sightings.get(_place(row), _Sightings()).sighting(row),
             row.age_s,
             row.since_planned_s,
-            _of(pool).max_agent_starting_period if pool is not None else 0.0,
+            ASK_S if row.sent == 0 else _of(pool).max_agent_starting_period if pool is not None else 0.0,
             standing.away_s or 0.0,
+            standing.connected,
             standing.idle,
             renting=pool is not None and _place_of(pool) == _place(row),
             new=row.end_sent == 0,
@@ -271,8 +301,7 @@ class ScalingLoop:
             case MachineStep.TAKE:
                 seen = self._sightings[_place(row)].of(row)
                 assert seen is not None
-                async with context.transaction() as conn:
-                    await machines.happen(conn, row, MachineEvent.ANSWERED, "", seen.provider_id, seen.zone)
+                await self._answered(context, row, seen)
                 return True
         event = MachineEvent[step.name]
         log.warning("a machine did not stay", machine=row.machine_id, reason=event.value)
@@ -281,6 +310,8 @@ class ScalingLoop:
         return True
 
     async def _send(self, context: PassContext, row: MachineRow) -> bool:
+        if (_place(row), MachineStep.SEND) in self._failed:
+            return False
         pool = self._renting[row.pool]
         script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), _of(pool))
         async with context.transaction() as conn:
@@ -289,24 +320,41 @@ class ScalingLoop:
             seen = await self._provider(_place(row)).launch(MachineOrder(row.machine_id, row.pool, _of(pool), script))
         except ProviderAway as away:
             log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
+            self._failed.add((_place(row), MachineStep.SEND))
+            await self._note(context, row, _NO_ANSWER, away)
             return False
         except OrderRefused as refused:
             log.warning("the provider refused a machine", machine=row.machine_id, reason=str(refused))
             async with context.transaction() as conn:
                 await machines.happen(conn, row, MachineEvent.REFUSED, str(refused))
             return False
-        async with context.transaction() as conn:
-            await machines.happen(conn, row, MachineEvent.ANSWERED, "", seen.provider_id, seen.zone)
+        await self._answered(context, row, seen)
         return True
 
-    async def _end(self, context: PassContext, row: MachineRow) -> bool:
+    async def _answered(self, context: PassContext, row: MachineRow, seen: SeenMachine) -> None:
+        story = row.story.partition(f"; {_NO_ANSWER}: ")[0]
         async with context.transaction() as conn:
-            await machines.note_end_sent(conn, row)
+            await machines.happen(conn, row, MachineEvent.ANSWERED, story, seen.provider_id, seen.zone)
+
+    async def _end(self, context: PassContext, row: MachineRow) -> bool:
+        if (_place(row), MachineStep.END) in self._failed:
+            return False
+        async with context.transaction() as conn:
+            row = await machines.note_end_sent(conn, row)
         try:
             await self._provider(_place(row)).end([row.provider_id])
         except ProviderAway as away:
             log.warning("a machine could not be ended; it is tried again", machine=row.machine_id, reason=str(away))
+            self._failed.add((_place(row), MachineStep.END))
+            await self._note(context, row, "it could not be ended yet", away)
         return False
+
+    async def _note(self, context: PassContext, row: MachineRow, what: str, away: ProviderAway) -> None:
+        """Tell whoever looks at the machine what stands in its way, behind why it is as it is."""
+        story = f"{row.story.partition(f'; {what}: ')[0]}; {what}: {away}"
+        if story != row.story:
+            async with context.transaction() as conn:
+                await machines.note(conn, row, story)
 
     async def _remove(self, context: PassContext, row: MachineRow) -> bool:
         """The provider says that it has ended: once nothing there counts as running, its agent is forgotten."""
@@ -336,6 +384,10 @@ class ScalingLoop:
             if (idle_s := loaded.standings[row.machine_id].idle_s) is not None
         ]
         return max(0.5, min(left)) if left else None
+
+
+#: As `_new_id` makes them.
+_MACHINE_ID = re.compile(r"m-[0-9a-f]{20}")
 
 
 def _new_id() -> str:

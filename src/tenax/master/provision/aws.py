@@ -8,6 +8,8 @@ An instance ends when it powers itself off, and answers metadata by sessions alo
 from __future__ import annotations
 
 import asyncio
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
@@ -21,11 +23,14 @@ from tenax.master.provision.port import (
     ProviderPlace,
     SeenMachine,
     marks,
+    shown,
 )
 
 _CONNECT_S, _ANSWER_S = 5, 20
 #: Codes after which the same request may succeed: nothing is known to be wrong with it.
 _PASSING = ("RequestLimitExceeded", "Throttl", "Unavailable", "InternalError", "InternalFailure", "ServiceUnavailable")
+#: What only somebody of the account can read.
+_ENCODED = re.compile(r"\s*Encoded authorization failure message: \S+")
 _ENDED = frozenset({"shutting-down", "terminated"})
 #: For people: what to do about a refusal, by how its code begins.
 _ADVICE: Mapping[str, str] = {
@@ -60,7 +65,12 @@ class Aws:
 
     async def launch(self, order: MachineOrder) -> SeenMachine:
         """One instance; the order's id is the ClientToken. Raises OrderRefused, ProviderAway."""
-        answer = await asyncio.to_thread(self._call, "run_instances", run_parameters(self._cluster_id, order))
+        try:
+            answer = await asyncio.to_thread(self._call, "run_instances", run_parameters(self._cluster_id, order))
+        except (OrderRefused, ProviderAway) as error:
+            # An answer may show what it does not like of the request.
+            encoded = base64.b64encode(order.user_data.encode()).decode()
+            raise type(error)(shown(error.message, [encoded, order.user_data])) from None
         instances = cast("Sequence[Mapping[str, object]]", answer["Instances"])
         return _seen(instances[0])
 
@@ -124,13 +134,14 @@ class Aws:
             return call()
         except faults.ClientError as error:
             details = error.response.get("Error", {})
-            code, message = str(details.get("Code", "")), str(details.get("Message", ""))
+            code, message = str(details.get("Code", "")), _ENCODED.sub("", str(details.get("Message", "")))
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500 or code.startswith(_PASSING):
                 raise ProviderAway(f"{code}: {message}") from None
             advice = next((advice for begin, advice in _ADVICE.items() if code.startswith(begin)), "")
             raise OrderRefused(f"{advice} ({code}: {message})" if advice else f"{code}: {message}") from None
-        except (faults.BotoCoreError, ResponseParserError) as error:
+        except (faults.BotoCoreError, ResponseParserError, ValueError, OSError) as error:
+            # The last two: of an address, or a file with credentials or certificates, that is of no use.
             raise ProviderAway(str(error)) from None
 
 

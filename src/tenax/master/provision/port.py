@@ -77,6 +77,18 @@ class Provider(Protocol):
         """End them for good; nothing for what has ended, or is not there. Raises ProviderAway."""
 
 
+#: Characters of what a provider says that are shown.
+_SHOWN = 400
+
+
+def shown(text: str, hidden: Sequence[str] = ()) -> str:
+    """What a provider says, for everyone: in one line, not without end, and without what was sent in confidence."""
+    for secret in hidden:
+        text = text.replace(secret, "...")
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+
+
 def marks(cluster_id: str, order: MachineOrder) -> Mapping[str, str]:
     """What a machine and its disks carry."""
     return {

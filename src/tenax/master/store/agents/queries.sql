@@ -224,7 +224,20 @@ select container_id from containers where agent_id = $1 and state <> 'TERMINATED
 select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update;
 
 -- name: holds_containers
-select exists (select 1 from containers where agent_id = $1 and gone_at is null);
+-- Known here or not, of this cluster.
+select exists (select 1 from containers where agent_id = $1 and gone_at is null)
+    or exists (
+        select 1 from agent_presence p, jsonb_array_elements(p.foreign_containers) f
+        where p.agent_id = $1 and f->>'cluster_id' = (select cluster_id::text from cluster)
+          and f->>'state' is distinct from 'exited');
+
+-- name: foreign_ended
+-- Of those that this database does not know: these have ended. Some may be none of them.
+update agent_presence set foreign_containers = (
+    select coalesce(jsonb_agg(
+        case when f->>'container_id' = any($2::text[]) then f || '{"state": "exited"}' else f end), '[]'::jsonb)
+    from jsonb_array_elements(foreign_containers) f)
+where agent_id = $1 and foreign_containers <> '[]'::jsonb;
 
 -- name: set_slot
 update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;

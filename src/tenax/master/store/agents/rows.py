@@ -98,6 +98,11 @@ async def standing(conn: Connection, agent_id: str) -> AgentStanding:
     )
 
 
+async def foreign_ended(conn: Connection, agent_id: str, container_ids: list[str]) -> None:
+    """Of the containers that this database does not know these have ended: they hold no machine any more."""
+    await conn.execute(Q.foreign_ended, agent_id, container_ids)
+
+
 async def known_containers(conn: Connection, agent_id: str, container_ids: list[str]) -> set[str]:
     """Those of these containers that the database has as this agent's."""
     return {row["container_id"] for row in await conn.fetch(Q.known_containers, agent_id, container_ids)}

@@ -3,9 +3,20 @@ insert into machines (machine_id, pool, provider, region, endpoint, instance_typ
 values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10);
 
 -- name: adopt
-insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, provider_id, zone, story)
-values ($1, $2, $3, $4, $5, $6, 0, 'ENDING', $7, $8, $9)
+-- Without a token: nobody can be asked.
+insert into machines
+    (machine_id, pool, provider, region, endpoint, instance_type, slots, state, token_hash, provider_id, zone, story)
+values ($1, $2, $3, $4, $5, $6, 0, case when $7::bytea is null then 'ENDING' else 'STARTING' end, $7, $8, $9, $10)
 on conflict do nothing returning machine_id;
+
+-- name: is_known
+select exists (select 1 from machines where machine_id = $1 and (not $2 or ended_at is null));
+
+-- name: is_adopted
+select exists (select 1 from machines where machine_id = $1 and sent = 0 and provider_id <> '' and ended_at is null);
+
+-- name: note
+update machines set story = $3, version = version + 1 where machine_id = $1 and version = $2 returning version;
 
 -- name: columns
 select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
@@ -21,10 +32,16 @@ select exists (select 1 from machines where ended_at is null);
 -- Of those that are not gone: how long their agents were not heard, and have had nothing to do.
 select m.machine_id, extract(epoch from m.planned_at)::float8 as planned_at,
        case when p.connected then 0 else extract(epoch from now() - coalesce(p.last_seen_at, m.joined_at)) end::float8 as away_s,
-       p.agent_id is not null as greeted,
+       p.agent_id is not null as greeted, coalesce(p.connected, false) as connected,
        coalesce(p.connected, false) and (select count(*) from agent_slots s where s.agent_id = m.machine_id and s.present) < m.slots
            as lacks,
-       not exists (select 1 from containers c where c.agent_id = m.machine_id and c.gone_at is null) as idle,
+       p.agent_id is not null
+           and not exists (select 1 from containers c where c.agent_id = m.machine_id and c.gone_at is null)
+           -- Those that this database does not know, and that have not ended.
+           and not exists (
+               select 1 from jsonb_array_elements(p.foreign_containers) f
+               where f->>'cluster_id' = (select cluster_id::text from cluster) and f->>'state' is distinct from 'exited')
+           as idle,
        extract(epoch from now() - greatest(m.joined_at, (
            select max(c.gone_at) from containers c where c.agent_id = m.machine_id and c.agent_id like 'm-%')))::float8 as idle_s
 from machines m left join agent_presence p on p.agent_id = m.machine_id

@@ -68,11 +68,12 @@ class MachineStanding:
     planned_at: float
     #: Seconds since its agent was heard; 0: it is connected.
     away_s: float | None
-    #: Its agent has said what it has.
+    #: Its agent has said what it has; it is connected.
     greeted: bool
+    connected: bool
     #: It is connected, and has fewer slots than were rented.
     lacks: bool
-    #: Nothing runs there.
+    #: Its agent has said what it holds, and nothing runs there, known here or not.
     idle: bool
     #: For how long; of one that has joined.
     idle_s: float | None
@@ -99,7 +100,8 @@ class NewMachine:
     instance_type: str
     slots: int
     wanted_by: Sequence[str]
-    token_hash: bytes
+    #: None: nobody can join with it.
+    token_hash: bytes | None
     story: str
 
 
@@ -113,10 +115,28 @@ async def plan(conn: Connection, new: Sequence[NewMachine]) -> None:
 
 
 async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str) -> bool:
-    """The row of a machine that carries our mark and had none: it is ENDING. False: it has one."""
+    """The row of a machine that carries our mark and had none; with a token its agent may join, else it is ENDING.
+
+    False: there is a row of that id, or of that machine.
+    """
     place = stray.provider, stray.region, stray.endpoint, stray.instance_type
-    row = await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, provider_id, zone, stray.story)
-    return row is not None
+    what = stray.token_hash, provider_id, zone, stray.story
+    return await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
+
+
+async def is_known(conn: Connection, machine_id: str, *, still_there: bool = False) -> bool:
+    """Whether a machine has a row; ``still_there``: and is not gone."""
+    return bool(await conn.fetchval(Q.is_known, machine_id, still_there))
+
+
+async def is_adopted(conn: Connection, machine_id: str) -> bool:
+    """Whether this is a machine that had no row when it was seen, and is not gone."""
+    return bool(await conn.fetchval(Q.is_adopted, machine_id))
+
+
+async def note(conn: Connection, machine: MachineRow, story: str) -> None:
+    """Why it is as it is, and nothing else. Raises Stale."""
+    await _written(conn, Q.note, machine, story)
 
 
 async def send(conn: Connection, machine: MachineRow) -> MachineRow:
@@ -127,9 +147,10 @@ async def send(conn: Connection, machine: MachineRow) -> MachineRow:
     return await get(conn, machine.machine_id)
 
 
-async def note_end_sent(conn: Connection, machine: MachineRow) -> None:
-    """Note that the provider is asked to end it now, be it once more. Raises Stale."""
+async def note_end_sent(conn: Connection, machine: MachineRow) -> MachineRow:
+    """Note that the provider is asked to end it now, be it once more; the row then. Raises Stale."""
     await _written(conn, Q.end_sent, machine)
+    return await get(conn, machine.machine_id)
 
 
 async def happen(
