@@ -14,6 +14,7 @@ from tenax.agent import link as links
 from tenax.agent import session as sessions
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.link import Link, MasterUnreachable
+from tenax.agent.orphaned import MasterContact
 from tenax.agent.session import AgentSession, Face
 from tenax.client.connection.http1 import ALIVE
 from tenax.config.agent import AgentSettings
@@ -129,7 +130,7 @@ async def test_a_master_that_does_not_welcome_is_left(monkeypatch: pytest.Monkey
     async with serving(opens, path="/agents/session") as first:
         second = f"http://127.0.0.1:{free_port()}"
         async with opened(first, second) as link:
-            session = AgentSession(link, Quiet(), ContainerReports(), FACE, "cluster")  # type: ignore[arg-type]
+            session = AgentSession(link, Quiet(), ContainerReports(), FACE, "cluster", MasterContact(lambda: 0.0))  # type: ignore[arg-type]
             with pytest.raises(MasterUnreachable):
                 await session._once(lambda address: None, links.retry())
             assert link.url == second

@@ -46,6 +46,7 @@ EMPTY = frozenset({"told", "wanted", "asked", "said", "heard", "found", "one", "
 
 #: Names that stay, each with the reason.
 ALLOWED = {
+    "orphan_after_s": "a setting of agents",
     "spool_patience_s": "a setting of agents",
     "words": "what a trigger of the SDK looks for in the output",
     "AT_MOST": "an operator of filters",

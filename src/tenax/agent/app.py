@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from tenax.agent import join, placing
+from tenax.agent import join, orphaned, placing
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts
 from tenax.agent.devices import DeviceWatch, offered
@@ -62,14 +62,28 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
             link = Link(settings)
             await link.open()
             stack.push_async_callback(link.close)
+            contact = orphaned.MasterContact(time.monotonic)
+            watching = asyncio.create_task(_watch(contact, runtime, settings))
+            stack.push_async_callback(_end, watching)
             credential = await join.credential_of(link, settings)
             while True:
                 link.credential = credential.credential
                 try:
-                    await _serve(settings, link, runtime, slots, credential.cluster_id)
+                    await _serve(settings, link, runtime, slots, credential.cluster_id, contact)
                 except MasterRefused as refused:
                     log.warning("the master does not know this agent's credential: joining again", reason=str(refused))
                     credential = await join.credential_of(link, settings, anew=True)
+
+
+async def _watch(contact: orphaned.MasterContact, runtime: Runtime, settings: AgentSettings) -> None:
+    limit_s, program = settings.orphan_after_s, settings.hooks.on_orphaned
+    if limit_s is not None:
+        await keep_running("watching for a master", lambda: orphaned.watch(contact, runtime, limit_s, program))
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def make_runtime(settings: AgentSettings) -> Runtime:
@@ -99,7 +113,12 @@ async def make_runtime(settings: AgentSettings) -> Runtime:
 
 
 async def _serve(
-    settings: AgentSettings, link: Link, runtime: Runtime, slots: tuple[SlotInfo, ...], cluster_id: str
+    settings: AgentSettings,
+    link: Link,
+    runtime: Runtime,
+    slots: tuple[SlotInfo, ...],
+    cluster_id: str,
+    contact: orphaned.MasterContact,
 ) -> None:
     """Keep containers and stay connected. Raises UserError, MasterRefused."""
     watch = DeviceWatch(slots)
@@ -128,7 +147,7 @@ async def _serve(
     face = Face(
         socket.gethostname(), runtime.name, watch.slots, allowed, _place(settings.dir), _labels(settings.labels)
     )
-    session = AgentSession(link, fleet, reports, face, cluster_id, settings.hooks.on_connection_lost)
+    session = AgentSession(link, fleet, reports, face, cluster_id, contact, settings.hooks.on_connection_lost)
 
     def connected(address: str) -> None:
         if settings.address is None:

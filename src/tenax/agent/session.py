@@ -24,6 +24,7 @@ from tenax.agent.container_reports import ContainerReports
 from tenax.agent.fleet import Fleet
 from tenax.agent.hooks import run_hook
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
+from tenax.agent.orphaned import MasterContact
 from tenax.backoff import Retry
 from tenax.errors import UserError
 from tenax.wire.agents import (
@@ -74,6 +75,7 @@ class AgentSession:
         reports: ContainerReports,
         face: Face,
         cluster_id: str,
+        contact: MasterContact,
         on_lost: Sequence[str] = (),
     ) -> None:
         self._link = link
@@ -81,6 +83,7 @@ class AgentSession:
         self._reports = reports
         self._face = face
         self._cluster_id = cluster_id
+        self._contact = contact
         #: The program that is run when a connection that stood is lost.
         self._on_lost = on_lost
         self._hook: asyncio.Task[None] | None = None
@@ -149,6 +152,7 @@ class AgentSession:
                     self._link.move_on(url)
                 raise
             attempts.reset()
+            self._contact.made()
             try:
                 if await self._until_lost(socket, welcome):
                     return
@@ -161,6 +165,7 @@ class AgentSession:
             # It ends, or has a reason to end this connection: another may be there.
             self._link.move_on(url)
         finally:
+            self._contact.lost()
             await socket.close()
 
     def _run_hook(self) -> None:

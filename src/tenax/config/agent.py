@@ -66,6 +66,8 @@ class HookSettings(Settings):
 
     #: A connection to the master that stood was lost.
     on_connection_lost: tuple[str, ...] = ()
+    #: No master was heard for ``orphan_after_s``, and nothing runs here.
+    on_orphaned: tuple[str, ...] = ("shutdown", "-P", "now")
 
 
 class AgentSettings(Settings):
@@ -108,6 +110,9 @@ class AgentSettings(Settings):
     #: Seconds that a task's last reports are offered to a master that is there and refuses them, before they are
     #: declared lost. A master that is away is waited for without end.
     spool_patience_s: float = Field(default=600.0, ge=0)
+    #: Seconds without any master after which ``hooks.on_orphaned`` is run, once nothing runs here; None: never. Rented
+    #: machines have it.
+    orphan_after_s: float | None = Field(default=None, gt=0)
     #: Bytes of model code kept on this machine's disk.
     context_cache_bytes: int = Field(default=4 * 1024**3, ge=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
