@@ -645,9 +645,12 @@ CREATE TABLE machines (
     end_sent integer NOT NULL DEFAULT 0,
     ended_at timestamp with time zone,
     version bigint NOT NULL DEFAULT 1,
+    offer text NOT NULL DEFAULT ''::text,
+    price double precision,
     CONSTRAINT machines_pkey PRIMARY KEY (machine_id),
     CONSTRAINT machines_are_known CHECK ((state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'GONE'::text, 'FAILED'::text])) OR provider_id <> ''::text),
     CONSTRAINT machines_end CHECK ((state = ANY (ARRAY['GONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
+    CONSTRAINT machines_price_check CHECK (price >= 0::double precision),
     CONSTRAINT machines_slots_check CHECK (slots >= 0),
     CONSTRAINT machines_state_check CHECK (state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'STARTING'::text, 'JOINED'::text, 'LEAVING'::text, 'ENDING'::text, 'GONE'::text, 'FAILED'::text]))
 );

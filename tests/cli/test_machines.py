@@ -29,6 +29,20 @@ def test_what_machines_would_be_rented(master: PretendMaster, tenax: Tenax) -> N
         "  1.a.1 (4 slots) waits for a machine: g5.12xlarge in us-west-2",
     ]
     assert json.loads(tenax("machine", "plan", "--json").out) == [plan]
+    big = {
+        "offer": "p4d in us-west-2",
+        "slots": 8,
+        "launch": 0,
+        "reason": "offer p4d in us-west-2 rests until 12:00:00 UTC",
+    }
+    small = {"offer": "g5 in us-west-2", "slots": 4, "launch": 2, "reason": "it is the first that serves"}
+    master.on("GET", "/api/v1/machines/plan", {"plans": [{**plan, "offers": [big, small], "launch": 2, "end": []}]})
+    assert tenax("machine", "plan").out.splitlines()[:4] == [
+        "Pool default: 1 of at most 5 machines (of 2 offers)",
+        "  to rent now: 2",
+        "  2 x g5 in us-west-2 (4 slots): it is the first that serves",
+        "  offer p4d in us-west-2 rests until 12:00:00 UTC",
+    ]
     master.on("GET", "/api/v1/machines/plan", {"plans": []})
     assert "No machines are rented for any pool" in tenax("machine", "plan").err
 

@@ -69,6 +69,11 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"custom_tags": [{"key": "a"}, {"key": "a"}]}, "tags cannot be called a"),
         ({"startup_script": "#" * 10_001}, "it has 10001 bytes, and 10000 are possible"),
         ({"rule": "guess"}, "rule"),
+        ({"instance_type": None}, "instance_type is missing: write it in provider"),
+        ({"offers": [{}, {"image_id": "ami-2"}]}, "offers stand there twice: g5.12xlarge in us-west-2"),
+        ({"choose": "cheapest"}, "has no price, which choose: cheapest needs"),
+        ({"max_cost_per_hour": 20}, "has no price, which max_cost_per_hour needs"),
+        ({"zones": ["us-west-2a"], "network_interface": {"subnet_id": "s"}}, "write an offer for each subnet"),
     ],
 )
 def test_what_cannot_work_is_refused_at_the_start(tmp_path: Path, changes: Mapping[str, object], words: str) -> None:
@@ -82,3 +87,17 @@ def test_a_provider_on_this_machine_may_have_its_master_here_too(tmp_path: Path)
     """As servers for tests are."""
     settings = read(tmp_path, master_url="http://127.0.0.1:8080", endpoint_url="http://localhost:5000")
     assert settings.endpoint_url == "http://localhost:5000"
+
+
+def test_offers_have_the_defaults_of_their_pool(tmp_path: Path) -> None:
+    """Zone by zone; a pool without any is one offer."""
+    one = read(tmp_path)
+    assert [each.offer_name for each in one.each_offer()] == ["g5.12xlarge in us-west-2"]
+    offers = [{"zones": ["us-west-2a", "us-west-2b"]}, {"instance_type": "p4d.24xlarge", "instance_slots": 8}]
+    several = read(tmp_path, offers=offers, price=6).each_offer()
+    assert [(each.offer_name, each.instance_slots, each.price) for each in several] == [
+        ("g5.12xlarge in us-west-2a", 4, 6.0),
+        ("g5.12xlarge in us-west-2b", 4, 6.0),
+        ("p4d.24xlarge in us-west-2", 8, 6.0),
+    ]
+    assert {each.image_id for each in several} == {"ami-03cf127a"}

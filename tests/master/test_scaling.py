@@ -129,7 +129,7 @@ async def test_what_is_refused_rests_and_says_why(place: Place, api: Api) -> Non
     assert list((await place.states()).values()) == ["FAILED"]
     async with api.master.db.connection() as conn:
         [row] = await machines.all_of(conn, ended=True)
-        rest = (await machines.rests(conn))["default"]
+        rest = (await machines.rests(conn))["default"]["m5.large in us-west-2"]
     assert row.story.startswith("network_interface.subnet_id is none of that region (InvalidSubnetID")
     assert rest.why == row.story
     await place.later(61)
@@ -163,7 +163,7 @@ async def test_a_machine_with_fewer_slots_than_were_rented_is_ended(place: Place
     await place.passes(2)
     assert place.rented.running() == []
     async with place.api.master.db.connection() as conn:
-        assert "fewer slots than were rented" in (await machines.rests(conn))["default"].why
+        assert "fewer slots than were rented" in (await machines.rests(conn))["default"]["m5.large in us-west-2"].why
 
 
 async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(place: Place) -> None:

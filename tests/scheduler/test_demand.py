@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from tenax.ids import AgentId, AllocationId, JobId
 from tenax.scheduler.demand import (
-    MachineOffer,
     MachineStage,
-    OfferRest,
     RentedMachine,
     ScalingLimits,
     demand,
@@ -22,6 +20,7 @@ from tenax.scheduler.demand import (
     launch_count,
     retired,
 )
+from tenax.scheduler.offers import MachineOffer, OfferRest
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import AgentState, Phase, PoolSnapshot
 from tests.kits.builders.pool import Pool, agent
@@ -33,11 +32,11 @@ COMING, HERE = MachineStage.COMING, MachineStage.HERE
 
 
 def machine(name: str, stage: MachineStage = HERE, **changes: object) -> RentedMachine:
-    return RentedMachine(AgentId(name), stage, **changes)  # type: ignore[arg-type]
+    return RentedMachine(AgentId(name), stage, **{"offer": FOUR.name, "slots": 4, **changes})  # type: ignore[arg-type]
 
 
-def with_coming(count: int) -> list[RentedMachine]:
-    return [machine(f"m{number}", COMING) for number in range(count)]
+def with_coming(count: int, offer: MachineOffer = FOUR) -> list[RentedMachine]:
+    return [machine(f"m{number}", COMING, offer=offer.name, slots=offer.slots) for number in range(count)]
 
 
 def imaginary(snapshot: PoolSnapshot, offer: MachineOffer, count: int) -> PoolSnapshot:
@@ -61,7 +60,7 @@ def test_never_more_than_there_may_be(
 ) -> None:
     """Those that are ending are counted: they may still run."""
     machines = [machine(f"m{number}", stage) for number, stage in enumerate(present)]
-    decided = demand(pool.snapshot, offer, its, machines)
+    decided = demand(pool.snapshot, [offer], its, machines)
     assert decided.launch == 0 or decided.launch + len(machines) <= its.max_instances
 
 
@@ -71,8 +70,8 @@ def test_carried_out_and_asked_again_it_wants_nothing(
     pool: Pool, offer: MachineOffer, its: ScalingLimits, coming: int
 ) -> None:
     """What comes is counted before anything is rented."""
-    first = demand(pool.snapshot, offer, its, with_coming(coming))
-    again = demand(pool.snapshot, offer, its, with_coming(coming + first.launch))
+    first = demand(pool.snapshot, [offer], its, with_coming(coming, offer))
+    again = demand(pool.snapshot, [offer], its, with_coming(coming + first.launch, offer))
     assert again.launch == 0
     assert not again.end
 
@@ -86,7 +85,7 @@ def test_nothing_is_rented_that_the_planner_would_not_use(pool: Pool, offer: Mac
     )
     if plan(snapshot).preempt:
         return
-    decided = demand(snapshot, offer, ScalingLimits(max_instances=most), [])
+    decided = demand(snapshot, [offer], ScalingLimits(max_instances=most), [])
     placed = plan(imaginary(snapshot, offer, decided.launch)).placements
     used = {member.agent_id for members in placed.values() for member in members}
     assert {each.id for each in offer.agents(decided.launch)} <= used
@@ -97,7 +96,7 @@ def test_nothing_is_rented_that_the_planner_would_not_use(pool: Pool, offer: Mac
 @settings(deadline=None)
 def test_reasons_agree_with_what_is_done(pool: Pool, offer: MachineOffer, its: ScalingLimits, coming: int) -> None:
     """Whoever a machine is rented for is told so; nobody is told of both one that comes and why none does."""
-    decided = demand(pool.snapshot, offer, its, with_coming(coming))
+    decided = demand(pool.snapshot, [offer], its, with_coming(coming, offer))
     assert set(decided.wanted_by) <= decided.coming_for.keys()
     assert not decided.coming_for.keys() & decided.none_for.keys()
     pending = {each.allocation_id for each in pool.snapshot.requests if each.phase is Phase.PENDING}
@@ -122,7 +121,7 @@ def test_no_machine_with_work_is_ended(given: list[tuple[MachineStage, float | N
 def test_a_waiting_request_gets_a_machine_and_free_slots_none() -> None:
     """What an agent of one's own has room for is not rented for."""
     pool = Pool([agent("own", 2)]).ask("small", 2).ask("large", 4)
-    decided = demand(pool.snapshot, FOUR, ScalingLimits(), [])
+    decided = demand(pool.snapshot, [FOUR], ScalingLimits(), [])
     assert (decided.launch, decided.wanted_by) == (1, ("large",))
     assert decided.coming_for == {
         AllocationId("large"): "waits for a machine: g5.12xlarge in us-west-2, which is being asked for"
@@ -132,7 +131,7 @@ def test_a_waiting_request_gets_a_machine_and_free_slots_none() -> None:
 def test_what_comes_is_told_with_the_time_of_asking() -> None:
     """An instant, so that the sentence stays the same."""
     pool = Pool([]).ask("large", 4)
-    decided = demand(pool.snapshot, FOUR, ScalingLimits(), [machine("m1", COMING, since=40.0)])
+    decided = demand(pool.snapshot, [FOUR], ScalingLimits(), [machine("m1", COMING, since=40.0)])
     assert decided.launch == 0
     assert list(decided.coming_for.values()) == [
         "waits for a machine: g5.12xlarge in us-west-2, asked for at 00:00:40 UTC"
@@ -141,41 +140,41 @@ def test_what_comes_is_told_with_the_time_of_asking() -> None:
 
 def test_a_gang_gets_all_of_its_machines_or_none() -> None:
     """Of a request that never fits nothing is rented."""
-    assert demand(Pool([]).ask("gang", 12).snapshot, FOUR, ScalingLimits(max_instances=3), []).launch == 3
-    too_large = demand(Pool([]).ask("gang", 12).snapshot, FOUR, ScalingLimits(max_instances=2), [])
+    assert demand(Pool([]).ask("gang", 12).snapshot, [FOUR], ScalingLimits(max_instances=3), []).launch == 3
+    too_large = demand(Pool([]).ask("gang", 12).snapshot, [FOUR], ScalingLimits(max_instances=2), [])
     assert (too_large.launch, too_large.none_for) == (0, {})
-    assert demand(Pool([]).ask("one", 5, single_node=True).snapshot, FOUR, ScalingLimits(), []).launch == 0
+    assert demand(Pool([]).ask("one", 5, single_node=True).snapshot, [FOUR], ScalingLimits(), []).launch == 0
 
 
 def test_slots_that_are_being_released_are_waited_for() -> None:
     """What will be free in a moment is not rented again."""
     pool = Pool([agent("own", 4)]).run("old", 4, "own").ask("new", 4)
-    assert demand(pool.snapshot, FOUR, ScalingLimits(), []).launch == 1
+    assert demand(pool.snapshot, [FOUR], ScalingLimits(), []).launch == 1
     pool.requests[AllocationId("old")] = replace(pool.requests[AllocationId("old")], phase=Phase.RELEASING)
-    assert demand(pool.snapshot, FOUR, ScalingLimits(), []).launch == 0
+    assert demand(pool.snapshot, [FOUR], ScalingLimits(), []).launch == 0
 
 
 def test_caps_and_quotas_hold_for_what_is_rented() -> None:
     """Of a job that may hold four slots one machine is rented, of one whose limit is spent none."""
     capped = Pool([]).job("j", max_slots=4).ask("a", 4, "j").ask("b", 4, "j")
-    assert demand(capped.snapshot, FOUR, ScalingLimits(), []).launch == 1
+    assert demand(capped.snapshot, [FOUR], ScalingLimits(), []).launch == 1
     spent = Pool([]).limit("mine", spent="all is used").job("j", limits=("mine",)).ask("a", 4, "j")
-    assert demand(spent.snapshot, FOUR, ScalingLimits(), []).launch == 0
+    assert demand(spent.snapshot, [FOUR], ScalingLimits(), []).launch == 0
 
 
 def test_at_the_most_and_at_rest_it_says_so() -> None:
     """And why, and until when."""
     pool = Pool([]).ask("a", 4)
-    full = demand(pool.snapshot, FOUR, ScalingLimits(max_instances=1), [machine("m1", MachineStage.ENDING)])
+    full = demand(pool.snapshot, [FOUR], ScalingLimits(max_instances=1), [machine("m1", MachineStage.ENDING)])
     assert list(full.none_for.values()) == ["no machine is rented for it: there are 1, and max_instances is 1"]
     rest = OfferRest(60.0, "the provider has none of that type (InsufficientInstanceCapacity)")
-    resting = demand(pool.snapshot, FOUR, ScalingLimits(), [], rest)
+    resting = demand(pool.snapshot, [FOUR], ScalingLimits(), [], {FOUR.name: rest})
     assert resting.launch == 0
     assert list(resting.explained({AllocationId("a"): "waits for 4 free slots"}).values()) == [
-        "waits for 4 free slots; no machine is rented for it before 00:01:00 UTC: the provider has none of that type "
-        "(InsufficientInstanceCapacity)"
+        "waits for 4 free slots; no machine is rented for it: offer g5.12xlarge in us-west-2 rests until 00:01:00 UTC "
+        "because: the provider has none of that type (InsufficientInstanceCapacity)"
     ]
-    assert demand(replace(pool.snapshot, at=60.0), FOUR, ScalingLimits(), [], rest).launch == 1
+    assert demand(replace(pool.snapshot, at=60.0), [FOUR], ScalingLimits(), [], {FOUR.name: rest}).launch == 1
 
 
 def test_an_idle_machine_goes_unless_something_is_placed_on_it() -> None:
@@ -183,10 +182,10 @@ def test_an_idle_machine_goes_unless_something_is_placed_on_it() -> None:
     idle = machine("m1", idle_s=60.0)
     its = ScalingLimits(max_idle_s=60.0)
     pool = Pool([agent("m1", 4, rented=True)])
-    assert demand(pool.snapshot, FOUR, its, [idle]).end == {AgentId("m1"): "idle for 60 s (max_idle_agent_period)"}
-    decided = demand(pool.ask("a", 4).snapshot, FOUR, its, [idle])
+    assert demand(pool.snapshot, [FOUR], its, [idle]).end == {AgentId("m1"): "idle for 60 s (max_idle_agent_period)"}
+    decided = demand(pool.ask("a", 4).snapshot, [FOUR], its, [idle])
     assert (decided.launch, decided.end) == (0, {})
-    assert demand(pool.snapshot, FOUR, replace(its, min_instances=1), [idle]).end == {}
+    assert demand(pool.snapshot, [FOUR], replace(its, min_instances=1), [idle]).end == {}
 
 
 def test_above_the_most_those_that_work_take_nothing_new() -> None:
@@ -251,13 +250,13 @@ def test_launch_counts_of_determined(case: Mapping[str, int]) -> None:
 def test_by_the_rule_of_determined_free_slots_do_not_count() -> None:
     """Asked for one by one it rents for what the planner would place on an agent that is free."""
     pool = Pool([agent("own", 4)]).ask("a", 4)
-    assert demand(pool.snapshot, FOUR, ScalingLimits(by_slots=True), []).launch == 1
-    assert demand(pool.snapshot, FOUR, ScalingLimits(), []).launch == 0
+    assert demand(pool.snapshot, [FOUR], ScalingLimits(by_slots=True), []).launch == 1
+    assert demand(pool.snapshot, [FOUR], ScalingLimits(), []).launch == 0
 
 
 def test_a_machine_that_takes_no_work_is_not_counted_as_free() -> None:
     """Its slots are nobody's; another one is rented."""
     pool = Pool([agent("m1", 4, rented=True, state=AgentState.DISABLED)]).ask("a", 4)
     leaving = [machine("m1", MachineStage.LEAVING)]
-    assert demand(pool.snapshot, FOUR, ScalingLimits(max_instances=2), leaving).launch == 1
+    assert demand(pool.snapshot, [FOUR], ScalingLimits(max_instances=2), leaving).launch == 1
     assert JobId("a") in pool.jobs

@@ -77,6 +77,10 @@ class MachineInfo(Answer):
     region: str = part(reading.text, "region")
     zone: str = part(reading.text, "zone")
     instance_type: str = part(reading.text, "instanceType")
+    #: By which it was rented: ``g5.12xlarge in us-west-2``; empty: before there were several.
+    offer: str = part(reading.text, "offer")
+    #: What it costs per hour; None: nobody knows.
+    price: Optional[float] = made(lambda value: reading.real(value.get("price")))
     slots: int = part(reading.integer, "slots")
     #: What the provider calls it; empty: nobody knows yet.
     provider_id: str = part(reading.text, "providerId")
@@ -108,13 +112,25 @@ class WaitingForMachine(Answer):
 
 
 @dataclass(frozen=True)
+class PlannedOffer(Answer):
+    """What would be rented of one offer."""
+
+    offer: str = part(reading.text, "offer")
+    slots: int = part(reading.integer, "slots")
+    launch: int = part(reading.integer, "launch")
+    #: Why, or why it is not used.
+    reason: str = part(reading.text, "reason")
+
+
+@dataclass(frozen=True)
 class MachinePlan(Answer):
     """What would be done now for one pool."""
 
     pool: str = part(reading.text, "resourcePool")
-    #: What is rented: ``g5.12xlarge in us-west-2``.
+    #: What is rented, of several the first: ``g5.12xlarge in us-west-2``.
     offer: str = part(reading.text, "offer")
     slots_per_machine: int = part(reading.integer, "slotsPerMachine")
+    offers: List[PlannedOffer] = made(lambda value: [PlannedOffer.read(it) for it in reading.records(value, "offers")])
     min_instances: int = part(reading.integer, "minInstances")
     max_instances: int = part(reading.integer, "maxInstances")
     #: Machines that are not gone.

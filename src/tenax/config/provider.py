@@ -35,8 +35,6 @@ NOT_YET: Mapping[str, str] = {
     "log_group": "the agent's log stays on its machine",
     "log_stream": "the agent's log stays on its machine",
     "master_cert_name": "use a certificate of the name in master_url, which the machine's image trusts",
-    "spot": "machines are rented on demand only",
-    "spot_max_price": "machines are rented on demand only",
 }
 #: Kinds of Determined's that are not there yet.
 _OTHER_KINDS = ("gcp", "hpc")
@@ -79,8 +77,29 @@ class Tag(Settings):
     value: str = Field(default="", max_length=256)
 
 
+class OfferChoice(str, Enum):
+    """Which of several offers is taken."""
+
+    #: The first listed that serves the most urgent of what waits.
+    FIRST = "first"
+    #: What serves the same and costs least per hour.
+    CHEAPEST = "cheapest"
+
+
+class OfferSettings(Settings):
+    """One of several kinds of machines for a pool; what it does not say is as the pool says."""
+
+    instance_type: str | None = Field(default=None, min_length=1)
+    instance_slots: int | None = Field(default=None, ge=0, le=64)
+    image_id: str | None = Field(default=None, min_length=1)
+    zones: tuple[str, ...] | None = None
+    network_interface: NetworkInterfaceSettings | None = None
+    price: float | None = Field(default=None, ge=0)
+    max_price: float | None = Field(default=None, ge=0)
+
+
 class ProviderSettings(Settings):
-    """Machines of one type at one provider."""
+    """Machines for a pool at one provider: of one type, or of several offers in their order."""
 
     type: Literal["aws"]
     #: Where machines reach the master: ``https://master.example.org``.
@@ -89,9 +108,19 @@ class ProviderSettings(Settings):
     endpoint_url: str = ""
     region: str = Field(min_length=1)
     image_id: str = Field(min_length=1)
-    instance_type: str = Field(min_length=1)
+    #: With ``offers`` that of those that name none.
+    instance_type: str = ""
     #: Slots that a machine of this type has: its GPUs; with ``cpu_slots_allowed`` into how many its CPU is cut.
-    instance_slots: int = Field(ge=0, le=64)
+    instance_slots: int = Field(default=-1, ge=-1, le=64)
+    #: One after the other; none: the provider chooses.
+    zones: tuple[str, ...] = ()
+    #: Of one machine per hour.
+    price: float | None = Field(default=None, ge=0)
+    #: An offer that costs more is not used.
+    max_price: float | None = Field(default=None, ge=0)
+    #: In their order; none: there is one, and it is as all else here says.
+    offers: tuple[OfferSettings, ...] = Field(default=(), max_length=20)
+    choose: OfferChoice = Field(default=OfferChoice.FIRST, strict=False)
     cpu_slots_allowed: bool = False
     #: Of the image, as AWS calls its disk: ``/dev/sda1`` of Ubuntu's, ``/dev/xvda`` of Amazon Linux.
     root_device_name: str = Field(default="/dev/sda1", min_length=1)
@@ -110,10 +139,31 @@ class ProviderSettings(Settings):
     rule: ScalingRule = Field(default=ScalingRule.PLANNER, strict=False)
     min_instances: int = Field(default=0, ge=0)
     max_instances: int = Field(default=5, ge=1, le=1000)
+    #: Of all machines of the pool together.
+    max_cost_per_hour: float | None = Field(default=None, gt=0)
     #: After how long without work a machine is ended.
     max_idle_agent_period: Seconds = 1200.0
     #: A machine whose agent has not joined after so long is ended.
     max_agent_starting_period: Seconds = 1200.0
+
+    @property
+    def offer_name(self) -> str:
+        """Of settings that are one offer: what it is called."""
+        return f"{self.instance_type} in {self.zones[0] if self.zones else self.region}"
+
+    @property
+    def offer_family(self) -> str:
+        """Its name without the zone."""
+        return f"{self.instance_type} in {self.region}"
+
+    def each_offer(self) -> tuple[ProviderSettings, ...]:
+        """The offers in their order, each with all of its settings, zone by zone."""
+        each = []
+        for offer in self.offers or (OfferSettings(),):
+            given = {name: value for name, value in offer if value is not None}
+            whole = self.model_copy(update={**given, "offers": ()})
+            each += [whole.model_copy(update={"zones": (zone,) if zone else ()}) for zone in whole.zones or ("",)]
+        return tuple(each)
 
     @field_validator("master_url", "endpoint_url")
     @classmethod
@@ -150,6 +200,7 @@ class ProviderSettings(Settings):
                 f"master_url is {self.master_url}, which is the machine itself for every machine: write an address of "
                 "the master that they reach"
             )
+        _check_offers(self)
         keys = [self.tag_key, *(tag.key for tag in self.custom_tags)]
         wrong = [key for key in keys if key.startswith((MARKS, "aws:")) or key == "Name"]
         wrong += [key for key in keys if keys.count(key) > 1]
@@ -159,6 +210,30 @@ class ProviderSettings(Settings):
                 f"have a meaning of their own, each key may stand there once, and there may be {_MAX_TAGS} of them"
             )
         return self
+
+
+def _check_offers(provider: ProviderSettings) -> None:
+    """Raises ValueError."""
+    offers = provider.each_offer()
+    for offer in offers:
+        if not offer.instance_type or offer.instance_slots < 0:
+            missing = "instance_slots" if offer.instance_type else "instance_type"
+            where = "an offer" if provider.offers else "provider"
+            raise ValueError(f"{missing} is missing: write it in {where}, or once for all beside offers")
+        if offer.zones and offer.network_interface.subnet_id:
+            raise ValueError(
+                f"the offer {offer.offer_name} has zones and a subnet_id, which is in one zone: write an offer for "
+                "each subnet, and leave zones out"
+            )
+        for name in ("max_price", "max_cost_per_hour"):
+            if getattr(provider if name == "max_cost_per_hour" else offer, name) is not None and offer.price is None:
+                raise ValueError(f"the offer {offer.offer_name} has no price, which {name} needs: write price")
+        if provider.choose is OfferChoice.CHEAPEST and offer.price is None:
+            raise ValueError(f"the offer {offer.offer_name} has no price, which choose: cheapest needs: write price")
+    names = [offer.offer_name for offer in offers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"offers stand there twice: {', '.join(twice)}")
 
 
 def refuse_what_is_not_yet(pool: JsonObject, at: Path, report: ProblemReport) -> None:

@@ -2,9 +2,9 @@
 
 Rules:
 - What is being released, or asked to leave, is taken for free; free slots and machines on their way are used first.
-- A machine is rented where the planner would use it: for as many requests as it could place with all that may be
-  rented, the fewest machines; carried out and asked again, nothing more is wanted.
-- Never more machines than the limits say, those counted that are ending: they may still run.
+- A machine is rented where the planner would use it, for the most urgent work that an offer serves; carried out and
+  asked again, nothing more is wanted (`tenax.scheduler.fleets`).
+- Never more machines than the limits say, nor for more money, those counted that are ending: they may still run.
 - Only an idle machine is ended, the longest idle first: after the idle period, while more are left than there must be
   at least, and where the planner needs it for nothing that waits. Above the most, one that works takes nothing new.
 - Whatever waits and could use a machine is told of the one that comes, or why none does.
@@ -14,16 +14,16 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from enum import Enum
 
 from tenax.display.plural import counted
 from tenax.ids import AgentId, AllocationId, JobId, SlotId
-from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.fitting import can_never_fit
+from tenax.scheduler.fleets import Course
+from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, clock, most_machines, too_dear
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PoolAgent, PoolPlan, PoolSnapshot, SlotRequest, applied
 
@@ -49,54 +49,30 @@ class RentedMachine:
     since: float = 0.0
     #: For how many seconds it has had nothing to do; None: it works.
     idle_s: float | None = None
+    #: What it was rented by; of one that is none any more, `slots` say how many it has.
+    offer: str = ""
+    slots: int = 0
+    #: What it costs per hour, as far as is known.
+    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class MachineOffer:
-    """What may be rented."""
+class OfferLaunch:
+    """Machines of one offer that are to be rented."""
 
-    #: For people: ``g5.12xlarge in us-west-2``.
-    name: str
-    slots: int
-    kind: DeviceKind = DeviceKind.CUDA
-    #: Places for requests of zero slots.
-    aux_places: int = 100
-
-    def agents(self, count: int) -> tuple[PoolAgent, ...]:
-        """The agents of so many machines, with nothing on them."""
-        slots = tuple(SlotId(number) for number in range(self.slots))
-        return tuple(
-            PoolAgent(AgentId(f"a machine ({number})"), slots, aux_places=self.aux_places, kind=self.kind, rented=True)
-            for number in range(count)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingLimits:
-    """How many machines there may be, and by which rule."""
-
-    min_instances: int = 0
-    max_instances: int = 5
-    max_idle_s: float = 1200.0
-    #: Determined's rule instead of the planner.
-    by_slots: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OfferRest:
-    """Nothing is rented for a while."""
-
-    #: In seconds since 1970.
-    until: float
-    why: str
+    offer: str
+    count: int
+    #: The requests that they are rented for; none: there are to be so many at least.
+    wanted_by: tuple[AllocationId, ...] = ()
+    #: Why of this offer; empty where there is no other.
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What to do, and why. `wanted_by`: the requests that machines are rented for."""
+    """What to do, and why."""
 
-    launch: int = 0
-    wanted_by: tuple[AllocationId, ...] = ()
+    launches: tuple[OfferLaunch, ...] = ()
     #: End these, which are idle; the reason is for people.
     end: Mapping[AgentId, str] = field(default_factory=dict)
     #: Let these take nothing new.
@@ -105,6 +81,18 @@ class Scaling:
     coming_for: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Why none comes, for a request that could use one: what is added to its reason.
     none_for: Mapping[AllocationId, str] = field(default_factory=dict)
+    #: Why an offer is not used now, by offer.
+    not_used: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def launch(self) -> int:
+        """How many are rented."""
+        return sum(each.count for each in self.launches)
+
+    @property
+    def wanted_by(self) -> tuple[AllocationId, ...]:
+        """The requests that machines are rented for."""
+        return tuple(sorted({name for each in self.launches for name in each.wanted_by}))
 
     def explained(self, waiting: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
         """The reasons of a plan, with what becomes of machines."""
@@ -116,28 +104,32 @@ class Scaling:
 
 def demand(
     snapshot: PoolSnapshot,
-    offer: MachineOffer,
+    offers: Sequence[MachineOffer],
     limits: ScalingLimits,
     machines: Sequence[RentedMachine],
-    rest: OfferRest | None = None,
+    rests: Mapping[str, OfferRest] | None = None,
 ) -> Scaling:
-    """What to do now. ``machines``: all of this pool that are not known to be gone; ``rest`` may be over."""
-    settled = _settled(snapshot)
-    coming = [each for each in machines if each.stage is MachineStage.COMING]
-    lasting = sum(each.stage in (MachineStage.COMING, MachineStage.HERE) for each in machines)
+    """What to do now. ``machines``: all of this pool that are not known to be gone; ``rests`` of offers may be over."""
+    not_used = _not_used(snapshot, offers, rests or {})
+    usable = [index for index, offer in enumerate(offers) if offer.name not in not_used]
+    shapes, coming = _coming(offers, machines)
+    present = sum(each.price or 0.0 for each in machines)
     room = max(0, limits.max_instances - len(machines))
-    course = _Course(settled, offer, len(coming))
-    rests = rest is not None and rest.until > snapshot.at
-    if limits.by_slots:
-        desired = desired_new(snapshot, offer.slots, offer.aux_places) - len(coming)
-    else:
-        desired = course.fewest(room) - len(coming)
-    count = 0 if rests else launch_count(desired, lasting, len(machines), limits)
-    end, drain = retired(machines, limits, course.needed(len(coming) + count))
-    coming_for = course.coming_for(coming, count)
-    none_for = {} if count else _none_for(course, snapshot, limits, len(machines), coming_for, rest if rests else None)
-    new = course.placed(len(coming) + count) - course.placed(len(coming))
-    return Scaling(count, tuple(sorted(new)), end, drain, coming_for, none_for)
+    money = None if limits.max_cost is None else max(0.0, limits.max_cost - present)
+    course = Course(_settled(snapshot), shapes, coming, usable, room, money)
+    fleet = _fleet(course, snapshot, shapes, limits, machines)
+    end, drain = retired(machines, limits, course.needed(fleet))
+    since = [each for each in machines if each.stage is MachineStage.COMING]
+    coming_for = _coming_for(course, shapes, since, fleet)
+    why_none = _WhyNone(course, snapshot, shapes[: len(offers)], limits, len(machines), present, not_used)
+    return Scaling(
+        _launches(course, shapes, fleet, cheapest=limits.cheapest),
+        end,
+        drain,
+        coming_for,
+        why_none.by_request(fleet, coming_for),
+        not_used,
+    )
 
 
 def launch_count(desired: int, lasting: int, present: int, limits: ScalingLimits) -> int:
@@ -194,78 +186,144 @@ def retired(
     return end, drain
 
 
-class _Course:
-    """What the planner makes of the pool with so many machines more. Mutable; one call owns it."""
-
-    def __init__(self, snapshot: PoolSnapshot, offer: MachineOffer, coming: int) -> None:
-        self.snapshot = snapshot
-        self.offer = offer
-        self._coming = coming
-        self._plans: dict[int, PoolPlan] = {}
-
-    def placed(self, count: int) -> frozenset[AllocationId]:
-        """What could start with so many machines."""
-        return frozenset(self._plan(count).placements)
-
-    def needed(self, count: int) -> frozenset[AgentId]:
-        """Agents on which something is placed with so many machines."""
-        return frozenset(each.agent_id for members in self._plan(count).placements.values() for each in members)
-
-    def fewest(self, room: int) -> int:
-        """The fewest machines with which all starts that could with those that come and ``room`` more."""
-        low, high = self._coming, self._coming + room
-        most = self.placed(high)
-        if most <= self.placed(low):
-            return low
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if most <= self.placed(middle) else (middle, high)
-        imaginary = {each.id for each in self.offer.agents(high)}
-        while (used := len(self.needed(high) & imaginary)) < high:
-            high = used
-        return high
-
-    def coming_for(self, coming: Sequence[RentedMachine], count: int) -> dict[AllocationId, str]:
-        """Of each request that waits for one of these machines, or of ``count`` more."""
-        now, with_coming = self.placed(0), self.placed(len(coming))
-        since = min((each.since for each in coming), default=0.0)
-        reasons = dict.fromkeys(
-            sorted(with_coming - now), f"waits for a machine: {self.offer.name}, asked for at {_clock(since)}"
-        )
-        more = self.placed(len(coming) + count) - with_coming - now
-        return reasons | dict.fromkeys(
-            sorted(more), f"waits for a machine: {self.offer.name}, which is being asked for"
-        )
-
-    def _plan(self, count: int) -> PoolPlan:
-        if count not in self._plans:
-            agents = (*self.snapshot.agents, *self.offer.agents(count))
-            self._plans[count] = plan(replace(self.snapshot, agents=agents))
-        return self._plans[count]
+def _not_used(snapshot: PoolSnapshot, offers: Sequence[MachineOffer], rests: Mapping[str, OfferRest]) -> dict[str, str]:
+    reasons = {offer.name: too_dear(offer) for offer in offers}
+    reasons |= {name: rest.words(name) for name, rest in rests.items() if name in reasons and rest.until > snapshot.at}
+    return {name: why for name, why in reasons.items() if why}
 
 
-def _none_for(
-    course: _Course,
+def _coming(
+    offers: Sequence[MachineOffer], machines: Sequence[RentedMachine]
+) -> tuple[tuple[MachineOffer, ...], tuple[int, ...]]:
+    """The offers, with those behind them by which something comes that are none any more; how many of each come."""
+    shapes = {offer.name: offer for offer in offers}
+    counts: Counter[str] = Counter()
+    for machine in machines:
+        if machine.stage is MachineStage.COMING:
+            shapes.setdefault(machine.offer, replace(offers[0], name=machine.offer, slots=machine.slots))
+            counts[machine.offer] += 1
+    return tuple(shapes.values()), tuple(counts[name] for name in shapes)
+
+
+def _fleet(
+    course: Course,
     snapshot: PoolSnapshot,
+    shapes: Sequence[MachineOffer],
     limits: ScalingLimits,
-    present: int,
-    coming_for: Mapping[AllocationId, str],
-    rest: OfferRest | None,
+    machines: Sequence[RentedMachine],
+) -> tuple[int, ...]:
+    """What comes and what is to be rented: for what waits, and that there are as many as there must be."""
+    fleet = course.coming if limits.by_slots else course.chosen(cheapest=limits.cheapest)
+    if not course.usable:
+        return fleet
+    index = course.usable[0]
+    if limits.cheapest:
+        index = min(course.usable, key=lambda it: shapes[it].price or 0.0)
+    lasting = sum(each.stage in (MachineStage.COMING, MachineStage.HERE) for each in machines)
+    desired = sum(fleet) - sum(course.coming)
+    if limits.by_slots:
+        desired = desired_new(snapshot, shapes[index].slots, shapes[index].aux_places) - sum(course.coming)
+    more = launch_count(desired, lasting, len(machines), limits) - (sum(fleet) - sum(course.coming))
+    more = max(0, min(more, course.most(fleet, index)))
+    return (*fleet[:index], fleet[index] + more, *fleet[index + 1 :])
+
+
+def _launches(
+    course: Course, shapes: Sequence[MachineOffer], fleet: tuple[int, ...], *, cheapest: bool
+) -> tuple[OfferLaunch, ...]:
+    now = course.placed(course.coming)
+    served: dict[int, list[AllocationId]] = defaultdict(list)
+    for name, index in course.places(fleet, course.coming).items():
+        if name not in now:
+            served[index].append(name)
+    why = "of what may be rented it costs least" if cheapest else "of what may be rented it is the first that serves"
+    return tuple(
+        OfferLaunch(
+            shapes[index].name, fleet[index] - there, tuple(sorted(served[index])), why if len(shapes) > 1 else ""
+        )
+        for index, there in enumerate(course.coming)
+        if fleet[index] > there
+    )
+
+
+def _coming_for(
+    course: Course, shapes: Sequence[MachineOffer], coming: Sequence[RentedMachine], fleet: tuple[int, ...]
 ) -> dict[AllocationId, str]:
-    if rest is not None:
-        why = f"no machine is rented for it before {_clock(rest.until)}: {rest.why}"
-    elif present >= limits.max_instances:
-        why = f"no machine is rented for it: there are {present}, and max_instances is {limits.max_instances}"
-    else:
-        return {}
-    rented = replace(snapshot, agents=course.offer.agents(limits.max_instances), prospects=())
-    now = course.placed(0)
-    return {
-        each.allocation_id: why
-        for each in snapshot.requests
-        if each.phase is Phase.PENDING and each.allocation_id not in now and each.allocation_id not in coming_for
-        if _could_run(each, rented)
-    }
+    """Of each request that waits for a machine that comes, or is being rented."""
+    now, with_coming = course.placed(course.none), course.placed(course.coming)
+    since = {each.offer: min(it.since for it in coming if it.offer == each.offer) for each in coming}
+    reasons = {}
+    for name, index in course.places(course.coming, course.none).items():
+        offer = shapes[index].name
+        if name not in now:
+            reasons[name] = f"waits for a machine: {offer}, asked for at {clock(since[offer])}"
+    for name, index in course.places(fleet, course.coming).items():
+        if name not in now and name not in with_coming:
+            reasons[name] = f"waits for a machine: {shapes[index].name}, which is being asked for"
+    return dict(sorted(reasons.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _WhyNone:
+    """Why no machine is rented for what could use one."""
+
+    course: Course
+    snapshot: PoolSnapshot
+    offers: Sequence[MachineOffer]
+    limits: ScalingLimits
+    #: Machines that there are, and what they cost per hour.
+    present: int
+    cost: float
+    not_used: Mapping[str, str]
+
+    def by_request(self, fleet: tuple[int, ...], coming_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
+        """Of those that wait and get none."""
+        now = self.course.placed(self.course.none)
+        empty = [(each, self._alone(each)) for each in self.offers]
+        reasons = {}
+        known: dict[tuple[object, ...], str] = {}
+        for request in self.snapshot.requests:
+            name = request.allocation_id
+            if request.phase is Phase.PENDING and name not in now and name not in coming_for:
+                kind = *request.kind, self.snapshot.jobs[request.job_id].max_slots
+                if kind not in known:
+                    known[kind] = self._why([each for each, alone in empty if _could_run(request, alone)], fleet, name)
+                if known[kind]:
+                    reasons[name] = f"no machine is rented for it: {known[kind]}"
+        return reasons
+
+    def _alone(self, offer: MachineOffer) -> PoolSnapshot:
+        """The pool with nothing but as many machines of an offer as there may ever be."""
+        agents = offer.agents(most_machines(offer, self.limits.max_instances, self.limits.max_cost))
+        return replace(self.snapshot, agents=agents, prospects=())
+
+    def _why(self, serving: Sequence[MachineOffer], fleet: tuple[int, ...], name: AllocationId) -> str:
+        """For one that these offers could serve."""
+        if not serving:
+            return ""
+        rest = [self.not_used[each.name] for each in serving if each.name in self.not_used]
+        left = [each for each in serving if each.name not in self.not_used]
+        there = self.present + sum(fleet) - sum(self.course.coming)
+        most, money = self.limits.max_instances, self.limits.max_cost
+        if left and there >= most:
+            rest.append(f"there are {there}, and max_instances is {most}")
+        elif left and money is not None and any(self._cost_with(fleet) + (each.price or 0.0) > money for each in left):
+            rest.append(f"there are some for {self._cost_with(fleet):g} per hour, and max_cost_per_hour is {money:g}")
+        elif any(name in self._without_limits(fleet, each) for each in left):
+            rest.append(f"it takes more than may be added to the {there} that there are: max_instances is {most}")
+            if money is not None:
+                rest[-1] += f", max_cost_per_hour {money:g}"
+        return "; ".join(rest)
+
+    def _cost_with(self, fleet: tuple[int, ...]) -> float:
+        new = zip(fleet, self.course.coming, self.course.offers, strict=True)
+        return self.cost + sum((count - there) * (offer.price or 0.0) for count, there, offer in new)
+
+    def _without_limits(self, fleet: tuple[int, ...], offer: MachineOffer) -> frozenset[AllocationId]:
+        """What could start with as many machines more as there may ever be."""
+        index = self.course.offers.index(offer)
+        more = fleet[index] + self.limits.max_instances
+        return self.course.placed((*fleet[:index], more, *fleet[index + 1 :]))
 
 
 def _could_run(request: SlotRequest, snapshot: PoolSnapshot) -> bool:
@@ -298,11 +356,6 @@ def _released(snapshot: PoolSnapshot) -> PoolSnapshot:
     )
     requests = tuple(each for each in snapshot.requests if each.phase is not Phase.RELEASING)
     return replace(snapshot, agents=agents, requests=requests)
-
-
-def _clock(at: float) -> str:
-    """To the same state belong the same words: an instant, and not how long ago it was."""
-    return datetime.fromtimestamp(at, timezone.utc).strftime("%H:%M:%S UTC")
 
 
 def _span(seconds: float) -> str:

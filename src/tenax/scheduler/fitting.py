@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import merge
 from itertools import islice
 
@@ -227,8 +228,23 @@ def can_never_fit(
 
     Asked in this order: the cap of its job, agents at all, those that it must not run on, its constraints, and at last
     how many slots there are. Agents that are away or draining count: they may come back. Disabled ones do not. Machines
-    that could be rented count as if they were there.
+    that could be rented count as if they were there, those of one size at a time: there cannot be the most of each.
     """
+    why = partial(_never_fits, slots, single_node, blocked_agents, max_slots, constraints)
+    sizes = sorted({len(each.slots) for each in snapshot.prospects})
+    reasons = [why(_with_size(snapshot, size)) for size in sizes] or [why(snapshot)]
+    return None if None in reasons else reasons[-1]
+
+
+def _never_fits(
+    slots: int,
+    single_node: bool,
+    blocked_agents: frozenset[AgentId],
+    max_slots: int | None,
+    constraints: Constraints | None,
+    snapshot: PoolSnapshot,
+) -> str | None:
+    """Of what could be rented as much as there is here counts."""
     pool = snapshot.pool
     if max_slots is not None and slots > max_slots:
         return (
@@ -267,6 +283,10 @@ def can_never_fit(
     if not constraints.same:
         return _too_many_slots(slots, snapshot, single_node, usable, has)
     return _too_many_alike(slots, snapshot, single_node, constraints, usable, has)
+
+
+def _with_size(snapshot: PoolSnapshot, size: int) -> PoolSnapshot:
+    return replace(snapshot, prospects=tuple(each for each in snapshot.prospects if len(each.slots) == size))
 
 
 def _instead(snapshot: PoolSnapshot, constraints: Constraints | None) -> str:

@@ -94,11 +94,18 @@ def plan(access: Access, pool: Optional[str], as_json: bool) -> None:
 
 
 def _lines(plan: MachinePlan) -> List[str]:
-    slots = counted(plan.slots_per_machine, "slot")
+    what = f"{plan.offer}, {counted(plan.slots_per_machine, 'slot')} each"
+    if len(plan.offers) > 1:
+        what = f"of {counted(len(plan.offers), 'offer')}"
     lines = [
-        f"Pool {plan.pool}: {plan.machines} of at most {plan.max_instances} machines ({plan.offer}, {slots} each)",
+        f"Pool {plan.pool}: {plan.machines} of at most {plan.max_instances} machines ({what})",
         f"  to rent now: {plan.launch}",
     ]
+    if len(plan.offers) > 1:
+        lines += [
+            f"  {it.launch} x {it.offer} ({counted(it.slots, 'slot')}): {it.reason}" for it in plan.offers if it.launch
+        ]
+    lines += [f"  {each.reason}" for each in plan.offers if each.reason and not each.launch]
     lines += [f"  to end: {step.machine_id}, {step.reason}" for step in plan.end]
     lines += [f"  takes nothing new: {step.machine_id}, {step.reason}" for step in plan.drain]
     lines += [f"  {each.allocation_id} ({counted(each.slots, 'slot')}) {each.reason}" for each in plan.waiting]

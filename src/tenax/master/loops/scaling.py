@@ -25,7 +25,7 @@ from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineSt
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
-from tenax.master.provision.offers import limits_of, offer_of, prospects
+from tenax.master.provision.offers import decided, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
@@ -34,7 +34,7 @@ from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, NewMachine, RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.demand import Scaling, demand
+from tenax.scheduler.demand import OfferLaunch
 from tenax.scheduler.snapshot import PoolSnapshot
 
 log = structlog.get_logger("tenax.scaling")
@@ -216,10 +216,9 @@ class ScalingLoop:
         """Decide for a pool, and write what follows; whether anything does."""
         provider = _of(pool)
         snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
-        there = loaded.pools.get(pool.name, RentedPool())
-        scaling = demand(snapshot, offer_of(pool, provider), limits_of(provider), there.machines, there.rest)
-        if scaling.launch:
-            await self._plan(context, pool, scaling)
+        scaling = decided(pool, provider, snapshot, loaded.pools.get(pool.name))
+        for launch in scaling.launches:
+            await self._plan(context, pool, launch)
         by_id = {row.machine_id: row for row in loaded.rows}
         for name, why in scaling.end.items():
             await self._retire(context, by_id[name], why)
@@ -227,17 +226,19 @@ class ScalingLoop:
             await self._drain(context, by_id[name], why)
         return bool(scaling.launch or scaling.end or scaling.drain)
 
-    async def _plan(self, context: PassContext, pool: PoolSettings, scaling: Scaling) -> None:
-        provider, place = _of(pool), _place_of(pool)
-        why = f"rented for {', '.join(scaling.wanted_by[:3])}" if scaling.wanted_by else "min_instances asks for it"
+    async def _plan(self, context: PassContext, pool: PoolSettings, launch: OfferLaunch) -> None:
+        offer, place = _of_offer(pool, launch.offer), _place_of(pool)
+        assert offer is not None
+        why = f"rented for {', '.join(launch.wanted_by[:3])}" if launch.wanted_by else "min_instances asks for it"
+        why += f": {launch.why}" if launch.why else ""
         new = []
-        for name in (_new_id() for _ in range(scaling.launch)):
+        for name in (_new_id() for _ in range(launch.count)):
             hashed = token_hash(machine_token(self._secret, name))
-            what = provider.instance_type, provider.instance_slots, scaling.wanted_by, hashed, why
+            what = offer.instance_type, offer.instance_slots, launch.wanted_by, hashed, why, launch.offer, offer.price
             new.append(NewMachine(name, pool.name, place.provider, place.region, place.endpoint, *what))
         async with context.transaction() as conn:
             await machines.plan(conn, new)
-        log.info("machines are rented", pool=pool.name, count=len(new), type=provider.instance_type, reason=why)
+        log.info("machines are rented", pool=pool.name, count=len(new), offer=launch.offer, reason=why)
 
     async def _retire(self, context: PassContext, row: MachineRow, why: str) -> None:
         """End an idle machine, unless something was placed there meanwhile: its agent is closed in one transaction."""
@@ -278,7 +279,7 @@ class ScalingLoop:
             standing.away_s or 0.0,
             standing.connected,
             standing.idle,
-            renting=pool is not None and _place_of(pool) == _place(row),
+            renting=pool is not None and _place_of(pool) == _place(row) and _may_be_sent(pool, row),
             new=row.end_sent == 0,
             lacks=standing.lacks,
         )
@@ -312,12 +313,13 @@ class ScalingLoop:
     async def _send(self, context: PassContext, row: MachineRow) -> bool:
         if (_place(row), MachineStep.SEND) in self._failed:
             return False
-        pool = self._renting[row.pool]
-        script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), _of(pool))
+        offer = _of_offer(self._renting[row.pool], row.offer)
+        assert offer is not None
+        script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), offer)
         async with context.transaction() as conn:
             row = await machines.send(conn, row)
         try:
-            seen = await self._provider(_place(row)).launch(MachineOrder(row.machine_id, row.pool, _of(pool), script))
+            seen = await self._provider(_place(row)).launch(MachineOrder(row.machine_id, row.pool, offer, script))
         except ProviderAway as away:
             log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
             self._failed.add((_place(row), MachineStep.SEND))
@@ -397,6 +399,16 @@ def _new_id() -> str:
 def _of(pool: PoolSettings) -> ProviderSettings:
     assert pool.provider is not None
     return pool.provider
+
+
+def _of_offer(pool: PoolSettings, name: str) -> ProviderSettings | None:
+    """An offer of a pool; None: it is none any more."""
+    return next((offer for offer in _of(pool).each_offer() if offer.offer_name == name), None)
+
+
+def _may_be_sent(pool: PoolSettings, row: MachineRow) -> bool:
+    """Whether what a row was planned by is still there, where that matters: before it was answered."""
+    return row.state not in (MachineState.PLANNED, MachineState.ASKED) or _of_offer(pool, row.offer) is not None
 
 
 def _place_of(pool: PoolSettings) -> ProviderPlace:

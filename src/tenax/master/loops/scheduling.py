@@ -25,7 +25,7 @@ from tenax.master.loops.cluster_memory import ClusterMemory
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.wait_reasons import WaitReasons
 from tenax.master.observability import counters, tracing
-from tenax.master.provision.offers import limits_of, offer_of, prospects
+from tenax.master.provision.offers import decided, prospects
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -35,7 +35,6 @@ from tenax.master.store.machines.rows import RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.demand import demand
 from tenax.scheduler.reasons import NOT_PLANNED
 from tenax.scheduler.registry import changes_at, plan, plan_all
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot
@@ -99,8 +98,8 @@ class Scheduling:
             max((len(each.requests) + len(each.agents) for each in due), default=0),
         )
         changes: list[float | None] = []
-        while (decided := await run_beside(size, _next, plans)) is not None:
-            snapshot, its_plan, changes_then = decided
+        while (planned := await run_beside(size, _next, plans)) is not None:
+            snapshot, its_plan, changes_then = planned
             await self._place(context, snapshot.pool, its_plan.placements)
             await self._preempt(context, snapshot.pool, its_plan.preempt)
             self._reasons.say(snapshot.pool, self._with_machines(snapshot, its_plan.waiting, rented))
@@ -142,9 +141,7 @@ class Scheduling:
         pool = self._renting.get(snapshot.pool)
         if pool is None or not waiting or pool.provider is None:
             return waiting
-        there = rented.get(snapshot.pool, RentedPool())
-        limits = limits_of(pool.provider)
-        return demand(snapshot, offer_of(pool, pool.provider), limits, there.machines, there.rest).explained(waiting)
+        return decided(pool, pool.provider, snapshot, rented.get(snapshot.pool)).explained(waiting)
 
     async def _place(
         self, context: PassContext, pool: PoolName, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]

@@ -173,6 +173,8 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
         "NetworkInterfaces": [interface],
         "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")],
     }
+    if settings.zones:
+        parameters["Placement"] = {"AvailabilityZone": settings.zones[0]}
     if settings.ssh_key_name:
         parameters["KeyName"] = settings.ssh_key_name
     if settings.iam_instance_profile_arn:

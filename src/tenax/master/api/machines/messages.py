@@ -17,6 +17,10 @@ class RentedMachineView(Message):
     region: str
     zone: str
     instance_type: str
+    #: By which it was rented: ``g5.12xlarge in us-west-2``.
+    offer: str
+    #: What it costs per hour; none: nobody knows.
+    price: float | None = None
     slots: int
     #: What the provider calls it; empty: nobody knows yet.
     provider_id: str
@@ -61,15 +65,29 @@ class MachineWait(Message):
     reason: str
 
 
+class OfferPlan(Message):
+    """What would be rented of one offer, and why, or why it is not used."""
+
+    offer: str
+    slots: int
+    #: Of one machine per hour.
+    price: float | None = None
+    launch: int
+    reason: str
+
+
 class PoolMachinePlan(Message):
     """What would be done now for one pool."""
 
     resource_pool: str
-    #: What is rented: ``g5.12xlarge in us-west-2``.
+    #: What is rented, of several the first: ``g5.12xlarge in us-west-2``.
     offer: str
     slots_per_machine: int
+    #: All, in their order.
+    offers: list[OfferPlan]
     min_instances: int
     max_instances: int
+    max_cost_per_hour: float | None = None
     #: Machines that are not gone, those on their way among them.
     machines: int
     #: So many would be rented.

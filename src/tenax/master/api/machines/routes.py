@@ -14,11 +14,11 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
-from tenax.master.provision.offers import limits_of, offer_of
+from tenax.master.provision.offers import decided, offers_of
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.master.submission.queue_control import snapshots_of
-from tenax.scheduler.demand import Scaling, demand
+from tenax.scheduler.demand import Scaling
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot
 
@@ -77,14 +77,26 @@ def _renting(master: Master, name: str) -> list[tuple[PoolSettings, ProviderSett
 def _plan(
     pool: PoolSettings, provider: ProviderSettings, snapshot: PoolSnapshot, rented: RentedPool
 ) -> messages.PoolMachinePlan:
-    offer, limits = offer_of(pool, provider), limits_of(provider)
-    scaling = demand(snapshot, offer, limits, rented.machines, rented.rest)
+    offers = offers_of(pool, provider)
+    scaling = decided(pool, provider, snapshot, rented)
+    launches = {each.offer: each for each in scaling.launches}
     return messages.PoolMachinePlan(
         resource_pool=pool.name,
-        offer=offer.name,
-        slots_per_machine=offer.slots,
-        min_instances=limits.min_instances,
-        max_instances=limits.max_instances,
+        offer=offers[0].name,
+        slots_per_machine=offers[0].slots,
+        offers=[
+            messages.OfferPlan(
+                offer=each.name,
+                slots=each.slots,
+                price=each.price,
+                launch=launches[each.name].count if each.name in launches else 0,
+                reason=launches[each.name].why if each.name in launches else scaling.not_used.get(each.name, ""),
+            )
+            for each in offers
+        ],
+        min_instances=provider.min_instances,
+        max_instances=provider.max_instances,
+        max_cost_per_hour=provider.max_cost_per_hour,
         machines=len(rented.machines),
         launch=scaling.launch,
         end=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.end.items()],
@@ -116,6 +128,8 @@ def _view(row: MachineRow) -> messages.RentedMachineView:
         region=row.region,
         zone=row.zone,
         instance_type=row.instance_type,
+        offer=row.offer,
+        price=row.price,
         slots=row.slots,
         provider_id=row.provider_id,
         wanted_by=list(row.wanted_by),

@@ -1,6 +1,7 @@
 -- name: plan
-insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, token_hash, story)
-values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10);
+insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, token_hash, story,
+                      offer, price)
+values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10, $11, $12);
 
 -- name: adopt
 -- Without a token: nobody can be asked.
@@ -20,7 +21,7 @@ update machines set story = $3, version = version + 1 where machine_id = $1 and 
 
 -- name: columns
 select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
-       planned_at, joined_at, changed_at, ended_at, sent, end_sent, version,
+       planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, offer, price,
        extract(epoch from now() - changed_at)::float8 as age_s,
        extract(epoch from now() - planned_at)::float8 as since_planned_s
 from machines m
@@ -48,13 +49,13 @@ from machines m left join agent_presence p on p.agent_id = m.machine_id
 where m.ended_at is null;
 
 -- name: failures
--- Of each pool how many machines in a row never joined, the newest first, and the last of them.
-select pool, count(*)::int as failures, extract(epoch from max(changed_at))::float8 as last_at,
+-- Of each offer how many machines in a row never joined, the newest first, and the last of them.
+select pool, offer, count(*)::int as failures, extract(epoch from max(changed_at))::float8 as last_at,
        (array_agg(story order by changed_at desc))[1] as story
 from machines m
 where state in ('ENDING', 'GONE', 'FAILED') and joined_at is null and sent > 0 and changed_at > now() - interval '1 day'
-  and not exists (select 1 from machines o where o.pool = m.pool and o.joined_at > m.planned_at)
-group by pool;
+  and not exists (select 1 from machines o where o.pool = m.pool and o.offer = m.offer and o.joined_at > m.planned_at)
+group by pool, offer;
 
 -- name: send
 update machines set state = $3, sent = sent + 1, changed_at = now(), version = version + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from asyncpg import Connection
@@ -18,7 +18,8 @@ from tenax.ids import AgentId
 from tenax.lifecycle.machine import MachineEvent, MachineState, after, rest_s
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
-from tenax.scheduler.demand import MachineStage, OfferRest, RentedMachine
+from tenax.scheduler.demand import MachineStage, RentedMachine
+from tenax.scheduler.offers import OfferRest
 
 Q = load("machines")
 #: Machines of one list.
@@ -54,6 +55,10 @@ class MachineRow:
     sent: int
     end_sent: int
     version: int
+    #: Of its pool; empty: it was rented before there were several.
+    offer: str
+    #: Per hour; None: nobody knows.
+    price: float | None
     #: Seconds since ``changed_at``, and since it was planned.
     age_s: float
     since_planned_s: float
@@ -84,8 +89,8 @@ class RentedPool:
     """The machines of a pool, as the scheduler takes them."""
 
     machines: tuple[RentedMachine, ...] = ()
-    #: Until when nothing is asked for; it may be over.
-    rest: OfferRest | None = None
+    #: Until when nothing is asked for, by offer; it may be over.
+    rests: Mapping[str, OfferRest] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +108,15 @@ class NewMachine:
     #: None: nobody can join with it.
     token_hash: bytes | None
     story: str
+    offer: str = ""
+    price: float | None = None
 
 
 async def plan(conn: Connection, new: Sequence[NewMachine]) -> None:
     """Rows of machines that are going to be asked for."""
     for each in new:
         place = each.provider, each.region, each.endpoint, each.instance_type
-        what = each.slots, list(each.wanted_by), each.token_hash, each.story
+        what = each.slots, list(each.wanted_by), each.token_hash, each.story, each.offer, each.price
         await conn.execute(Q.plan, each.machine_id, each.pool, *place, *what)
     await notify(conn, "scheduling", "")
 
@@ -208,15 +215,15 @@ async def standings(conn: Connection) -> dict[str, MachineStanding]:
     return {row["machine_id"]: row_as(MachineStanding, row) for row in await conn.fetch(Q.standings)}
 
 
-async def rests(conn: Connection) -> dict[str, OfferRest]:
-    """By pool: until when nothing is asked for, after failures in a row; it may be over."""
-    return {
-        row["pool"]: OfferRest(
+async def rests(conn: Connection) -> dict[str, dict[str, OfferRest]]:
+    """By pool and offer: until when nothing is asked for, after failures in a row; it may be over."""
+    by_pool: dict[str, dict[str, OfferRest]] = defaultdict(dict)
+    for row in await conn.fetch(Q.failures):
+        by_pool[row["pool"]][row["offer"]] = OfferRest(
             row["last_at"] + rest_s(row["failures"]),
             row["story"] if row["failures"] == 1 else f"{row['failures']} in a row failed, the last: {row['story']}",
         )
-        for row in await conn.fetch(Q.failures)
-    }
+    return by_pool
 
 
 async def of_pools(conn: Connection) -> dict[str, RentedPool]:
@@ -227,7 +234,7 @@ async def of_pools(conn: Connection) -> dict[str, RentedPool]:
         if row.machine_id in its_standings:
             by_pool[row.pool].append(rented(row, its_standings[row.machine_id]))
     its_rests = await rests(conn)
-    return {pool: RentedPool(tuple(by_pool.get(pool, ())), its_rests.get(pool)) for pool in {*by_pool, *its_rests}}
+    return {pool: RentedPool(tuple(by_pool.get(pool, ())), its_rests.get(pool, {})) for pool in {*by_pool, *its_rests}}
 
 
 def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
@@ -241,7 +248,8 @@ def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
     }
     stage = stages.get(machine.state, MachineStage.COMING)
     idle_s = standing.idle_s if standing.idle else None
-    return RentedMachine(AgentId(machine.machine_id), stage, standing.planned_at, idle_s)
+    what = machine.offer, machine.slots, machine.price
+    return RentedMachine(AgentId(machine.machine_id), stage, standing.planned_at, idle_s, *what)
 
 
 async def _written(conn: Connection, query: str, machine: MachineRow, *values: object) -> None:

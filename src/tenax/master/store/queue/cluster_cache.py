@@ -300,7 +300,13 @@ _USUAL = PoolRules()
 
 
 def _not_rented(prospects: Sequence[PoolAgent], agents: Sequence[PoolAgent]) -> tuple[PoolAgent, ...]:
-    return tuple(prospects[: max(0, len(prospects) - sum(agent.rented for agent in agents))])
+    """Those beside the machines that there are, each of which is one of the size that it has at most."""
+    left = sorted(prospects, key=lambda each: len(each.slots))
+    for agent in agents:
+        if agent.rented and left:
+            size = len(agent.slots)
+            left.remove(next((each for each in left if len(each.slots) >= size), left[-1]))
+    return tuple(left)
 
 
 def _different(mine: Mapping[_Name, _Value], others: Mapping[_Name, _Value]) -> Iterator[tuple[_Name, str]]:
