@@ -33,6 +33,7 @@ from tenax.wire.agents import (
     Hello,
     JoinReply,
     JoinRequest,
+    MachineNotices,
     Ping,
     SessionRefused,
     Welcome,
@@ -55,6 +56,9 @@ class MasterDouble:
         self.joins: list[JoinRequest] = []
         self.hellos: list[Hello] = []
         self.pings = 0
+        self.notices: list[MachineNotices] = []
+        #: Whether its welcome asks for them.
+        self.takes_notices = True
         self.reports: dict[str, ContainerReport] = {}
         self.states: dict[str, list[str]] = {}
         self.gone: set[str] = set()
@@ -213,7 +217,7 @@ class MasterDouble:
         if self.refuse is not None:
             await socket.send_str(msgspec.json.encode(self.refuse).decode())
             return socket
-        welcome = Welcome(self.cluster_id, self.generation, len(self.hellos), 0.2)
+        welcome = Welcome(self.cluster_id, self.generation, len(self.hellos), 0.2, self.takes_notices)
         await socket.send_str(msgspec.json.encode(welcome).decode())
         self._sockets.append(socket)
         await self._note()
@@ -223,6 +227,8 @@ class MasterDouble:
                 break
             frame = _decode(message.data)
             self.pings += isinstance(frame, Ping)
+            if isinstance(frame, MachineNotices):
+                self.notices.append(frame)
             if isinstance(frame, AgentReport):
                 for report in frame.containers:
                     self._take(report)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from tenax.agent import join, orphaned, placing
+from tenax.agent import join, notices, orphaned, placing
 from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts
 from tenax.agent.devices import DeviceWatch, offered
@@ -147,7 +147,9 @@ async def _serve(
     face = Face(
         socket.gethostname(), runtime.name, watch.slots, allowed, _place(settings.dir), _labels(settings.labels)
     )
-    session = AgentSession(link, fleet, reports, face, cluster_id, contact, settings.hooks.on_connection_lost)
+    forewarning = notices.Forewarning()
+    on_lost = settings.hooks.on_connection_lost
+    session = AgentSession(link, fleet, reports, face, cluster_id, contact, on_lost, forewarning)
 
     def connected(address: str) -> None:
         if settings.address is None:
@@ -157,6 +159,9 @@ async def _serve(
     beside = [
         asyncio.create_task(keep_running("news of the runtime", fleet.listen)),
         asyncio.create_task(keep_running("watching devices", lambda: watch.run(session.offer))),
+        asyncio.create_task(
+            keep_running("asking this machine's cloud", lambda: notices.watch(settings, forewarning)),
+        ),
     ]
     try:
         await session.run(connected)

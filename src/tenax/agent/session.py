@@ -7,6 +7,7 @@ Rules it keeps:
 - The first frame of a connection is the full state; a frame lost with its connection is made good by the next hello.
 - With each connection agent and master agree anew upon what of output and spools is stored; an exit waits for that.
 - At least two frames are sent in each heartbeat.
+- What the cloud says of this machine's end is said at once, and with each connection, to a master that asks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tenax.agent.container_reports import ContainerReports
 from tenax.agent.fleet import Fleet
 from tenax.agent.hooks import run_hook
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
+from tenax.agent.notices import Forewarning
 from tenax.agent.orphaned import MasterContact
 from tenax.backoff import Retry
 from tenax.errors import UserError
@@ -34,6 +36,7 @@ from tenax.wire.agents import (
     DesiredStates,
     FromMaster,
     Hello,
+    MachineNotices,
     Ping,
     SessionRefused,
     SlotInfo,
@@ -77,6 +80,7 @@ class AgentSession:
         cluster_id: str,
         contact: MasterContact,
         on_lost: Sequence[str] = (),
+        forewarning: Forewarning | None = None,
     ) -> None:
         self._link = link
         self._fleet = fleet
@@ -84,6 +88,7 @@ class AgentSession:
         self._face = face
         self._cluster_id = cluster_id
         self._contact = contact
+        self._forewarning = forewarning or Forewarning()
         #: The program that is run when a connection that stood is lost.
         self._on_lost = on_lost
         self._hook: asyncio.Task[None] | None = None
@@ -215,6 +220,8 @@ class AgentSession:
         listening = asyncio.ensure_future(self._listen(socket))
         changing = asyncio.ensure_future(self._has_changed.wait())
         tasks = {talking, listening, changing}
+        if welcome.notices:
+            tasks.add(asyncio.ensure_future(self._forewarn(socket)))
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -229,6 +236,15 @@ class AgentSession:
         while True:
             await pause(interval_s, self._reports.news)
             await self._say(socket, self._reports.take() if self._reports.news.is_set() else Ping())
+
+    async def _forewarn(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """For each connection anew: what was said over another one may have been lost."""
+        while True:
+            self._forewarning.news.clear()
+            message = self._forewarning.message()
+            if message is not None:
+                await self._say(socket, message)
+            await self._forewarning.news.wait()
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:
@@ -245,7 +261,9 @@ class AgentSession:
             self._fleet.obey(desired)
             self._revision, self._proof = desired.revision, desired.proof
 
-    async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | AgentReport | Ping) -> None:
+    async def _say(
+        self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | AgentReport | Ping | MachineNotices
+    ) -> None:
         try:
             await socket.send_str(_encode(frame).decode())
         except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:

@@ -113,6 +113,12 @@ class AgentSettings(Settings):
     #: Seconds without any master after which ``hooks.on_orphaned`` is run, once nothing runs here; None: never. Rented
     #: machines have it.
     orphan_after_s: float | None = Field(default=None, gt=0)
+    #: Whose machine this is: what its metadata service says of its end is told to the master.
+    cloud: Literal["none", "aws", "gcp"] = "none"
+    #: Of that service, where it is not at its usual address.
+    metadata_url: str = ""
+    #: Seconds between two questions to it, of a cloud that does not say by itself when something changes.
+    metadata_every_s: float = Field(default=5.0, gt=0, le=60)
     #: Bytes of model code kept on this machine's disk.
     context_cache_bytes: int = Field(default=4 * 1024**3, ge=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -132,7 +132,29 @@ class Ping(msgspec.Struct, tag="ping", tag_field="type"):
     """Sent when nothing else was sent for a while."""
 
 
-FromAgent = Union[Hello, AgentReport, Ping]
+class MachineNotice(msgspec.Struct, frozen=True):
+    """Something that the cloud says is going to happen to the agent's machine."""
+
+    #: ``interruption``: it is taken back; ``maintenance``: it is stopped or started anew; ``rebalance``: it is more
+    #: likely than others to be taken back. A kind that a master does not know changes nothing there.
+    kind: str
+    #: For people. The same notice has the same words.
+    reason: str
+    #: Seconds that are left; None: nobody says.
+    within_s: float | None = None
+
+
+class MachineNotices(msgspec.Struct, tag="notices", tag_field="type"):
+    """All that the cloud says now: none any more, where it has taken back what it said.
+
+    Said when it changes, and at the beginning of each connection with the seconds that are left then; never before the
+    cloud has answered, and only to a master whose welcome asks for it.
+    """
+
+    notices: list[MachineNotice] = []
+
+
+FromAgent = Union[Hello, AgentReport, Ping, MachineNotices]
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -233,6 +255,8 @@ class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
     session: int
     #: The agent says something at least this often.
     heartbeat_s: float
+    #: Whether the master understands `MachineNotices`: one that does not would end the connection.
+    notices: bool = False
 
 
 class DesiredStates(msgspec.Struct, tag="wants", tag_field="type"):
