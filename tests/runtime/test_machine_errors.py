@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import placement, spec, until_exited, until_printed
 
 pytestmark = pytest.mark.skipif(not processes.LINUX, reason="there is no /proc elsewhere")
-NAME = "11112222-of-a-test"
+#: Looked for among all processes of this machine, on which the same test may run beside.
+NAME = f"{uuid.uuid4()}-of-a-test"
 
 
 @pytest.fixture

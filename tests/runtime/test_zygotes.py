@@ -79,6 +79,8 @@ async def test_another_environment_starts_by_itself(bench: ProcessBench, runtime
     assert (await result_of(runtime, scripted(bench, TELLING, DET_TRIAL_ID="2", DET_TRIAL_SEED="9")))[1] == LOADED
 
 
+#: Seconds that nobody else on this machine sleeps, on which the same test may run beside.
+_ASLEEP = 10_000_000 + os.getpid()
 #: What a module leaves behind when it is imported, that forks do not have or would have in common.
 LEFT_BEHIND = {
     "output": "print('hello from an import')\nsaid = 'twice'\n",
@@ -107,7 +109,8 @@ LEFT_BEHIND = {
         "said = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
     ),
     "a daemon": (
-        "import subprocess\nsubprocess.run(['/bin/sh', '-c', 'setsid sleep 4321 &'], stdout=-3, stderr=-3)\nsaid = 1\n"
+        f"import subprocess\nsubprocess.run(['/bin/sh', '-c', 'setsid sleep {_ASLEEP} &'], stdout=-3, stderr=-3)\n"
+        "said = 1\n"
     ),
     "a broken fork": "import os\ndef fork(): raise OSError(12, 'no memory')\nos.fork = fork\nsaid = 'no fork'\n",
     "a hanging fork": (
@@ -150,7 +153,7 @@ async def test_what_scripts_would_share_each_imports(
     said = [result[1].partition(b"loaded\n")[2] for result in results]
     assert said == said[:1] * 4
     assert [result[2] for result in results] == [results[0][2]] * 4
-    assert b"sleep\0004321\0" not in running()
+    assert b"sleep\0%d\0" % _ASLEEP not in running()
     if "fork" not in left and left != "a broken library":
         assert results[2][1].startswith(LOADED)
 
