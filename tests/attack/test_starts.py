@@ -18,13 +18,14 @@ from tenax.runtime.port import Runtime
 from tenax.wire.agents import ContainerSpec
 from tests.agent import host as hosts
 from tests.agent.master_double import MasterDouble
+from tests.kits.ports import free_port
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import placement, spec, until_exited
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="is about what root does")
 
-MALLORY = 41_234
-VICTIM = 41_235
+#: Nobody else's: what is stopped below is whatever starts under the first of them, in tests that run beside as well.
+MALLORY, VICTIM = (32_000 + free_port() for _ in range(2))
 #: Stops every new process of its user that is a supervisor's fork, and prints its number.
 STOPS = """
 import os, signal, time
