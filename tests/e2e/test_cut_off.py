@@ -22,8 +22,10 @@ from tests.kits.figures import Figures
 from tests.kits.machine import wait_for
 from tests.kits.second_machine import SecondMachine, second_machine
 
-#: Given up after so many seconds; a script that is heard of by its own requests would be waited for longer.
-HASTY = {"pools": [{"name": "default", "agent_reconnect_wait": 5}]}
+#: Given up after so many seconds; a script that is heard of by its own requests would be waited for longer. An agent
+#: that is cut off for three is silent for up to six: it speaks every 2.5 s, and what is lost is sent anew at instants
+#: that lie further and further apart.
+HASTY = {"pools": [{"name": "default", "agent_reconnect_wait": 10}]}
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,14 @@ def test_an_agent_that_is_cut_off_for_a_moment_loses_nothing(hasty: Halves, tmp_
 def test_an_agent_that_is_cut_off_and_given_up_loses_nothing(hasty: Halves, tmp_path: Path, figures: Figures) -> None:
     """Its tasks go on elsewhere, or there once it is back, from what they saved; nobody is charged."""
     with ordeal(hasty.place, tmp_path, figures, "agent cut off, and given up", 0, work=SMALL, tried_again=True):
-        hasty.cut_off(15.0)
+        hasty.cut_off(20.0)
     hasty.is_empty()
 
 
 @pytest.mark.timeout(240)
 def test_members_of_a_gang_that_are_cut_off_while_they_meet(hasty: Halves, tmp_path: Path) -> None:
     """For a moment: they meet when it is over. Until they are given up: in another run, at nobody's cost."""
-    for name, seconds, runs in (("moment", 3.0, 1), ("long", 15.0, 2)):
+    for name, seconds, runs in (("moment", 3.0, 1), ("long", 20.0, 2)):
         gang = Gang(hasty.place.machine, tmp_path / name, slots=3)
         gang.meets()
         hasty.cut_off(seconds)
