@@ -185,11 +185,10 @@ def away(place: Machine, directory: Path, seconds: float, work: Work) -> None:
         client.experiment(number).pause()
     url, pid = database_url(place), place.pid("master")
     assert pid is not None
-    # From here on the scripts are told: some acknowledge before the master stops, some after.
-    wait_for(
-        lambda: count(url, "select count(*) from allocations where preemption <> 'NONE' and ended_at is null"),
-        "a request",
-    )
+    # From here on the scripts are told: some acknowledge before the master stops, some after. On a busy machine both
+    # may have left before anybody looks.
+    asked = f"select count(*) from allocations join trials using (task_id) where experiment_id = {number}"
+    wait_for(lambda: count(url, f"{asked} and preemption <> 'NONE'"), "a request")
     os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)
     _kill(pid)
