@@ -19,22 +19,33 @@ from tests.kits.second_machine import second_machine
 
 pytestmark = pytest.mark.timeout(240)
 
-#: The last rank takes a lock twice at step 3, until it has gone on from a checkpoint.
+#: The last rank takes a lock twice at step 3, until it has gone on from a checkpoint. On a busy machine one rank starts
+#: seconds after the other, and a checkpoint takes a while: they wait for each other before they are watched, and no
+#: step before the third is one from which silence counts.
 LOCKS = """
+    import os
+    import pathlib
     import threading
+    import time
+    import tenax
     from tenax import core
 
+    run = pathlib.Path(tenax.get_cluster_info().trial.hparams["place"]) / os.environ["DET_ALLOCATION_ID"]
+    run.mkdir(exist_ok=True)
+    (run / os.environ["RANK"]).touch()
+    while len(list(run.iterdir())) < int(os.environ["WORLD_SIZE"]):
+        time.sleep(0.02)
     with core.init(distributed=core.DistributedContext.from_torch_distributed()) as context:
         ranks = context.distributed
         lock = threading.Lock()
         for step in range(1, 6):
-            context.train.beat(step)
+            if step >= 3:
+                context.train.beat(step)
             if step == 3 and ranks.rank == ranks.size - 1 and context.latest_checkpoint is None:
                 lock.acquire()
                 lock.acquire()  # here: lock
             ranks.allgather(step)  # here: allgather
             if ranks.rank == 0:
-                context.train.report_training_metrics(step, {"loss": 1.0})
                 with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
                     (path / "state").write_text(str(step))
 """
@@ -53,10 +64,13 @@ def code(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def hanging(policy: str, **changes: object) -> JsonObject:
+def hanging(policy: str, code: Path, **changes: object) -> JsonObject:
     entrypoint = "python3 -m tenax.launch.torch_distributed python3 train.py"
     hang = {"after": "2s", "policy": policy}
-    return config(entrypoint=entrypoint, hang=hang, resources={"slots_per_trial": 2}, **changes)
+    hparams = {"place": str(code)}
+    return config(
+        entrypoint=entrypoint, hang=hang, resources={"slots_per_trial": 2}, hyperparameters=hparams, **changes
+    )
 
 
 STANDS = f"rank 1 stands at train.py:{line_of(LOCKS, 'lock')}, `lock.acquire()  # here: lock` at step 3; "
@@ -66,7 +80,7 @@ WAITS = f"rank 0 waits in allgather (train.py:{line_of(LOCKS, 'allgather')}) at 
 def test_a_rank_on_another_machine_that_hangs(place: Machine, code: Path) -> None:
     """One sentence for the ranks of both machines: in the log, and as what is the matter with the trial."""
     with place.client() as client:
-        experiment = client.create_experiment(hanging("warn"), code)
+        experiment = client.create_experiment(hanging("warn", code), code)
 
         def health() -> JsonObject | None:
             trials = client.experiment(experiment.id).trials()
@@ -86,7 +100,7 @@ def test_a_rank_on_another_machine_that_hangs(place: Machine, code: Path) -> Non
 @pytest.mark.long
 def test_it_begins_again_from_its_checkpoint(place: Machine, code: Path) -> None:
     """Under the policy ``restart``, counted as a failure, whose reason is where it stood."""
-    experiment, (trial,) = ran(place, hanging("restart", max_restarts=1), code, 120.0)
+    experiment, (trial,) = ran(place, hanging("restart", code, max_restarts=1), code, 120.0)
     lines = output(place, trial)
     assert experiment.state == "COMPLETED", lines
     assert trial.restarts == 1
