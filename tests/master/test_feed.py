@@ -36,6 +36,7 @@ class Desk:
     feed: Feed
     counted: CountingDatabase
     others: Database
+    listener: Listener
 
     async def follow(self, stack: ExitStack, *names: str, user_id: int = 1) -> StreamFollower:
         topics = parse(names)
@@ -45,6 +46,15 @@ class Desk:
     async def wake(self, kind: str, id: object) -> None:
         async with self.others.transaction() as conn:
             await notify(conn, kind, str(id))
+
+    async def wake_and_hear(self, kind: str, id: object) -> None:
+        """Until the feed has heard of it: its listener hears what was said after it."""
+        with self.listener.subscribe(kind) as heard:
+            await self.wake(kind, id)
+            await self.wake(kind, "after")
+            async with asyncio.timeout(60):
+                while "after" not in (await heard.wait()).ids:
+                    pass
 
 
 @asynccontextmanager
@@ -57,7 +67,7 @@ async def master(database: Database, url: str) -> AsyncIterator[Desk]:
     tasks = [asyncio.create_task(listener.run()), asyncio.create_task(feed.run())]
     try:
         await listener.connected()
-        yield Desk(feed, counted, database)
+        yield Desk(feed, counted, database, listener)
     finally:
         for task in tasks:
             task.cancel()
@@ -98,7 +108,7 @@ async def until_kind(follower: StreamFollower, kind: str, **fields: object) -> J
 async def test_a_change_is_read_once_however_many_follow_it(desk: Desk, book: Book) -> None:
     """Fifty followers, by different topics: one statement; without followers none."""
     experiment = await book.experiment()
-    await desk.wake("experiment", experiment)
+    await desk.wake_and_hear("experiment", experiment)
     with ExitStack() as stack:
         ways = (f"experiments/{experiment}", "experiments", "projects/1/experiments", "users/1")
         followers = [
