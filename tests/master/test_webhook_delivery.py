@@ -193,6 +193,7 @@ async def test_one_receiver_that_fails_does_not_hold_the_others(api: Api) -> Non
             await alert(api, experiment["id"], title)
         async with telling(api):
             await sound.wait_for(2)
+            await broken.wait_for(1)
     assert {request.event["event_data"]["custom"]["title"] for request in broken.requests} == {"first"}
 
 
