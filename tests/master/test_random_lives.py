@@ -39,7 +39,7 @@ from tests.kits.pretend_agent import PretendAgent
 
 STEPS = 20
 #: Far more than it takes.
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 #: What is looked at when it does not end.
 _TABLES = {
     "experiments": "true",
