@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 from typing import cast
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.web.site import HOSTILE, TIMEOUT_MS, Site, box_of
+from tests.kits.machine import wait_for
+from tests.web.site import HOSTILE, TIMEOUT_MS, Site, box_of, drawn
 from tests.web.table import filter_of, headed, headers, numbers, project_of, search, shown, shows
 
 
@@ -42,6 +43,24 @@ def test_a_typed_filter_is_what_the_api_finds(
     page.go_back()
     expect(filter_of(page)).to_have_value("asha")
     expect(grid.get_by_text("asha over digits")).to_be_visible()
+
+
+def test_words_are_looked_for_at_once(page: Page, site: Site) -> None:
+    """What cannot be wrong does not wait until the master has said that it is right; all else does."""
+    page.goto(f"{site.url}/ui/experiments")
+    grid = page.get_by_role("grid")
+    grid.wait_for()
+    held: list[Route] = []
+    page.route("**/experiments-search/query?*", lambda route: held.append(route))
+    filter_of(page).fill("over digits")
+    expect(page).to_have_url(re.compile(r"q=over(\+|%20)digits"))
+    expect(grid.get_by_text("asha over digits")).to_be_visible()
+    filter_of(page).fill("state:error")
+    wait_for(lambda: drawn(page) or len(held) == 2, "the second question")
+    expect(page).to_have_url(re.compile(r"q=over"))
+    held[1].continue_()
+    expect(page).to_have_url(re.compile("q=state"))
+    page.unroute("**/experiments-search/query?*")
 
 
 def test_what_is_wrong_is_underlined_and_the_rows_stay(page: Page, site: Site) -> None:

@@ -418,3 +418,16 @@ def test_pages_of_a_search(total: int, offset: int, limit: int, expected: tuple[
     assert (pagination.start_index, pagination.end_index) == expected
     assert (page.offset, page.limit) == (expected[0], expected[1] - expected[0])
     assert (pagination.offset, pagination.limit, pagination.total) == (offset, limit, total)
+
+
+@pytest.mark.parametrize("table", ["experiments", "runs"])
+async def test_the_newest_that_match_are_read_by_an_index(database: Database, table: str) -> None:
+    """What comes last by number, whatever else is asked for: not all that match are put in order for a page."""
+    built = Builder(EXPERIMENTS if table == "experiments" else run_lists.RUNS)
+    source, number = (SOURCES, "e.id") if table == "experiments" else ("from trials t where true", "t.id")
+    order = built.order(parse_sort("id=desc"))
+    async with database.transaction() as conn:
+        # Where it has another way it takes it.
+        await conn.execute("set local enable_sort = off")
+        plan = await conn.fetch(f"explain select {number} {source} order by {order}{number} limit 50")
+    assert "Sort" not in "".join(line[0] for line in plan)

@@ -28,6 +28,13 @@ export async function checkFilter(text: string, at: number | undefined, of: Filt
   return { problem: reply.problem ?? undefined, completions: reply.completions ?? [], tree: reply.tree };
 }
 
+const WORDS = /^[\p{L}\p{N}][\p{L}\p{N}_-]*(?: [\p{L}\p{N}][\p{L}\p{N}_-]*){0,9}$/u;
+
+/** Nothing but a few words to be looked for in names: the master reads that without asking what is wrong with it. */
+export function isWords(text: string): boolean {
+  return text.length <= 200 && WORDS.test(text) && !/\b(?:AND|OR|NOT)\b/.test(text);
+}
+
 /** The master counts characters, where a script counts halves of some. */
 export function toPlace(text: string, index: number): number {
   return Array.from(text.slice(0, index)).length;

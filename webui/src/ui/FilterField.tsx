@@ -4,7 +4,7 @@
  */
 
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { type Checked, type Completion, fromPlace, toPlace } from "../services/filter";
+import { type Checked, type Completion, fromPlace, isWords, toPlace } from "../services/filter";
 import { FIELD } from "./Button";
 import { focusAgain } from "./overlays";
 
@@ -47,15 +47,20 @@ export function FilterField(props: FilterFieldProps) {
     if (turn === 0) return;
     let current = true;
     const timer = setTimeout(async () => {
+      const apply = () => {
+        if (typed.trim() === latest.current.value) return;
+        latest.current.onChange(typed.trim(), continued.current);
+        continued.current = true;
+      };
+      // What can only be right does not wait for the answer.
+      if (isWords(typed.trim())) apply();
       const at = field.current?.selectionStart ?? typed.length;
       const answer = await latest.current.check(typed, toPlace(typed, at)).catch(() => NOTHING);
       if (!current) return;
       answered.current = turn;
       setChecked(answer);
       setActive(-1);
-      if (answer.problem || typed.trim() === latest.current.value) return;
-      latest.current.onChange(typed.trim(), continued.current);
-      continued.current = true;
+      if (!answer.problem) apply();
     }, AFTER_MS);
     return () => {
       current = false;

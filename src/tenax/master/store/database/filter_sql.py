@@ -82,6 +82,8 @@ class Column:
     label: str = ""
     #: What it is called in a filter that is typed, beside its name.
     short: str = ""
+    #: It is never null, and an index has its order; for that of ``nulls last``, another, all rows would be read.
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +170,14 @@ class Builder:
     def order(self, sorts: Sequence[Sort]) -> str:
         """Expressions with directions, each followed by a comma: to be followed by the id. Raises InvalidInput."""
         return "".join(
-            f"{expression} {'desc' if sort.descending else 'asc'} nulls last, "
+            f"{expression} {'desc' if sort.descending else 'asc'}{self._nulls(sort.column)}, "
             for sort in sorts
             for expression in self._order_by(sort.column)
         )
+
+    def _nulls(self, name: str) -> str:
+        column = self._table.columns.get(name)
+        return "" if column is not None and column.always else " nulls last"
 
     def _parameter(self, value: object, cast: str) -> str:
         self.parameters.append(value)

@@ -70,7 +70,7 @@ EXPERIMENTS = Table(
         "forkedFrom": Column(
             "e.parent_id", Holds.NUMBER, sort_by="forked_from", order=Order("e.parent_id", nullable=True)
         ),
-        "id": Column("e.id", Holds.NUMBER, sort_by="id"),
+        "id": Column("e.id", Holds.NUMBER, sort_by="id", always=True),
         "name": Column("d.name", Holds.TEXT, sort_by="name", order=Order("d.name_key", *_DOCUMENTS)),
         "numTrials": Column(
             "y.trials", Holds.NUMBER, sort_by="num_trials", order=Order("y.trials", *_TALLIES), short="trials"
@@ -91,7 +91,7 @@ EXPERIMENTS = Table(
             short="best",
         ),
         "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT, short="searcher"),
-        "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time", short="started"),
+        "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time", short="started", always=True),
         "state": Column(f"({Q.shown_state})", Holds.STATE, sort=_STATE, sort_by="state"),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False, short="label"),
         "user": Column(

@@ -118,7 +118,7 @@ RUNS = Table(
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),
-        "id": Column("t.id", Holds.NUMBER),
+        "id": Column("t.id", Holds.NUMBER, always=True),
         "isExpMultitrial": Column(
             f"(coalesce({SEARCHER}'name', '') <> all(array{list(_ONE_TRIAL)}::text[]))", Holds.BOOLEAN
         ),
@@ -129,7 +129,7 @@ RUNS = Table(
         "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT, short="metric"),
         "searcherMetricsVal": Column(_FINITE, Holds.NUMBER, short="best"),
         "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT, short="searcher"),
-        "startTime": Column("t.created_at", Holds.TIME, short="started"),
+        "startTime": Column("t.created_at", Holds.TIME, short="started", always=True),
         "state": Column(f"({load('trials').shown_state})", Holds.STATE),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False, short="label"),
         "user": Column(
