@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -141,6 +142,24 @@ async def test_lines_within_a_record(master: MasterDouble, link: Link, tmp_path:
     assert (await spool.ship(link, tmp_path, SPEC, lambda: 0.0)).startswith("2 reports of the task were not stored")
     kinds = [record["kind"] for record in master.spool["c", "a"]]
     assert kinds == ["progress", "unreadable", "unreadable", "progress"]
+
+
+async def test_numbers_that_do_not_follow_are_soon_lost(
+    master: MasterDouble, link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No try takes them: the pauses count in full, and for more than those for a master that refuses."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 2) + lines(5, 6))
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    monkeypatch.setattr(spool, "pause", pause)
+    monkeypatch.setattr(spool, "time", SimpleNamespace(monotonic=lambda: sum(paused)))
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 600.0)
+    assert lost == "reports of the task were not stored (2 metrics): the master acknowledges nothing"
+    assert stored(master, "a") == [1, 2]
+    assert 60.0 <= sum(paused) <= 60.0 + max(paused)
 
 
 async def test_a_name_that_no_stream_can_have(master: MasterDouble, link: Link, tmp_path: Path) -> None:

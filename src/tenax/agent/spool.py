@@ -46,8 +46,9 @@ Result = TypeVar("Result")
 #: sent: it will hardly learn of it.
 _HOPELESS = 0.1
 _HOPELESS_STATUS = frozenset({400, 401, 403, 404, 410})
-#: For an error of this machine.
-_FAILED_HERE = 500
+#: For an error of this machine, and for lines that the master answers by taking none: their numbers do not follow what
+#: it has.
+_FAILED_HERE, _NOT_NEXT = 500, 400
 #: Errors that another try meets again: it is gone, or not its user's, or no plain file (0), or a link.
 _FINAL = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, 0})
 #: Characters of a stream's name, as the master takes it.
@@ -177,8 +178,9 @@ class _Shipping:
             if await self._go_back(acked) or await self._advance(batch, acked) or not batch.ends:
                 attempts.reset()
                 continue
+            started = time.monotonic()
             await pause(attempts.pause())
-            if not self._budget.spend(1.0, 200):
+            if not self._budget.spend(time.monotonic() - started, _NOT_NEXT):
                 return await self._lost("the master acknowledges nothing")
         return self._damage()
 
