@@ -366,6 +366,26 @@ async def test_a_restored_database_gets_the_reports_of_the_file(
         await link.close()
 
 
+@pytest.mark.parametrize("deep", ["[" * 4000, '{"x":' * 700])
+async def test_the_deepest_nesting_is_no_error_of_the_agent(
+    tmp_path: Path, postgres: EmbeddedPostgres, database_url: str, master_settings: MasterSettings, deep: str
+) -> None:
+    """The real master refuses such a line; the one behind it is stored, and so it goes where it is acknowledged."""
+    nested = '{"n":2,"kind":"metrics","at":1.0,"body":' + deep * 100 + "\n"
+    async with ServedMaster(postgres.dsn, database_url, master_settings) as served:
+        trial, task = await served.running_trial()
+        token = allocation_token(served.api.master.cluster.secret, task.allocation_id)
+        name, env = task.allocation_id, {"DET_SESSION_TOKEN": token}
+        task_spec = ContainerSpec(name, name, task.task_id, 0, 1, [], ["true"], env)
+        link = Link(AgentSettings(agent_id="a1", master_url=served.url))
+        await link.open()
+        (tmp_path / "s-1-2.jsonl").write_text(REAL_LINE % (1, 1) + nested + REAL_LINE % (3, 3))
+        (tmp_path / "s-1-2.ack").write_text('{"x":' + deep)
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 0.0) == ""
+        assert [report.step for report in await served.book.reports(trial)] == [1, 3]
+        await link.close()
+
+
 @pytest.mark.parametrize("form", ["lines", "segments"])
 async def test_a_restored_database_gets_the_file_before_the_last_one(
     form: str,

@@ -290,14 +290,18 @@ def _can_be_stream(name: str) -> bool:
 
 
 def _number(line: bytes, otherwise: int) -> int:
-    try:
-        return msgspec.json.decode(line, type=_Line).n
-    except msgspec.MsgspecError:
-        return otherwise
+    read = _read(line)
+    return otherwise if read is None else read.n
 
 
 def _kind(line: bytes) -> str:
+    read = _read(line)
+    return "unreadable" if read is None else read.kind or "unknown"
+
+
+def _read(line: bytes) -> _Line | None:
+    """None: it is no line of a spool; the deepest nesting is no error of ours either."""
     try:
-        return msgspec.json.decode(line, type=_Line).kind or "unknown"
-    except msgspec.MsgspecError:
-        return "unreadable"
+        return msgspec.json.decode(line, type=_Line)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None

@@ -144,7 +144,7 @@ def _read_ack(folder: int, name: str) -> SpoolAck:
     try:
         with os.fdopen(_open(folder, ack_path(name)), "rb") as file:
             return msgspec.json.decode(file.read(4096), type=SpoolAck)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return SpoolAck()
 
 
