@@ -162,6 +162,30 @@ async def test_numbers_that_do_not_follow_are_soon_lost(
     assert 60.0 <= sum(paused) <= 60.0 + max(paused)
 
 
+async def test_very_many_files_keep_no_container(
+    master: MasterDouble, link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each takes counts from the 500th on; a task of fewer has the time that it takes."""
+    monkeypatch.setattr(spool, "_FREE_FILES", 5)
+    clock = [0.0]
+    monkeypatch.setattr(spool, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    post = link.post
+
+    async def slow(*arguments: object, **options: object) -> bytes:
+        clock[0] += 10.0
+        return await post(*arguments, **options)  # type: ignore[arg-type]
+
+    link.post = slow  # type: ignore[method-assign]
+    for number in range(5):
+        (tmp_path / f"{number}.jsonl").write_text(lines(1, 1))
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 45.0, acks_hold=True) == ""
+    for number in range(10, 30):
+        (tmp_path / f"a{number}.jsonl").write_text(lines(1, 1))
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 45.0, acks_hold=True)
+    assert lost == "15 of 25 files of reports were not sent: so many take too long"
+    assert len(master.spool) == 10
+
+
 async def test_a_name_that_no_stream_can_have(master: MasterDouble, link: Link, tmp_path: Path) -> None:
     """It is lost at once, in words; what else there is is shipped."""
     (tmp_path / "a.jsonl").write_text(lines(1, 1))

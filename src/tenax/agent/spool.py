@@ -8,6 +8,7 @@ Rules it keeps:
   nothing but a plain file is read (`tenax.agent.spool_folder`).
 - What cannot be read now is tried again for as long as a master may refuse: only what is gone, or is no plain file that
   its user may read, is lost at once.
+- A task that leaves very many files gets for them the time for which a master may refuse; the rest is declared lost.
 - A last line without newline was torn by a crash and does not count.
 - What a file holds when its shipping begins is what the container has left: another task of the same user may write on,
   and must not keep this one from ending. A file whose name no stream can have is lost at once.
@@ -51,6 +52,8 @@ _HOPELESS_STATUS = frozenset({400, 401, 403, 404, 410})
 _FAILED_HERE, _NOT_NEXT = 500, 400
 #: Errors that another try meets again: it is gone, or not its user's, or no plain file (0), or a link.
 _FINAL = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, 0})
+#: So many files of a task take what time they take: each process that reports has one.
+_FREE_FILES = 500
 #: Characters of a stream's name, as the master takes it.
 _MAX_NAME = 200
 
@@ -117,7 +120,9 @@ async def _losses(
     link: Link, folder: SpoolFolder, spec: ContainerSpec, budget: _RetryBudget, *, acks_hold: bool
 ) -> AsyncIterator[str]:
     """Ship all; sentences about what was lost. Raises OSError."""
-    for name in await _tried(budget, spec, folder.streams):
+    names = await _tried(budget, spec, folder.streams)
+    for count, name in enumerate(names, 1):
+        started = time.monotonic()
         if not _can_be_stream(name):
             yield f"{name!a} cannot hold reports: no stream has such a name"
             continue
@@ -128,9 +133,21 @@ async def _losses(
             loss = f"the reports in {name} cannot be read: {error.strerror}"
         if loss:
             yield loss
-    for name, taken in ({} if acks_hold else await _tried(budget, spec, folder.removed)).items():
+        if not _goes_on(budget, count, started):
+            yield f"{len(names) - count} of {len(names)} files of reports were not sent: so many take too long"
+            return
+    removed = {} if acks_hold else await _tried(budget, spec, folder.removed)
+    for count, (name, taken) in enumerate(removed.items(), 1):
+        started = time.monotonic()
         if loss := await _Shipping(link, folder, name, spec, budget).missing(taken):
             yield loss
+        if not _goes_on(budget, count, started):
+            return
+
+
+def _goes_on(budget: _RetryBudget, count: int, started: float) -> bool:
+    """Whether a further file is looked at; of very many the time that each took counts as if the master had refused."""
+    return count < _FREE_FILES or budget.spend(time.monotonic() - started, 200)
 
 
 async def _tried(budget: _RetryBudget, spec: ContainerSpec, work: Callable[[], Awaitable[Result]]) -> Result:
