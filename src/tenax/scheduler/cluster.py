@@ -63,22 +63,24 @@ class FreeSlots:
     def __init__(self, agents: Iterable[PoolAgent]) -> None:
         #: Agents in the index.
         self.agents: dict[AgentId, PoolAgent] = {a.id: a for a in agents if a.state is AgentState.ENABLED}
-        self._free: dict[AgentId, set[SlotId]] = {}
-        self._aux_free: dict[AgentId, int] = {}
-        self._groups: dict[Room, list[tuple[int, AgentId]]] = {}
-        for agent in self.agents.values():
-            self._free[agent.id] = set(agent.slots) - agent.in_use
-            self._aux_free[agent.id] = agent.aux_places - agent.aux_in_use
-            self._groups.setdefault(self.room(agent.id), []).append((place_on_ring(agent.id), agent.id))
-        for ring in self._groups.values():
-            ring.sort()
-        self._total_free = sum(map(len, self._free.values()))
+        self._free: dict[AgentId, set[SlotId]] = {a.id: set(a.slots) - a.in_use for a in self.agents.values()}
+        self._aux_free: dict[AgentId, int] = {a.id: a.aux_places - a.aux_in_use for a in self.agents.values()}
+        self._group()
         self._narrowed: dict[Constraints, FreeSlots] = {}
         self._parts: dict[tuple[tuple[AgentId, tuple[SlotId, ...]], ...], FreeSlots] = {}
         #: Shared by all copies, whose agents are the same: what meets constraints, and who is alike.
         self._meeting: dict[Constraints, tuple[PoolAgent, ...]] = {}
         self._alike: dict[Constraints, tuple[AlikeAgents, ...]] = {}
         self._kept: dict[tuple[Constraints, ...], dict[AgentId, set[SlotId]]] = {}
+
+    def _group(self) -> None:
+        """Find the agents with the same numbers."""
+        self._groups: dict[Room, list[tuple[int, AgentId]]] = {}
+        for agent_id in self.agents:
+            self._groups.setdefault(self.room(agent_id), []).append((place_on_ring(agent_id), agent_id))
+        for ring in self._groups.values():
+            ring.sort()
+        self._total_free = sum(map(len, self._free.values()))
 
     def narrowed(self, constraints: Constraints | None) -> FreeSlots:
         """Those of the slots that meet what is asked of each machine; it is changed with this one, never by itself."""
@@ -147,7 +149,11 @@ class FreeSlots:
 
     def emptied(self) -> FreeSlots:
         """As if nothing ran."""
-        other = FreeSlots(replace(agent, in_use=frozenset(), aux_in_use=0) for agent in self.agents.values())
+        other = FreeSlots(())
+        other.agents = self.agents
+        other._free = {a.id: set(a.slots) for a in self.agents.values()}
+        other._aux_free = {a.id: a.aux_places for a in self.agents.values()}
+        other._group()
         other._meeting, other._alike, other._kept = self._meeting, self._alike, self._kept
         return other
 

@@ -225,9 +225,7 @@ class _Pass:
             if request.phase is Phase.PENDING and request.allocation_id not in self.placements
         ]
         waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
-        return planned(
-            self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved
-        )
+        return planned(self.placements, self.preempt, waiting, self.causes, self.holdings, self.reserved)
 
     def _kinds_within(self, shares: Mapping[JobId, int]) -> Iterator[Constraints | None]:
         """What those ask of machines who wait, and whom the share of their job would let start."""

@@ -9,6 +9,7 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
@@ -39,9 +40,9 @@ class Holdings:
         for name in limits_of(self._snapshot, request):
             self.of_limit[name] += request.slots
 
-    def has_counted(self, request: SlotRequest) -> bool:
-        """Whether it holds its slots, or was promised them."""
-        return request.allocation_id in self._counted
+    def counted_of(self, names: Set[AllocationId]) -> frozenset[AllocationId]:
+        """Those of them that hold their slots, or were promised them."""
+        return frozenset(self._counted & names)
 
     def could_ever(self, request: SlotRequest) -> bool:
         """Whether the limits that it shares would let it start, if nobody else held anything of them."""

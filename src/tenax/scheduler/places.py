@@ -53,6 +53,7 @@ class Places:
         "_empty",
         "_full",
         "_hopeless",
+        "_later",
         "_lent",
         "_lent_full",
         "_of_others",
@@ -60,7 +61,6 @@ class Places:
         "_sets",
         "_snapshot",
         "_starts_at",
-        "later",
         "now",
     )
 
@@ -76,22 +76,29 @@ class Places:
         self._empty: FreeSlots | None = None
         self._could: dict[tuple[_Kind, frozenset[AgentId]], bool] = {}
         self.now = FreeSlots(snapshot.agents)
-        self.later = self.now.fork()
+        #: None: nothing is being released or kept, and it is as ``now``.
+        self._later: FreeSlots | None = None
         #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
         self._full: set[_Kind] = set()
         #: Kinds that do not fit on all agents together.
         self._hopeless: set[_Kind] = set()
-        for request in snapshot.requests:
-            if request.phase is Phase.RELEASING:
-                self.give_later(request)
         self._sets: dict[FreeSlots, _Meeting] = {}
         #: Agents that some request which waits is bound to, with the priority of the most urgent of them.
         self._bound: dict[frozenset[AgentId], int] = {}
         for request in snapshot.requests:
-            if request.phase is Phase.PENDING and request.constraints is not None:
+            if request.phase is Phase.RELEASING:
+                self.give_later(request)
+            elif request.constraints is not None and request.phase is Phase.PENDING:
                 agents, priority = self.usable(request.constraints.of_each()), priority_of(snapshot, request)
                 self._bound[agents] = min(priority, self._bound.get(agents, priority))
         self._of_others: dict[tuple[frozenset[AgentId] | None, float], frozenset[AgentId]] = {}
+
+    @property
+    def later(self) -> FreeSlots:
+        """What will be free; kept up from then on."""
+        if self._later is None:
+            self._later = self.now.fork()
+        return self._later
 
     def could_start(self, request: SlotRequest) -> bool:
         """Whether it would fit with nothing running, on the agents that take work now."""
@@ -174,7 +181,7 @@ class Places:
 
     def keep_later(self, request: SlotRequest) -> bool:
         """Keep places that will be free for a request; False where it does not fit even then."""
-        fit = fitting.find(request, self.later, self._rules)
+        fit = fitting.find(request, self._later or self.now, self._rules)
         if fit is None:
             return False
         part = self.later.narrowed(fit.within)
@@ -224,7 +231,7 @@ class Places:
             self.later.give(member)
 
     def _take(self, member: PlacedMember) -> None:
-        for places in (self.now, self.later, self._lent):
+        for places in (self.now, self._later, self._lent):
             if places is not None:
                 places.take(member)
 

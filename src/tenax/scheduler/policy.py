@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
+from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
@@ -45,9 +46,16 @@ def arrival_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, floa
 
     What goes on, or tries again, comes before what its job has not begun: it ends sooner, or is known to fail.
     """
-    turn = snapshot.jobs[request.job_id].turn
-    new = request.phase is Phase.PENDING and not request.has_run
-    return (turn, place_of(snapshot, request), new, request.requested_at, request.allocation_id)
+    return (snapshot.jobs[request.job_id].turn, place_of(snapshot, request), *_key_at_place(request))
+
+
+def _key_at_place(request: SlotRequest) -> tuple[bool, float, str]:
+    """The order of those who have the same place."""
+    return (
+        request.phase is Phase.PENDING and not request.has_run,
+        request.requested_at,
+        request.allocation_id,
+    )
 
 
 def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
@@ -61,6 +69,21 @@ def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, f
     return (priority_of(snapshot, request), *arrival_key(snapshot, request))
 
 
+def in_order(snapshot: PoolSnapshot, requests: Iterable[SlotRequest]) -> list[SlotRequest]:
+    """Sorted by their `queue_key`; its first part is made once for all of a job that share it."""
+    of_job: dict[object, list[SlotRequest]] = {}
+    for request in requests:
+        plain = request.priority is None and not request.again
+        same = request.job_id if plain else (request.priority, request.allocation_id)
+        of_job.setdefault(same, []).append(request)
+    by_place: dict[tuple[int, int, float], list[SlotRequest]] = {}
+    for those in of_job.values():
+        first = those[0]
+        place = priority_of(snapshot, first), snapshot.jobs[first.job_id].turn, place_of(snapshot, first)
+        by_place.setdefault(place, []).extend(those)
+    return [request for place in sorted(by_place) for request in sorted(by_place[place], key=_key_at_place)]
+
+
 def priority_of(snapshot: PoolSnapshot, request: SlotRequest) -> int:
     """That of its job, or what its policy gives it instead."""
     return snapshot.jobs[request.job_id].priority if request.priority is None else request.priority
@@ -71,17 +94,18 @@ def planned(
     preempt: Mapping[AllocationId, str],
     waiting: Mapping[AllocationId, str],
     causes: Mapping[AllocationId, reasons.Cause],
-    promised: Iterable[SlotRequest],
+    holdings: Holdings,
     reserved: reasons.Reserved | None,
 ) -> PoolPlan:
-    """A plan, with what the causes say of those that wait; ``promised``: those of them whose slots are kept."""
+    """A plan, with what the causes say of those that wait; promised is what ``holdings`` has counted of them."""
+    told = [(name, type(causes[name])) for name in waiting]
     return PoolPlan(
         placements,
         preempt,
         waiting,
-        frozenset(name for name in waiting if isinstance(causes[name], reasons.Releasing)),
-        frozenset(request.allocation_id for request in promised),
-        frozenset(name for name in waiting if isinstance(causes[name], (reasons.Capped, reasons.BeyondLimit))),
+        frozenset(name for name, kind in told if kind is reasons.Releasing),
+        holdings.counted_of(waiting.keys()),
+        frozenset(name for name, kind in told if kind is reasons.Capped or kind is reasons.BeyondLimit),
         {reserved.request.allocation_id: reserved.starts_at} if reserved and reserved.starts_at is not None else {},
     )
 

@@ -23,7 +23,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import ClassVar
@@ -32,11 +32,14 @@ from tenax.ids import AgentId, AllocationId, SlotId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import place_of, planned, priority_of, queue_key
+from tenax.scheduler.policy import in_order, place_of, planned, priority_of
 from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.twins import twins
 
 #: Constraints of requests that wait, beside which others are placed; more are as if they could use everything.
 _MAX_KEPT = 16
+#: What waits for one of these has neither got nor kept anything, unless places were reserved for it.
+_CHANGES_NOTHING = (reasons.DoesNotFit, reasons.Behind, reasons.Capped)
 
 
 class Priority:
@@ -57,7 +60,7 @@ class Priority:
 
     def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, the turn that quotas give, queue position and time of asking."""
-        return _in_order(snapshot)
+        return tuple(in_order(snapshot, snapshot.requests))
 
 
 def plan_by_priority(snapshot: PoolSnapshot, *, ranks: int = 1) -> PoolPlan:
@@ -68,14 +71,11 @@ def plan_by_priority(snapshot: PoolSnapshot, *, ranks: int = 1) -> PoolPlan:
     """
     turn = _Pass(snapshot, ranks)
     turn.keep_to_caps()
-    pending = [request for request in _in_order(snapshot) if request.phase is Phase.PENDING]
-    turn.serve([request for request in pending if request.slots > 0])
-    turn.serve([request for request in pending if request.slots == 0])
-    return turn.plan(pending)
-
-
-def _in_order(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
-    return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
+    pending = in_order(snapshot, [request for request in snapshot.requests if request.phase is Phase.PENDING])
+    alike = twins(pending, snapshot.jobs)
+    turn.serve([those for those in alike if those[0].slots > 0])
+    turn.serve([those for those in alike if those[0].slots == 0])
+    return turn.plan(alike)
 
 
 class _Pass:
@@ -91,12 +91,6 @@ class _Pass:
         self.holdings = Holdings(snapshot)
         #: Of the priority that is served: what waits for a limit.
         self._limited: list[SlotRequest] = []
-        #: Running requests that may be asked to leave, least important first, newest first.
-        self.candidates = sorted(
-            (r for r in snapshot.requests if r.phase is Phase.PLACED and r.preemptible),
-            key=lambda request: queue_key(snapshot, request),
-            reverse=True,
-        )
         self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
         self._helpless: set[tuple[int, bool, Constraints | None, int, bool]] = set()
@@ -119,20 +113,20 @@ class _Pass:
         for request in self.snapshot.requests:
             if request.phase is Phase.RELEASING and request.job_id in excess:
                 excess[request.job_id] -= request.slots
-        for request in [r for r in self.candidates if r.slots > 0 and excess.get(r.job_id, 0) > 0]:
+        for request in [r for r in self._candidates() if r.slots > 0 and excess.get(r.job_id, 0) > 0]:
             if excess[request.job_id] > 0:
                 excess[request.job_id] -= request.slots
                 cap = self.snapshot.jobs[request.job_id].max_slots
                 self._ask_to_leave(request, f"its job holds more slots than its max_slots of {cap}")
 
-    def serve(self, pending: list[SlotRequest]) -> None:
-        """Serve requests in order, priority by priority."""
+    def serve(self, alike: Iterable[Sequence[SlotRequest]]) -> None:
+        """Serve requests, twins together, in order, priority by priority."""
         blocker: SlotRequest | None = None
         self._kept_for_others = frozenset()
         self._kept_slots, self._kept_agents = frozenset(), frozenset()
-        for _, group in groupby(pending, key=lambda request: priority_of(self.snapshot, request)):
+        for _, group in groupby(alike, key=lambda those: priority_of(self.snapshot, those[0])):
             self._limited.clear()
-            unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
+            unplaced = [waiting for those in group for waiting in self._place_or_wait_all(those, blocker)]
             for request in self._limited:
                 cause = self.holdings.obstacle(request)
                 # What its job got since then may be all that its own cap allows.
@@ -141,25 +135,53 @@ class _Pass:
                 elif cause is not None:
                     self.causes[request.allocation_id] = cause
             # A job has one priority: what its cap leaves is known by now.
-            for request in unplaced:
+            for request, *others in unplaced:
                 if not self._is_capped(request):
                     # What it may have of a quota is not for less urgent ones.
                     self.holdings.claim(request)
                     self._keep_for(request)
                     # Whoever passes the one with reserved places would put off another.
                     blocker = request if blocker is None or self._is_reserved(blocker) else blocker
+                else:
+                    self._say_the_same(others, self.causes[request.allocation_id])
 
-    def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
-        """What was decided, with a reason for each that waits."""
-        left = [request for request in pending if request.allocation_id not in self.placements]
-        if not left:
-            # Most passes: a writer looks at every agent.
-            return planned(self.placements, self.preempt, {}, self.causes, (), self.reserved)
-        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved)
-        waiting = {each.allocation_id: writer.of(each, self.causes[each.allocation_id]) for each in left}
-        return planned(
-            self.placements, self.preempt, waiting, self.causes, filter(self.holdings.has_counted, left), self.reserved
-        )
+    def plan(self, alike: Iterable[Sequence[SlotRequest]]) -> PoolPlan:
+        """What was decided, with a reason for each that waits; ``alike``: all that was pending, in order."""
+        left = [[each for each in those if each.allocation_id not in self.placements] for those in alike]
+        waiting: dict[AllocationId, str] = {}
+        # In most passes nobody is left: a writer looks at every agent.
+        writer = reasons.ReasonWriter(self.snapshot, self.places.now, self.reserved) if any(left) else None
+        for those in left:
+            # One after the other where something was done for some of them.
+            names = [each.allocation_id for each in those]
+            if writer is not None and names and self.causes[names[0]] is self.causes[names[-1]]:
+                waiting.update(zip(names, writer.of_twins(those, self.causes[names[0]]), strict=True))
+            elif writer is not None:
+                waiting.update((each.allocation_id, writer.of(each, self.causes[each.allocation_id])) for each in those)
+        return planned(self.placements, self.preempt, waiting, self.causes, self.holdings, self.reserved)
+
+    def _place_or_wait_all(
+        self, those: Sequence[SlotRequest], blocker: SlotRequest | None
+    ) -> Iterator[Sequence[SlotRequest]]:
+        """Place twins or note why they wait; those behind which others may not go on, together where all is the same
+        for them.
+
+        Where one waits and nothing was taken, kept or asked for it, the next finds what it has found.
+        """
+        for index, request in enumerate(those):
+            before = self.reserved
+            may_go_on = self._place_or_wait(request, blocker)
+            cause = self.causes.get(request.allocation_id)
+            if isinstance(cause, _CHANGES_NOTHING) and self.reserved is before:
+                self._say_the_same(those[index + 1 :], cause)
+                if not may_go_on:
+                    yield those[index:]
+                return
+            if not may_go_on:
+                yield [request]
+
+    def _say_the_same(self, others: Iterable[SlotRequest], cause: reasons.Cause) -> None:
+        self.causes.update(dict.fromkeys((request.allocation_id for request in others), cause))
 
     def _place_or_wait(self, request: SlotRequest, blocker: SlotRequest | None) -> bool:
         """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
@@ -273,11 +295,16 @@ class _Pass:
         self.holdings.count(request)
         return reasons.MakingRoom(len(chosen))
 
+    def _candidates(self) -> list[SlotRequest]:
+        """Running requests that may be asked to leave, least important first, newest first."""
+        running = (r for r in self.snapshot.requests if r.phase is Phase.PLACED and r.preemptible)
+        return in_order(self.snapshot, running)[::-1]
+
     def _who_may_leave(self, slotted: bool) -> victims.Leavers:
         """Those who may be asked, made when first needed: most passes ask nobody."""
         if slotted not in self._leavers:
             candidates: list[victims.Candidate] = []
-            for request in self.candidates:
+            for request in self._candidates():
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
                     place = place_of(self.snapshot, request) if self._ranks == 1 else -math.inf

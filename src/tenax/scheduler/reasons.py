@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
@@ -25,6 +25,10 @@ from tenax.scheduler.snapshot import AgentState, Constraints, PoolJob, PoolSnaps
 
 #: `SlotRequest.kind`.
 _Kind = tuple[int, bool, Union[Constraints, None]]
+
+
+#: Behind so many twins there are several of its priority ahead.
+_FEW = 2
 
 
 class WaitClass(str, Enum):
@@ -117,6 +121,16 @@ class Reserved:
 Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, MakingRoom]
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Of one request, and of its twins."""
+
+    text: str
+    #: Whether it waits for room, ahead of others; and whether it is said who is ahead of it.
+    for_room: bool = False
+    tells_ahead: bool = False
+
+
 class _Line:
     """How many wait for room ahead of the request that was reached, in the order of the queue. Mutable; one writer owns
     it."""
@@ -128,6 +142,12 @@ class _Line:
         self.earlier_turns = 0
         self._priority = 0
         self._turn = 0
+        #: Of the request that was reached: why it waits, and what is said of it. With the same cause, the same object,
+        #: its twins wait.
+        self.cause: Cause | None = None
+        self.words = _Words("")
+        #: Who is ahead of it, for people: the more urgent ones, and which those of its priority are.
+        self.ahead = ("", "")
 
     def reach(self, job: PoolJob, priority: int) -> None:
         """Go on to a request of ``job``."""
@@ -156,58 +176,86 @@ class ReasonWriter:
         self._lines = {True: _Line(), False: _Line()}
         self._obstacles: dict[tuple[_Kind, frozenset[AgentId], int | None], str | None] = {}
         agents = snapshot.agents
-        #: As if every agent took work, and without those that take none.
-        self._opened = replace(snapshot, agents=tuple(replace(agent, state=AgentState.ENABLED) for agent in agents))
+        #: Without agents that take no work; and as if every agent took some, made when it is first needed.
         self._present = replace(snapshot, agents=tuple(agent for agent in agents if agent.state is AgentState.ENABLED))
+        self._opened: PoolSnapshot | None = None
+        self._closed_agents: str | None = None
         self._supplies: dict[tuple[bool, Constraints | None], str] = {}
 
     def of(self, request: SlotRequest, cause: Cause) -> str:
-        """The reason of one waiting request."""
-        kind = request.slots > 0
-        ahead = self._ahead(request, kind) if self._in_turns else ""
+        """The reason of one waiting request. Those with the same cause, the same object, are twins, one behind the
+        other."""
+        line = self._lines[request.slots > 0]
+        if cause is not line.cause:
+            if self._in_turns:
+                job = self._snapshot.jobs[request.job_id]
+                line.reach(job, job.priority if request.priority is None else request.priority)
+            line.cause, line.words = cause, self._words(request, cause)
+            line.ahead = _who_is_ahead(request, line)
+        words = line.words
+        ahead = _ahead(line) if words.tells_ahead else ""
+        line.same += words.for_room
+        return words.text + ahead
+
+    def of_twins(self, those: Sequence[SlotRequest], cause: Cause) -> list[str]:
+        """Those of twins, one behind the other, of one cause."""
+        written = [self.of(request, cause) for request in those[:_FEW]]
+        left = len(those) - len(written)
+        if left > 0:
+            line = self._lines[those[0].slots > 0]
+            words, (more, which) = line.words, line.ahead
+            if words.tells_ahead:
+                before, after = f"{words.text}; {more}{' and ' if more else ''}", f" requests {which} are ahead"
+                written += [f"{before}{count}{after}" for count in range(line.same, line.same + left)]
+            else:
+                written += [words.text] * left
+            line.same += left * words.for_room
+        return written
+
+    def _words(self, request: SlotRequest, cause: Cause) -> _Words:
+        """All but who is ahead of it."""
         what = counted(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
             case Releasing():
-                self._lines[kind].same += 1
-                return f"waits for {what} in pool {pool}: they are being released"
+                return _Words(f"waits for {what} in pool {pool}: they are being released", for_room=True)
             case MakingRoom(leaving):
-                self._lines[kind].same += 1
-                return (
+                return _Words(
                     f"waits for {what} in pool {pool}: {counted(leaving, 'running request')} of less urgency "
-                    f"{'was' if leaving == 1 else 'were'} asked to save and leave"
+                    f"{'was' if leaving == 1 else 'were'} asked to save and leave",
+                    for_room=True,
                 )
             case Capped(held, cap) if request.slots <= cap:
-                return (
+                return _Words(
                     f"waits for its own job: max_slots is {cap}, of which {held} in use or promised, "
                     f"and this needs {request.slots}"
                 )
         # What cannot start even alone says so, whoever stands before it.
         obstacle = self._obstacle(request)
         if obstacle is not None:
-            return obstacle
+            return _Words(obstacle)
         if isinstance(cause, BeyondLimit):
-            return _beyond_limit(request, cause.limit, cause.held)
+            return _Words(_beyond_limit(request, cause.limit, cause.held))
         # Only what waits for room is ahead of others.
-        self._lines[kind].same += 1
         match cause:
             case Behind(blocker):
-                return self._behind(request, blocker)
+                return _Words(self._behind(blocker), for_room=True)
             case BeyondShare(share, held, capacity):
-                return (
+                return _Words(
                     f"waits for its job's share of pool {pool}: that is {share} of {counted(capacity, 'slot')} now, of "
-                    f"which {held} in use or promised, and this needs {request.slots}"
+                    f"which {held} in use or promised, and this needs {request.slots}",
+                    for_room=True,
                 )
-        return self._no_room(request, what, ahead)
+        return _Words(self._no_room(request, what), for_room=True, tells_ahead=self._in_turns)
 
-    def _no_room(self, request: SlotRequest, what: str, ahead: str) -> str:
+    def _no_room(self, request: SlotRequest, what: str) -> str:
         limits = ""
         if request.slots > 1 and request.single_node:
             limits = "; it must run on one agent"
         if request.blocked_agents:
             limits += f"; {counted(len(request.blocked_agents), 'agent')} excluded for it"
         limits += self._kept(request)
-        return f"waits for {what} in pool {self._snapshot.pool}: {self._supply(request)}{limits}{ahead}"
+        return f"waits for {what} in pool {self._snapshot.pool}: {self._supply(request)}{limits}"
 
     def _supply(self, request: SlotRequest) -> str:
         """What there is of what it needs; made once for all that need the like."""
@@ -262,6 +310,9 @@ class ReasonWriter:
         # What fits on fewer agents fits on more: most kinds need no other look, and there may be thousands of them.
         if in_pool(self._present, blocked) is None:
             return None
+        if self._opened is None:
+            agents = (replace(agent, state=AgentState.ENABLED) for agent in self._snapshot.agents)
+            self._opened = replace(self._snapshot, agents=tuple(agents))
         beyond = in_pool(self._opened)
         if beyond is not None and (self._snapshot.agents or (cap is not None and slots > cap)):
             return f"{_NEVER}{beyond}"
@@ -274,7 +325,7 @@ class ReasonWriter:
             f"{self._closed()}: enable them (tenax agent enable AGENT), or start them again"
         )
 
-    def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
+    def _behind(self, blocker: SlotRequest) -> str:
         need = counted(blocker.slots, "slot") if blocker.slots else "a place"
         rank = blocker.standing or f"priority {self._snapshot.jobs[blocker.job_id].priority}"
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
@@ -283,26 +334,38 @@ class ReasonWriter:
             f"urgent requests do not start before it, since {why}"
         )
 
-    def _ahead(self, request: SlotRequest, kind: bool) -> str:
-        """Who waits for room ahead of it, for people."""
-        line, job = self._lines[kind], self._snapshot.jobs[request.job_id]
-        line.reach(job, job.priority if request.priority is None else request.priority)
-        ahead = []
-        if line.more_urgent:
-            what = "of higher priority, or that held less so far" if request.standing else "of higher priority"
-            ahead.append(f"{counted(line.more_urgent, 'request')} {what}")
-        if line.same:
-            turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
-            what = "of the same priority that held about as much" if request.standing else "of the same priority"
-            ahead.append(f"{counted(line.same, 'request')} {what}{turns}")
-        return f"; {' and '.join(ahead)} {'is' if line.more_urgent + line.same == 1 else 'are'} ahead" if ahead else ""
-
     def _closed(self) -> str:
-        """The agents that take no work, for people."""
+        """The agents that take no work, for people; counted once."""
+        if self._closed_agents is None:
+            self._closed_agents = self._count_closed()
+        return self._closed_agents
+
+    def _count_closed(self) -> str:
         names = {AgentState.AWAY: "not connected", AgentState.DRAINING: "draining", AgentState.DISABLED: "disabled"}
         counts = {state: sum(1 for agent in self._snapshot.agents if agent.state is state) for state in names}
         parts = [f"{count} {names[state]}" for state, count in counts.items() if count]
         return f" ({', '.join(parts)})" if parts else ""
+
+
+def _who_is_ahead(request: SlotRequest, line: _Line) -> tuple[str, str]:
+    """The more urgent ones, and which those of its priority are."""
+    more = ""
+    if line.more_urgent:
+        what = "of higher priority, or that held less so far" if request.standing else "of higher priority"
+        more = f"{counted(line.more_urgent, 'request')} {what}"
+    turns = f" ({line.earlier_turns} by the turns that quotas give)" if line.earlier_turns else ""
+    what = "of the same priority that held about as much" if request.standing else "of the same priority"
+    return more, f"{what}{turns}"
+
+
+def _ahead(line: _Line) -> str:
+    """Who waits for room ahead of the request that was reached."""
+    count = line.more_urgent + line.same
+    if not count:
+        return ""
+    more, which = line.ahead
+    same = f"{counted(line.same, 'request')} {which}" if line.same else ""
+    return f"; {more}{' and ' if more and same else ''}{same} {'is' if count == 1 else 'are'} ahead"
 
 
 def _slots_there_are(now: FreeSlots, meeting: str) -> str:
