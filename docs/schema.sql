@@ -797,6 +797,20 @@ CREATE INDEX models_workspace ON models (workspace_id);
 CREATE TRIGGER models_changed AFTER INSERT OR DELETE OR UPDATE ON models
     FOR EACH ROW EXECUTE FUNCTION tell_changed('model', 'id');
 
+CREATE TABLE offer_rests (
+    pool text NOT NULL,
+    offer text NOT NULL,
+    settings bytea NOT NULL,
+    cause text NOT NULL,
+    failures integer NOT NULL,
+    story text NOT NULL,
+    since timestamp with time zone NOT NULL DEFAULT now(),
+    until timestamp with time zone,
+    CONSTRAINT offer_rests_pkey PRIMARY KEY (pool, offer, settings),
+    CONSTRAINT offer_rests_cause_check CHECK (cause = ANY (ARRAY['NO_CAPACITY'::text, 'OVER_QUOTA'::text, 'NOT_ALLOWED'::text, 'BAD_ORDER'::text, 'REFUSED'::text, 'NEVER_JOINED'::text, 'LACKS'::text])),
+    CONSTRAINT offer_rests_failures_check CHECK (failures > 0)
+);
+
 CREATE TABLE page_tickets (
     ticket_hash bytea NOT NULL,
     user_id bigint NOT NULL,

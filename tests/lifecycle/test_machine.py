@@ -25,8 +25,8 @@ from tenax.lifecycle.machine import (
     Sighting,
     after,
     next_step,
-    rest_s,
 )
+from tenax.lifecycle.offer import RestCause, rest_s
 from tenax.scheduler.demand import MachineStage, RentedMachine, ScalingLimits, retired
 from tests.kits.cases import collect
 
@@ -41,6 +41,7 @@ FACTS = st.builds(
     idle=st.booleans(),
     renting=st.booleans(),
     new=st.booleans(),
+    sent=st.integers(0, 3),
 )
 
 
@@ -97,9 +98,22 @@ def test_what_is_connected_is_not_taken_for_gone_because_it_is_missing() -> None
     assert next_step(replace(ending, sighting=Sighting.ENDED)) is MachineStep.REMOVE
 
 
+def test_what_nobody_answered_for_is_sent_again_later_each_time() -> None:
+    """Ten minutes after the time before at most."""
+    twice = MachineFacts(MachineState.ASKED, Sighting.MISSING, LAG_S + 1, sent=2)
+    assert next_step(twice) is MachineStep.WAIT
+    assert next_step(replace(twice, age_s=61.0)) is MachineStep.SEND
+    assert next_step(replace(twice, age_s=601.0, sent=50)) is MachineStep.SEND
+
+
 def test_rests_after_failures_grow() -> None:
-    """To half an hour."""
-    assert [rest_s(count) for count in (0, 1, 2, 3, 20)] == [0.0, 60.0, 120.0, 240.0, 1800.0]
+    """To half an hour, where it may pass; else an offer is off until its settings change."""
+    assert [rest_s(RestCause.NO_CAPACITY, count) for count in (1, 2, 3, 20)] == [60.0, 120.0, 240.0, 1800.0]
+    assert rest_s(RestCause.REFUSED, 2) == 120.0
+    assert rest_s(RestCause.OVER_QUOTA, 1) == 1800.0
+    assert rest_s(RestCause.NOT_ALLOWED, 1) is None
+    assert rest_s(RestCause.BAD_ORDER, 1) is None
+    assert [rest_s(RestCause.NEVER_JOINED, count) for count in (1, 2, 3)] == [60.0, 120.0, None]
 
 
 @pytest.mark.parametrize("case", collect("scaledecider", "terminate"))

@@ -8,16 +8,27 @@ from typing import Any
 import pytest
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider import NetworkInterfaceSettings
 from tenax.errors import Forbidden, TryAgain
+from tenax.ids import PoolName
 from tenax.master.agents.hub import Hub
+from tenax.master.provision.offers import decided
 from tenax.master.store.machines import rows as machines
+from tenax.scheduler.snapshot import PoolSnapshot
 from tenax.wire.agents import JoinRequest
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
-from tests.kits.master.scaling import EVERYTHING, KillableContext, Place, line, master_settings, place, rented, server
-from tests.kits.object_server import BROKEN, Between
-from tests.kits.rented import provider_settings
+from tests.kits.master.scaling import (
+    EVERYTHING,
+    KillableContext,
+    Place,
+    line,
+    master_settings,
+    place,
+    rented,
+    server,
+    use,
+)
+from tests.kits.object_server import BROKEN, REFUSED, Between, Refusal
 from tests.kits.rows import add_trial, run_attempt
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
@@ -119,25 +130,95 @@ async def test_while_the_provider_is_away_nothing_is_doubled(place: Place, line:
     assert list((await place.states()).values()) == ["STARTING"]
 
 
-async def test_what_is_refused_rests_and_says_why(place: Place, api: Api) -> None:
-    """Twice as long after each; then it is asked for again."""
-    provider = provider_settings(endpoint_url=place.api.master.settings.pools[0].provider.endpoint_url)  # type: ignore[union-attr]
-    wrong = provider.model_copy(update={"network_interface": NetworkInterfaceSettings(subnet_id="subnet-nowhere")})
-    place.loop.use_pools([PoolSettings(name="default", provider=wrong)])
+NO_CAPACITY = "InsufficientInstanceCapacity", "We currently do not have sufficient m5.large capacity."
+DENIED = (
+    "UnauthorizedOperation",
+    "User: arn:aws:iam::1:user/a is not authorized to perform: ec2:RunInstances on resource",
+)
+
+
+def refusing(line: Between, code: str, message: str) -> None:
+    """The provider refuses from now on."""
+    body = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
+    line.refusal = Refusal(body.encode(), {"Content-Type": "text/xml"})
+    line.fault = lambda method, path: REFUSED
+
+
+async def notes(place: Place) -> dict[str, str]:
+    """What is said of offers that are not used."""
+    async with place.api.master.db.transaction() as conn:
+        there = (await machines.of_pools(conn)).get("default")
+        at = await conn.fetchval("select extract(epoch from now())::float8")
+    [pool] = place.loop._pools
+    assert pool.provider is not None
+    snapshot = PoolSnapshot(PoolName("default"), (), {}, (), at=at)
+    return dict(decided(pool, pool.provider, snapshot, there).not_used)
+
+
+async def test_without_capacity_the_next_zone_has_its_turn(place: Place, line: Between) -> None:
+    """By another row, with its own key; the zone rests a minute, and twice as long after each time in a row."""
+    use(place, offers=({"zones": ("us-west-2a", "us-west-2b")},), max_instances=1)
     await place.waits()
+    refusing(line, *NO_CAPACITY)
+    await place.passes(1)
+    told = await notes(place)
+    assert list(told) == ["m5.large in us-west-2a"]
+    assert "because: the provider has none of that type there now (InsufficientInstanceCapacity" in told.popitem()[1]
+    place.loop = place._begun()
+    use(place, offers=({"zones": ("us-west-2a", "us-west-2b")},), max_instances=1)
+    line.fault = lambda method, path: None
+    await place.passes(3)
+    assert sorted((await place.states()).values()) == ["FAILED", "STARTING"]
+    [machine] = [each for each in place.rented.instances() if each["State"]["Name"] == "running"]
+    assert machine["Placement"]["AvailabilityZone"] == "us-west-2b"
+
+
+async def test_what_is_not_allowed_is_off_until_the_settings_change(place: Place, line: Between) -> None:
+    """It names the right that is missing; with other settings it is asked for again."""
+    await place.waits()
+    refusing(line, *DENIED)
+    await place.passes(1)
+    [(name, why)] = (await notes(place)).items()
+    assert name == "m5.large in us-west-2"
+    assert "is off until the settings of its pool's provider change" in why
+    assert "allow ec2:RunInstances (UnauthorizedOperation" in why
+    line.fault = lambda method, path: None
+    await place.later(90_000)
+    await place.passes(2)
+    assert list((await place.states()).values()) == ["FAILED"]
+    use(place, instance_name="another")
+    await place.passes(2)
+    assert sorted((await place.states()).values()) == ["FAILED", "STARTING"]
+
+
+async def test_what_is_refused_rests_and_says_why(place: Place, line: Between) -> None:
+    """Twice as long after each; then it is asked for again."""
+    await place.waits()
+    refusing(line, "SomethingNew", "nobody knows")
     await place.passes(3)
     assert list((await place.states()).values()) == ["FAILED"]
-    async with api.master.db.connection() as conn:
-        [row] = await machines.all_of(conn, ended=True)
-        rest = (await machines.rests(conn))["default"]["m5.large in us-west-2"]
-    assert row.story.startswith("network_interface.subnet_id is none of that region (InvalidSubnetID")
-    assert rest.why == row.story
+    assert "because: SomethingNew: nobody knows" in str(await notes(place))
     await place.later(61)
     await place.passes(3)
     assert list((await place.states()).values()) == ["FAILED", "FAILED"]
+    assert "2 in a row failed, the last: SomethingNew" in str(await notes(place))
     await place.later(61)
     await place.passes(3)
     assert len(await place.states()) == 2
+
+
+async def test_three_in_a_row_that_never_join_stop_their_offer(place: Place) -> None:
+    """And it says so; one that joins between them begins the count anew."""
+    await place.waits()
+    for _ in range(6):
+        await place.passes(3)
+        await place.later(1201)
+    await place.passes(3)
+    assert "is off until" in str(await notes(place))
+    assert "3 in a row failed, the last: its agent did not join in time" in str(await notes(place))
+    await place.later(90_000)
+    await place.passes(3)
+    assert list((await place.states()).values()) == ["GONE"] * 3
 
 
 async def test_a_machine_that_does_not_join_is_ended(place: Place) -> None:
@@ -162,8 +243,7 @@ async def test_a_machine_with_fewer_slots_than_were_rented_is_ended(place: Place
     await place.execute("update allocations set slots = 2")
     await place.passes(2)
     assert place.rented.running() == []
-    async with place.api.master.db.connection() as conn:
-        assert "fewer slots than were rented" in (await machines.rests(conn))["default"]["m5.large in us-west-2"].why
+    assert "fewer slots than were rented" in str(await notes(place))
 
 
 async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(place: Place) -> None:

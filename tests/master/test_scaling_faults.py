@@ -152,14 +152,14 @@ async def test_a_provider_that_does_not_answer_costs_a_pass_one_call(place: Plac
 
 async def test_a_pool_that_cannot_be_decided_for_costs_itself(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one's machines are rented all the same."""
-    decide = scaling.demand
+    decide = scaling.decided
 
-    def failing(snapshot: object, offer: object, limits: object, there: object, rest: object) -> object:
-        if snapshot.pool == "broken":  # type: ignore[attr-defined]
+    def failing(pool: PoolSettings, *arguments: Any) -> Any:
+        if pool.name == "broken":
             raise RuntimeError
-        return decide(snapshot, offer, limits, there, rest)  # type: ignore[arg-type]
+        return decide(pool, *arguments)
 
-    monkeypatch.setattr(scaling, "demand", failing)
+    monkeypatch.setattr(scaling, "decided", failing)
     provider = place.api.master.settings.pools[0].provider
     place.loop.use_pools(
         [PoolSettings(name="broken", provider=provider), PoolSettings(name="default", provider=provider)]

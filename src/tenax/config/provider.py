@@ -6,6 +6,7 @@ What is not done yet is refused with what to do instead, and nothing is ignored.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping
@@ -43,6 +44,11 @@ MAX_STARTUP_SCRIPT_BYTES = 10_000
 #: What our own tags begin with.
 MARKS = "tenax-"
 _MAX_TAGS = 40
+#: What no order of a machine depends on.
+_NOT_ORDERED = {
+    "zones", "price", "max_price", "offers", "choose", "rule", "min_instances", "max_instances", "max_cost_per_hour",
+    "max_idle_agent_period",
+}  # fmt: skip
 
 
 def _seconds(given: object) -> object:
@@ -155,6 +161,12 @@ class ProviderSettings(Settings):
     def offer_family(self) -> str:
         """Its name without the zone."""
         return f"{self.instance_type} in {self.region}"
+
+    @property
+    def offer_settings(self) -> bytes:
+        """Of what an order is made, zones left out: what went wrong with others may go well with these."""
+        own = self.model_dump_json(exclude=_NOT_ORDERED)
+        return hashlib.sha256(own.encode()).digest()
 
     def each_offer(self) -> tuple[ProviderSettings, ...]:
         """The offers in their order, each with all of its settings, zone by zone."""

@@ -13,7 +13,7 @@ Rules it keeps:
   away.
 - What carries our mark and has no row is asked first what it holds, as the database may be an older copy: it gets a row
   that is STARTING, and its agent may join once more. What nobody can ask gets one that is ENDING.
-- After failures in a row nothing is asked for: a minute after the first, twice as long after each, thirty at most.
+- What nobody answered for is sent again later each time, ten minutes after the time before at most.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ AWAY_S = 600.0
 END_AGAIN_S = 30.0
 #: How long the agent of a machine that had no row has to join once more.
 ASK_S = 1200.0
-REST = Backoff(first=60.0, ceiling=1800.0)
+#: Seconds after which what nobody answered for is sent again.
+RESEND = Backoff(first=LAG_S, ceiling=600.0)
 
 
 class MachineState(str, Enum):
@@ -147,6 +148,8 @@ class MachineFacts:
     idle: bool = False
     #: Its pool still rents machines of this provider.
     renting: bool = True
+    #: How often it was asked for.
+    sent: int = 1
     #: It was never asked to end.
     new: bool = False
     #: Its agent is connected, and has fewer slots than were rented.
@@ -166,10 +169,15 @@ RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
     (lambda it: it.state is _S.PLANNED, MachineStep.WITHDRAW),
     (lambda it: it.state is _S.ASKED and it.sighting in (Sighting.RUNNING, Sighting.ENDED), MachineStep.TAKE),
     (
-        lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.age_s > LAG_S and it.renting,
+        lambda it: (
+            it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.renting and it.age_s > RESEND.after(it.sent)
+        ),
         MachineStep.SEND,
     ),
-    (lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.WITHDRAW),
+    (
+        lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and not it.renting and it.age_s > LAG_S,
+        MachineStep.WITHDRAW,
+    ),
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.ENDED, MachineStep.STOPPED),
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.STOPPED),
     (lambda it: it.state is _S.STARTING and it.since_planned_s > it.starting_s, MachineStep.LATE),
@@ -186,8 +194,3 @@ RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
 def next_step(facts: MachineFacts) -> MachineStep:
     """What to do next for a machine."""
     return next((step for holds, step in RULES if holds(facts)), MachineStep.WAIT)
-
-
-def rest_s(failures: int) -> float:
-    """For how long nothing is asked for after so many failures in a row; 0 without one."""
-    return REST.after(failures) if failures else 0.0

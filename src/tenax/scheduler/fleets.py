@@ -168,7 +168,7 @@ class Course:
     def _cheaper(self, fleet: Fleet) -> Fleet:
         """The machines that cost least of those that serve what these serve."""
         goal, cost = self.placed(fleet), self._cost(fleet)
-        asked = sum(self._requests[name].slots for name in goal)
+        slots = sum(self._requests[name].slots for name in goal)
         plans = self._affordable()
         heap = [(self._cost(self._base), self._base[::-1])]
         seen = {self._base}
@@ -179,7 +179,7 @@ class Course:
             candidate = reverse[::-1]
             if its_cost >= cost - 1e-9:
                 break
-            if self._slots(candidate) >= asked:
+            if self._slots(candidate) >= slots:
                 plans -= 1
                 if goal <= self.placed(candidate):
                     return candidate

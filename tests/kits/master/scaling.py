@@ -60,6 +60,14 @@ def master_settings(master_settings: MasterSettings, line: Between) -> MasterSet
     return master_settings.model_copy(update={"pools": (PoolSettings(name="default", provider=provider),)})
 
 
+def use(place: Place, **changes: Any) -> None:
+    """Other settings of the provider from now on."""
+    [pool] = place.api.master.settings.pools
+    assert pool.provider is not None
+    provider = provider_settings(endpoint_url=pool.provider.endpoint_url, **{"max_instances": 2, **changes})
+    place.loop.use_pools([PoolSettings(name="default", provider=provider)])
+
+
 class Killed(Exception):
     """The master was, here."""
 
@@ -151,6 +159,7 @@ class Place:
             f" joined_at = joined_at - {by}, ended_at = ended_at - {by}"
         )
         await self.execute(f"update containers set gone_at = gone_at - {by}")
+        await self.execute(f"update offer_rests set since = since - {by}, until = until - {by}")
 
     async def states(self) -> dict[str, str]:
         """Of all machines, ended ones too."""

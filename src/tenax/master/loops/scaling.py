@@ -16,12 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
+from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
 from tenax.config.provider import ProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import PoolName
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
+from tenax.lifecycle.offer import NEVER, OF_ALL_ZONES, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
@@ -30,7 +32,9 @@ from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, Pr
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
+from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, NewMachine, RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
@@ -246,6 +250,7 @@ class ScalingLoop:
             async with context.transaction() as conn:
                 await agents.close_idle(conn, row.machine_id)
                 await machines.happen(conn, row, MachineEvent.RETIRE, why)
+                await offer_rests.end(conn, row.pool, row.offers, {RestCause.LACKS})
         except Stale:
             log.info("a machine is not ended: it was given work", machine=row.machine_id)
 
@@ -280,6 +285,7 @@ class ScalingLoop:
             standing.connected,
             standing.idle,
             renting=pool is not None and _place_of(pool) == _place(row) and _may_be_sent(pool, row),
+            sent=row.sent,
             new=row.end_sent == 0,
             lacks=standing.lacks,
         )
@@ -308,7 +314,20 @@ class ScalingLoop:
         log.warning("a machine did not stay", machine=row.machine_id, reason=event.value)
         async with context.transaction() as conn:
             await machines.happen(conn, row, event, event.value)
+            if row.state is MachineState.STARTING:
+                await self._rest(conn, row, RestCause.NEVER_JOINED, event.value)
+            elif event is MachineEvent.LACKS:
+                await self._rest(conn, row, RestCause.LACKS, event.value)
         return True
+
+    async def _rest(self, conn: Connection, row: MachineRow, cause: RestCause, story: str) -> None:
+        """Nothing of its offer is rented for a while."""
+        pool = self._renting.get(row.pool)
+        offer = _of_offer(pool, row.offer) if pool is not None else None
+        if offer is not None:
+            name = offer.offer_family if cause in OF_ALL_ZONES else offer.offer_name
+            order = OfferOrder(row.pool, name, offer.offer_settings)
+            await offer_rests.begin(conn, order, cause, story, row.planned_at)
 
     async def _send(self, context: PassContext, row: MachineRow) -> bool:
         if (_place(row), MachineStep.SEND) in self._failed:
@@ -329,6 +348,7 @@ class ScalingLoop:
             log.warning("the provider refused a machine", machine=row.machine_id, reason=str(refused))
             async with context.transaction() as conn:
                 await machines.happen(conn, row, MachineEvent.REFUSED, str(refused))
+                await self._rest(conn, row, refused.cause, str(refused))
             return False
         await self._answered(context, row, seen)
         return True
@@ -337,6 +357,7 @@ class ScalingLoop:
         story = row.story.partition(f"; {_NO_ANSWER}: ")[0]
         async with context.transaction() as conn:
             await machines.happen(conn, row, MachineEvent.ANSWERED, story, seen.provider_id, seen.zone)
+            await offer_rests.end(conn, row.pool, row.offers, set(RestCause) - NEVER)
 
     async def _end(self, context: PassContext, row: MachineRow) -> bool:
         if (_place(row), MachineStep.END) in self._failed:

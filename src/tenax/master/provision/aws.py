@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
+from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.port import (
     CLUSTER,
     MACHINE,
@@ -23,6 +24,7 @@ from tenax.master.provision.port import (
     ProviderPlace,
     SeenMachine,
     marks,
+    refused,
     shown,
 )
 
@@ -32,17 +34,37 @@ _PASSING = ("RequestLimitExceeded", "Throttl", "Unavailable", "InternalError", "
 #: What only somebody of the account can read.
 _ENCODED = re.compile(r"\s*Encoded authorization failure message: \S+")
 _ENDED = frozenset({"shutting-down", "terminated"})
-#: For people: what to do about a refusal, by how its code begins.
-_ADVICE: Mapping[str, str] = {
-    "InsufficientInstanceCapacity": "the provider has none of that type there now",
-    "VcpuLimitExceeded": "the account's quota for that type is used up: have it raised (Service Quotas, Amazon EC2)",
-    "MaxSpotInstanceCountExceeded": "the account's quota is used up",
-    "UnauthorizedOperation": "the master's role lacks the right: allow ec2:RunInstances and ec2:CreateTags",
-    "InvalidAMIID": "image_id is none of that region",
-    "InvalidSubnetID": "network_interface.subnet_id is none of that region",
-    "InvalidGroup": "network_interface.security_group_id is none of that network",
-    "InvalidKeyPair": "ssh_key_name is none of that region",
+#: Kinds of refusals, and for people what to do, by how a code begins; of others it is tried again, and the next offer.
+_REFUSALS: Mapping[str, tuple[RestCause, str]] = {
+    "InsufficientInstanceCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
+    "InsufficientHostCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
+    "InsufficientCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
+    "SpotMaxPriceTooLow": (RestCause.NO_CAPACITY, "spot machines cost more than spot_max_price there now"),
+    "VcpuLimitExceeded": (
+        RestCause.OVER_QUOTA,
+        "the account's quota for that type is used up: have Running On-Demand Instances of its family raised (Service "
+        "Quotas, Amazon EC2)",
+    ),
+    "InstanceLimitExceeded": (RestCause.OVER_QUOTA, "the account's quota of instances of that type is used up"),
+    "MaxSpotInstanceCountExceeded": (
+        RestCause.OVER_QUOTA,
+        "the account's quota is used up: have All Spot Instance Requests of its family raised (Service Quotas, Amazon "
+        "EC2)",
+    ),
+    "VolumeLimitExceeded": (RestCause.OVER_QUOTA, "the account's quota Storage for gp3 volumes is used up"),
+    "AddressLimitExceeded": (RestCause.OVER_QUOTA, "the account's quota of addresses is used up"),
+    "UnauthorizedOperation": (RestCause.NOT_ALLOWED, "the master's role lacks the right"),
+    "AuthFailure": (RestCause.NOT_ALLOWED, "the master's credentials are not accepted"),
+    "OptInRequired": (RestCause.NOT_ALLOWED, "the account has not accepted the terms of that image or service"),
+    "InvalidAMIID": (RestCause.BAD_ORDER, "image_id is none of that region"),
+    "InvalidSubnetID": (RestCause.BAD_ORDER, "network_interface.subnet_id is none of that region"),
+    "InvalidGroup": (RestCause.BAD_ORDER, "network_interface.security_group_id is none of that network"),
+    "InvalidKeyPair": (RestCause.BAD_ORDER, "ssh_key_name is none of that region"),
+    "Unsupported": (RestCause.BAD_ORDER, "the provider has no such machine there"),
+    "Invalid": (RestCause.BAD_ORDER, ""),
+    "Missing": (RestCause.BAD_ORDER, ""),
 }
+_ACTION = re.compile(r"perform: ([a-z0-9-]+:[A-Za-z]+)")
 
 
 class _Ec2(Protocol):
@@ -70,7 +92,8 @@ class Aws:
         except (OrderRefused, ProviderAway) as error:
             # An answer may show what it does not like of the request.
             encoded = base64.b64encode(order.user_data.encode()).decode()
-            raise type(error)(shown(error.message, [encoded, order.user_data])) from None
+            message = shown(error.message, [encoded, order.user_data])
+            raise refused(error.cause, message) if isinstance(error, OrderRefused) else ProviderAway(message) from None
         instances = cast("Sequence[Mapping[str, object]]", answer["Instances"])
         return _seen(instances[0])
 
@@ -78,17 +101,17 @@ class Aws:
         """All pages of what carries the mark. Raises ProviderAway."""
         try:
             return await asyncio.to_thread(self._look)
-        except OrderRefused as refused:
-            raise ProviderAway(refused.message) from None
+        except OrderRefused as error:
+            raise ProviderAway(error.message) from None
 
     async def end(self, provider_ids: Sequence[str]) -> None:
         """Each by itself: one that is not there keeps no other from its end. Raises ProviderAway."""
         for provider_id in provider_ids:
             try:
                 await asyncio.to_thread(self._call, "terminate_instances", {"InstanceIds": [provider_id]})
-            except OrderRefused as refused:
-                if "InvalidInstanceID" not in refused.message:
-                    raise ProviderAway(refused.message) from None
+            except OrderRefused as error:
+                if "InvalidInstanceID" not in error.message:
+                    raise ProviderAway(error.message) from None
 
     def _look(self) -> list[SeenMachine]:
         filters = [{"Name": f"tag:{CLUSTER}", "Values": [self._cluster_id]}]
@@ -138,11 +161,21 @@ class Aws:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500 or code.startswith(_PASSING):
                 raise ProviderAway(f"{code}: {message}") from None
-            advice = next((advice for begin, advice in _ADVICE.items() if code.startswith(begin)), "")
-            raise OrderRefused(f"{advice} ({code}: {message})" if advice else f"{code}: {message}") from None
+            raise refusal(code, message) from None
         except (faults.BotoCoreError, ResponseParserError, ValueError, OSError) as error:
             # The last two: of an address, or a file with credentials or certificates, that is of no use.
             raise ProviderAway(str(error)) from None
+
+
+def refusal(code: str, message: str) -> OrderRefused:
+    """What a refusal of AWS is: its kind, and what to do."""
+    kinds = (known for begin, known in _REFUSALS.items() if code.startswith(begin))
+    cause, advice = next(kinds, (RestCause.REFUSED, ""))
+    if cause is RestCause.NOT_ALLOWED:
+        action = _ACTION.search(message)
+        missing = action[1] if action else "ec2:RunInstances and ec2:CreateTags"
+        advice += f": allow {missing}" if code.startswith("Unauthorized") else ""
+    return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}")
 
 
 class _Call(Protocol):

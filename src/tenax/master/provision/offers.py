@@ -10,7 +10,7 @@ from tenax.config.provider import OfferChoice, ProviderSettings, ScalingRule
 from tenax.master.store.machines.rows import RentedPool
 from tenax.scheduler.demand import Scaling, demand
 from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.offers import MachineOffer, ScalingLimits, most_machines, too_dear
+from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, most_machines, too_dear
 from tenax.scheduler.snapshot import PoolAgent, PoolSnapshot
 
 
@@ -57,7 +57,18 @@ def decided(
     machines = [
         each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines
     ]
-    return demand(snapshot, offers, limits_of(provider), machines, there.rests)
+    return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there))
+
+
+def _rests(provider: ProviderSettings, there: RentedPool) -> dict[str, OfferRest]:
+    """By offer the one that lasts longest, of its zone or of all, with the settings that it has now."""
+    rests: dict[str, OfferRest] = {}
+    for offer in provider.each_offer():
+        names, settings = (offer.offer_name, offer.offer_family), offer.offer_settings
+        its = [each.rest for each in there.rests if each.offer in names and each.settings == settings]
+        if its:
+            rests[offer.offer_name] = max(its, key=lambda each: each.until)
+    return rests
 
 
 def _prospects(pool: PoolSettings, provider: ProviderSettings) -> tuple[PoolAgent, ...]:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from tenax.config.provider import MARKS, ProviderSettings
 from tenax.errors import TenaxError
+from tenax.lifecycle.offer import RestCause
 
 #: Marks on what is ours.
 CLUSTER, POOL, MACHINE = f"{MARKS}cluster", f"{MARKS}pool", f"{MARKS}machine"
@@ -22,6 +23,16 @@ CLUSTER, POOL, MACHINE = f"{MARKS}cluster", f"{MARKS}pool", f"{MARKS}machine"
 
 class OrderRefused(TenaxError):
     """The provider refused, and made nothing."""
+
+    #: What kind of refusal it is.
+    cause: RestCause = RestCause.REFUSED
+
+
+def refused(cause: RestCause, message: str) -> OrderRefused:
+    """A refusal of a kind."""
+    error = OrderRefused(message)
+    error.cause = cause
+    return error
 
 
 class ProviderAway(TenaxError):

@@ -48,14 +48,22 @@ select m.machine_id, extract(epoch from m.planned_at)::float8 as planned_at,
 from machines m left join agent_presence p on p.agent_id = m.machine_id
 where m.ended_at is null;
 
--- name: failures
--- Of each offer how many machines in a row never joined, the newest first, and the last of them.
-select pool, offer, count(*)::int as failures, extract(epoch from max(changed_at))::float8 as last_at,
-       (array_agg(story order by changed_at desc))[1] as story
-from machines m
-where state in ('ENDING', 'GONE', 'FAILED') and joined_at is null and sent > 0 and changed_at > now() - interval '1 day'
-  and not exists (select 1 from machines o where o.pool = m.pool and o.offer = m.offer and o.joined_at > m.planned_at)
-group by pool, offer;
+-- name: rests
+select pool, offer, settings, cause, failures, story, since, extract(epoch from until)::float8 as until
+from offer_rests;
+
+-- name: rest_of
+select cause, failures, since from offer_rests where pool = $1 and offer = $2 and settings = $3 for update;
+
+-- name: rest
+insert into offer_rests (pool, offer, settings, cause, failures, story, until)
+values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7::float8))
+on conflict (pool, offer, settings) do update
+set cause = excluded.cause, failures = excluded.failures, story = excluded.story, since = now(), until = excluded.until;
+
+-- name: rested
+delete from offer_rests
+where pool = $1 and ((offer = any ($2::text[]) and cause = any ($3::text[])) or since < now() - interval '90 days');
 
 -- name: send
 update machines set state = $3, sent = sent + 1, changed_at = now(), version = version + 1

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from asyncpg import Connection
 
 from tenax.errors import Forbidden, Stale, TryAgain
 from tenax.ids import AgentId
-from tenax.lifecycle.machine import MachineEvent, MachineState, after, rest_s
+from tenax.lifecycle.machine import MachineEvent, MachineState, after
+from tenax.lifecycle.offer import RestCause
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
+from tenax.master.store.machines import offer_rests
+from tenax.master.store.machines.offer_rests import StoredRest
 from tenax.scheduler.demand import MachineStage, RentedMachine
-from tenax.scheduler.offers import OfferRest
 
 Q = load("machines")
 #: Machines of one list.
@@ -63,6 +65,11 @@ class MachineRow:
     age_s: float
     since_planned_s: float
 
+    @property
+    def offers(self) -> tuple[str, str]:
+        """Its offer with its zone, and without."""
+        return self.offer, f"{self.offer.rpartition(' in ')[0]} in {self.region}"
+
 
 @dataclass(frozen=True, slots=True)
 class MachineStanding:
@@ -89,8 +96,8 @@ class RentedPool:
     """The machines of a pool, as the scheduler takes them."""
 
     machines: tuple[RentedMachine, ...] = ()
-    #: Until when nothing is asked for, by offer; it may be over.
-    rests: Mapping[str, OfferRest] = field(default_factory=dict)
+    #: They may be over, or of settings that are others now.
+    rests: tuple[StoredRest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,7 @@ async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) ->
         raise TryAgain("the provider's answer for this machine is not stored yet: try again in a moment")
     machine = await get(conn, agent_id)
     await happen(conn, machine, MachineEvent.JOIN)
+    await offer_rests.end(conn, machine.pool, machine.offers, set(RestCause) - {RestCause.LACKS})
     return True
 
 
@@ -215,17 +223,6 @@ async def standings(conn: Connection) -> dict[str, MachineStanding]:
     return {row["machine_id"]: row_as(MachineStanding, row) for row in await conn.fetch(Q.standings)}
 
 
-async def rests(conn: Connection) -> dict[str, dict[str, OfferRest]]:
-    """By pool and offer: until when nothing is asked for, after failures in a row; it may be over."""
-    by_pool: dict[str, dict[str, OfferRest]] = defaultdict(dict)
-    for row in await conn.fetch(Q.failures):
-        by_pool[row["pool"]][row["offer"]] = OfferRest(
-            row["last_at"] + rest_s(row["failures"]),
-            row["story"] if row["failures"] == 1 else f"{row['failures']} in a row failed, the last: {row['story']}",
-        )
-    return by_pool
-
-
 async def of_pools(conn: Connection) -> dict[str, RentedPool]:
     """What the scheduler has to know of machines, by pool; one without any is not there."""
     its_standings = await standings(conn)
@@ -233,8 +230,11 @@ async def of_pools(conn: Connection) -> dict[str, RentedPool]:
     for row in await all_of(conn):
         if row.machine_id in its_standings:
             by_pool[row.pool].append(rented(row, its_standings[row.machine_id]))
-    its_rests = await rests(conn)
-    return {pool: RentedPool(tuple(by_pool.get(pool, ())), its_rests.get(pool, {})) for pool in {*by_pool, *its_rests}}
+    its_rests = await offer_rests.all_of(conn)
+    return {
+        pool: RentedPool(tuple(by_pool.get(pool, ())), tuple(its_rests.get(pool, ())))
+        for pool in {*by_pool, *its_rests}
+    }
 
 
 def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
