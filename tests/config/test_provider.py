@@ -71,6 +71,8 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"rule": "guess"}, "rule"),
         ({"instance_type": None}, "instance_type is missing: write it in provider"),
         ({"offers": [{}, {"image_id": "ami-2"}]}, "offers stand there twice: g5.12xlarge in us-west-2"),
+        ({"spot_max_price": "2.5"}, "has a spot_max_price and is on demand: write spot: true"),
+        ({"spot": True, "spot_max_price": "much"}, "'much' is no price"),
         ({"choose": "cheapest"}, "has no price, which choose: cheapest needs"),
         ({"max_cost_per_hour": 20}, "has no price, which max_cost_per_hour needs"),
         ({"zones": ["us-west-2a"], "network_interface": {"subnet_id": "s"}}, "write an offer for each subnet"),
@@ -101,3 +103,11 @@ def test_offers_have_the_defaults_of_their_pool(tmp_path: Path) -> None:
         ("p4d.24xlarge in us-west-2", 8, 6.0),
     ]
     assert {each.image_id for each in several} == {"ami-03cf127a"}
+
+
+def test_spot_as_determined_writes_it(tmp_path: Path) -> None:
+    """The price is text there; the same type on demand is another offer."""
+    spot = read(tmp_path, spot=True, spot_max_price="2.5")
+    assert (spot.spot_max_price, spot.each_offer()[0].offer_name) == (2.5, "g5.12xlarge (spot) in us-west-2")
+    both = read(tmp_path, offers=[{"spot": True}, {}])
+    assert [each.spot for each in both.each_offer()] == [True, False]

@@ -59,6 +59,17 @@ def _seconds(given: object) -> object:
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 
 
+def _price(given: object) -> object:
+    """Determined writes it in quotes."""
+    try:
+        return float(given) if isinstance(given, str) else given
+    except ValueError:
+        raise ValueError(f"{given!r} is no price: write a number, per hour") from None
+
+
+Price = Annotated[float, BeforeValidator(_price), Field(gt=0, allow_inf_nan=False)]
+
+
 class ScalingRule(str, Enum):
     """How many machines there are to be."""
 
@@ -99,6 +110,8 @@ class OfferSettings(Settings):
     instance_slots: int | None = Field(default=None, ge=0, le=64)
     image_id: str | None = Field(default=None, min_length=1)
     zones: tuple[str, ...] | None = None
+    spot: bool | None = None
+    spot_max_price: Price | None = None
     network_interface: NetworkInterfaceSettings | None = None
     price: float | None = Field(default=None, ge=0)
     max_price: float | None = Field(default=None, ge=0)
@@ -118,6 +131,10 @@ class ProviderSettings(Settings):
     instance_type: str = ""
     #: Slots that a machine of this type has: its GPUs; with ``cpu_slots_allowed`` into how many its CPU is cut.
     instance_slots: int = Field(default=-1, ge=-1, le=64)
+    #: At the price of the moment, taken back when the provider needs it; else on demand.
+    spot: bool = False
+    #: The most that is paid for such a machine per hour; none: what one on demand costs.
+    spot_max_price: Price | None = None
     #: One after the other; none: the provider chooses.
     zones: tuple[str, ...] = ()
     #: Of one machine per hour.
@@ -155,12 +172,16 @@ class ProviderSettings(Settings):
     @property
     def offer_name(self) -> str:
         """Of settings that are one offer: what it is called."""
-        return f"{self.instance_type} in {self.zones[0] if self.zones else self.region}"
+        return f"{self._what} in {self.zones[0] if self.zones else self.region}"
 
     @property
     def offer_family(self) -> str:
         """Its name without the zone."""
-        return f"{self.instance_type} in {self.region}"
+        return f"{self._what} in {self.region}"
+
+    @property
+    def _what(self) -> str:
+        return f"{self.instance_type} (spot)" if self.spot else self.instance_type
 
     @property
     def offer_settings(self) -> bytes:
@@ -237,6 +258,8 @@ def _check_offers(provider: ProviderSettings) -> None:
                 f"the offer {offer.offer_name} has zones and a subnet_id, which is in one zone: write an offer for "
                 "each subnet, and leave zones out"
             )
+        if offer.spot_max_price is not None and not offer.spot:
+            raise ValueError(f"the offer {offer.offer_name} has a spot_max_price and is on demand: write spot: true")
         for name in ("max_price", "max_cost_per_hour"):
             if getattr(provider if name == "max_cost_per_hour" else offer, name) is not None and offer.price is None:
                 raise ValueError(f"the offer {offer.offer_name} has no price, which {name} needs: write price")

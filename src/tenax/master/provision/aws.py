@@ -206,6 +206,11 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
         "NetworkInterfaces": [interface],
         "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")],
     }
+    if settings.spot:
+        spot = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
+        if settings.spot_max_price is not None:
+            spot["MaxPrice"] = f"{settings.spot_max_price:.5f}"
+        parameters["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": spot}
     if settings.zones:
         parameters["Placement"] = {"AvailabilityZone": settings.zones[0]}
     if settings.ssh_key_name:
