@@ -231,7 +231,7 @@ def _fleet(
 def _launches(
     course: Course, shapes: Sequence[MachineOffer], fleet: tuple[int, ...], *, cheapest: bool
 ) -> tuple[OfferLaunch, ...]:
-    now = course.placed(course.coming)
+    now = course.placed(course.none) | course.placed(course.coming)
     served: dict[int, list[AllocationId]] = defaultdict(list)
     for name, index in course.places(fleet, course.coming).items():
         if name not in now:
