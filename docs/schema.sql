@@ -647,6 +647,7 @@ CREATE TABLE machines (
     version bigint NOT NULL DEFAULT 1,
     offer text NOT NULL DEFAULT ''::text,
     price double precision,
+    rented_at timestamp with time zone,
     CONSTRAINT machines_pkey PRIMARY KEY (machine_id),
     CONSTRAINT machines_are_known CHECK ((state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'GONE'::text, 'FAILED'::text])) OR provider_id <> ''::text),
     CONSTRAINT machines_end CHECK ((state = ANY (ARRAY['GONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),

@@ -52,7 +52,8 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     machine = {
         "id": "m-1", "resourcePool": "default", "state": "STARTING", "provider": "aws", "region": "us-west-2",
         "zone": "us-west-2b", "instanceType": "g5.12xlarge", "slots": 4, "providerId": "i-1", "wantedBy": ["1.a.1"],
-        "story": "rented for 1.a.1", "plannedAt": "2026-11-29T00:00:00Z",
+        "story": "rented for 1.a.1", "plannedAt": "2026-11-29T00:00:00Z", "offer": "g5.12xlarge in us-west-2",
+        "price": 5.672, "hours": 2.5, "cost": 14.18,
     }  # fmt: skip
     master.on("GET", "/api/v1/machines", {"machines": [machine]})
     rows = [line.split() for line in tenax("machine", "list").out.splitlines()]
@@ -62,5 +63,7 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     shown = tenax("machine", "describe", "m-1").out
     assert "rented for 1.a.1" in shown
     assert "aws us-west-2 us-west-2b" in shown
+    for words in ("5.6720", "2.5 hours", "14.18"):
+        assert words in shown
     master.on("GET", "/api/v1/machines", {"machines": []})
     assert "No machines are rented now" in tenax("machine", "list").err

@@ -81,6 +81,9 @@ class MachineInfo(Answer):
     offer: str = part(reading.text, "offer")
     #: What it costs per hour; None: nobody knows.
     price: Optional[float] = made(lambda value: reading.real(value.get("price")))
+    #: For how long it has been paid for, and what that comes to by its price alone; None: nobody knows.
+    hours: Optional[float] = made(lambda value: reading.real(value.get("hours")))
+    cost: Optional[float] = made(lambda value: reading.real(value.get("cost")))
     slots: int = part(reading.integer, "slots")
     #: What the provider calls it; empty: nobody knows yet.
     provider_id: str = part(reading.text, "providerId")

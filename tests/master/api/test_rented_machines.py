@@ -55,6 +55,25 @@ async def test_machines_are_listed_and_described(api: Api) -> None:
     assert (await api.user.get("/api/v1/machines/plan")).json()["plans"][0]["machines"] == 1
 
 
+async def test_a_machine_costs_from_when_it_is_there_until_it_has_ended(api: Api) -> None:
+    """By its price; before it is there nobody pays for it."""
+    place = "default", "aws", "us-west-2", "", "m5.large"
+    why = (), b"m-1" * 8, "min_instances asks for it", "m5.large in us-west-2", 2.0
+    async with api.master.db.transaction() as conn:
+        await machines.plan(conn, [NewMachine("m-1", *place, 2, *why)])
+        row = await machines.send(conn, await machines.get(conn, "m-1"))
+    shown = (await api.user.get("/api/v1/machines/m-1")).json()["machine"]
+    assert (shown["price"], shown.get("hours"), shown.get("cost")) == (2.0, None, None)
+    async with api.master.db.transaction() as conn:
+        await machines.happen(conn, row, MachineEvent.ANSWERED, "", "i-1")
+        await conn.execute("update machines set rented_at = now() - interval '90 minutes'")
+        row = await machines.get(conn, "m-1")
+        await machines.happen(conn, row, MachineEvent.STOPPED, "it was ended")
+        await conn.execute("update machines set rented_at = ended_at - interval '90 minutes'")
+    shown = (await api.user.get("/api/v1/machines/m-1")).json()["machine"]
+    assert (shown["hours"], shown["cost"]) == (1.5, 3.0)
+
+
 async def test_what_could_be_rented_counts_for_what_could_ever_run(api: Api) -> None:
     """Ten slots on five machines; more can never run, and is refused with the arithmetic."""
     await create(api, CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 10"))

@@ -24,6 +24,8 @@ _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("PLACE", spare=True), lambda machine: machine.zone or machine.region),
     (TableColumn("PROVIDER ID", spare=True), lambda machine: machine.provider_id),
     (TableColumn("PLANNED", spare=True), lambda machine: output.moment(machine.planned)),
+    (TableColumn("HOURS", right=True, spare=True), lambda machine: _number(machine.hours, 1)),
+    (TableColumn("COST", right=True, spare=True), lambda machine: _number(machine.cost, 2)),
     (TableColumn("WHY", wraps=True), lambda machine: machine.story),
 )
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
@@ -67,6 +69,10 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Place", " ".join(part for part in (it.provider, it.region, it.zone) if part)),
         ("Provider's id", it.provider_id),
         ("Rented for", ", ".join(it.wanted_by)),
+        ("Offer", it.offer),
+        ("Price per hour", _number(it.price, 4)),
+        ("Paid for", f"{_number(it.hours, 1)} hours" if it.hours is not None else ""),
+        ("Cost so far", _number(it.cost, 2)),
         ("Planned", output.moment(it.planned)),
         ("Joined", output.moment(it.joined)),
         ("Ended", output.moment(it.ended)),
@@ -91,6 +97,10 @@ def plan(access: Access, pool: Optional[str], as_json: bool) -> None:
             click.echo(line)
     if not plans:
         output.say(_NO_PROVIDER)
+
+
+def _number(value: Optional[float], digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _lines(plan: MachinePlan) -> List[str]:

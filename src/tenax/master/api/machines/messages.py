@@ -21,6 +21,9 @@ class RentedMachineView(Message):
     offer: str
     #: What it costs per hour; none: nobody knows.
     price: float | None = None
+    #: For how long it has been paid for, and what that comes to by its price alone.
+    hours: float | None = None
+    cost: float | None = None
     slots: int
     #: What the provider calls it; empty: nobody knows yet.
     provider_id: str

@@ -130,6 +130,8 @@ def _view(row: MachineRow) -> messages.RentedMachineView:
         instance_type=row.instance_type,
         offer=row.offer,
         price=row.price,
+        hours=row.hours,
+        cost=row.cost,
         slots=row.slots,
         provider_id=row.provider_id,
         wanted_by=list(row.wanted_by),

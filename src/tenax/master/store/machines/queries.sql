@@ -6,8 +6,9 @@ values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10, $11, $12);
 -- name: adopt
 -- Without a token: nobody can be asked.
 insert into machines
-    (machine_id, pool, provider, region, endpoint, instance_type, slots, state, token_hash, provider_id, zone, story)
-values ($1, $2, $3, $4, $5, $6, 0, case when $7::bytea is null then 'ENDING' else 'STARTING' end, $7, $8, $9, $10)
+    (machine_id, pool, provider, region, endpoint, instance_type, slots, state, token_hash, provider_id, zone, story,
+     rented_at)
+values ($1, $2, $3, $4, $5, $6, 0, case when $7::bytea is null then 'ENDING' else 'STARTING' end, $7, $8, $9, $10, now())
 on conflict do nothing returning machine_id;
 
 -- name: is_known
@@ -22,6 +23,7 @@ update machines set story = $3, version = version + 1 where machine_id = $1 and 
 -- name: columns
 select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
        planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, offer, price,
+       extract(epoch from coalesce(ended_at, now()) - coalesce(rented_at, joined_at))::float8 / 3600 as hours,
        extract(epoch from now() - changed_at)::float8 as age_s,
        extract(epoch from now() - planned_at)::float8 as since_planned_s
 from machines m
@@ -78,6 +80,7 @@ update machines
 set state = $3, story = case when $4 = '' then story else $4 end, changed_at = now(), version = version + 1,
     provider_id = case when $5 = '' then provider_id else $5 end, zone = case when $6 = '' then zone else $6 end,
     token_hash = case when $3 in ('PLANNED', 'ASKED', 'STARTING') then token_hash end,
+    rented_at = case when $3 = 'STARTING' then coalesce(rented_at, now()) else rented_at end,
     joined_at = case when $3 = 'JOINED' then now() when not $7 then joined_at end,
     ended_at = case when $3 in ('GONE', 'FAILED') then now() end
 where machine_id = $1 and version = $2 returning version;

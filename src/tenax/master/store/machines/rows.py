@@ -61,9 +61,16 @@ class MachineRow:
     offer: str
     #: Per hour; None: nobody knows.
     price: float | None
+    #: For how long it has been paid for; None: it is not there yet, or never was.
+    hours: float | None
     #: Seconds since ``changed_at``, and since it was planned.
     age_s: float
     since_planned_s: float
+
+    @property
+    def cost(self) -> float | None:
+        """So far, by its price alone: neither disks nor traffic; None: nobody knows."""
+        return None if self.hours is None or self.price is None else self.hours * self.price
 
     @property
     def offers(self) -> tuple[str, str]:

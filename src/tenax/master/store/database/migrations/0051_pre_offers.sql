@@ -2,6 +2,9 @@
 alter table machines add column offer text not null default '';
 -- What it costs per hour; none: nobody knows.
 alter table machines add column price double precision check (price >= 0);
+-- Since when it is paid for: the provider answered that it is there, or it was seen. Until it has ended.
+alter table machines add column rented_at timestamptz;
+update machines set rented_at = planned_at where provider_id <> '';
 
 -- Offers of which nothing is rented for a while, since something went wrong.
 create table offer_rests (
