@@ -213,7 +213,7 @@ def _fleet(
     machines: Sequence[RentedMachine],
 ) -> tuple[int, ...]:
     """What comes and what is to be rented: for what waits, and that there are as many as there must be."""
-    fleet = course.coming if limits.by_slots else course.chosen(cheapest=limits.cheapest)
+    fleet = course.coming if limits.by_slots else course.chosen(course.coming, cheapest=limits.cheapest)
     if not course.usable:
         return fleet
     index = course.usable[0]
@@ -225,7 +225,9 @@ def _fleet(
         desired = desired_new(snapshot, shapes[index].slots, shapes[index].aux_places) - sum(course.coming)
     more = launch_count(desired, lasting, len(machines), limits) - (sum(fleet) - sum(course.coming))
     more = max(0, min(more, course.most(fleet, index)))
-    return (*fleet[:index], fleet[index] + more, *fleet[index + 1 :])
+    fleet = (*fleet[:index], fleet[index] + more, *fleet[index + 1 :])
+    # With those that there must be in any case the planner may use others.
+    return fleet if limits.by_slots or not more else course.chosen(fleet, cheapest=limits.cheapest)
 
 
 def _launches(

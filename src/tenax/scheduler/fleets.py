@@ -81,8 +81,9 @@ class Course:
         money = None if self._money is None else self._money - self._cost(fleet)
         return most_machines(self.offers[index], self._room - added, money)
 
-    def chosen(self, *, cheapest: bool) -> Fleet:
-        """Those that come, and what is to be rented beside them."""
+    def chosen(self, least: Fleet, *, cheapest: bool) -> Fleet:
+        """At least these, and what is to be rented beside them."""
+        self._base = least
         while (best := self._best(cheapest=cheapest)) != self._base:
             self._base = best
         return best
@@ -93,7 +94,7 @@ class Course:
         So a larger limit changes nothing to the worse: what somewhat smaller ones would have made is looked at, too.
         """
         best = self._extended(cheapest=cheapest)
-        order = list(self._plan(self._abundance(self._base)).placements)
+        order = self._waiting(self._base)
         if self.placed(best).issuperset(order) or len(self.usable) < 2:
             return best
         whole = self._room
@@ -135,9 +136,14 @@ class Course:
         return None
 
     def _waiting(self, fleet: Fleet) -> list[AllocationId]:
-        """What could start with all that may be rented and cannot with these, the most urgent first."""
+        """What could start with all that may be rented and cannot with these, the most urgent first.
+
+        Of all offers together there would be more than may be: what only they serve hides others that one offer serves.
+        """
         now = self.placed(fleet)
-        return [name for name in self._plan(self._abundance(fleet)).placements if name not in now]
+        alone = (_more(fleet, index, self.most(fleet, index)) for index in self.usable)
+        names = dict.fromkeys(name for each in (self._abundance(fleet), *alone) for name in self._plan(each).placements)
+        return [name for name in names if name not in now]
 
     def _abundance(self, fleet: Fleet) -> Fleet:
         """As many more of each offer as there might be of it alone."""
