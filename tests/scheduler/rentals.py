@@ -115,7 +115,8 @@ def faults(case: Rental) -> Iterator[str]:
     again = after.decided()
     if again.launch:
         yield f"carried out and asked again it wants {again.launches}"
-    if again.end.keys() - scaling.end.keys():
+    # Where there must be some, one that comes lets an idle one go.
+    if again.end.keys() - scaling.end.keys() and not case.limits.min_instances:
         yield f"carried out and asked again it ends {again.end}"
     yield from _use(case, scaling, after)
     yield from _reasons(case, scaling)
