@@ -624,6 +624,19 @@ CREATE INDEX log_tasks_ended ON log_tasks (keep_days, ended_at) WHERE ended_at I
 CREATE TRIGGER log_tasks_fill BEFORE INSERT ON log_tasks
     FOR EACH ROW EXECUTE FUNCTION tenax_fill_log_task();
 
+CREATE TABLE machine_steps (
+    machine_id text NOT NULL,
+    number integer NOT NULL,
+    step text NOT NULL,
+    state text NOT NULL,
+    note text NOT NULL DEFAULT ''::text,
+    said_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT machine_steps_pkey PRIMARY KEY (machine_id, number),
+    CONSTRAINT machine_steps_machine_id_fkey FOREIGN KEY (machine_id) REFERENCES machines(machine_id) ON DELETE CASCADE,
+    CONSTRAINT machine_steps_number_check CHECK (number >= 0),
+    CONSTRAINT machine_steps_state_check CHECK (state = ANY (ARRAY['begun'::text, 'done'::text, 'failed'::text]))
+);
+
 CREATE TABLE machines (
     machine_id text NOT NULL,
     pool text NOT NULL,

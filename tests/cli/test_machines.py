@@ -65,5 +65,10 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     assert "aws us-west-2 us-west-2b" in shown
     for words in ("5.6720", "2.5 hours", "14.18"):
         assert words in shown
+    step = {"step": "install torch", "state": "failed", "note": "no room on /", "saidAt": "2026-11-29T00:00:00Z"}
+    master.on("GET", "/api/v1/machines/m-1/steps", {"steps": [step]})
+    assert tenax("machine", "logs", "m-1").out.split()[-7:] == ["install", "torch", "failed", "no", "room", "on", "/"]
+    master.on("GET", "/api/v1/machines/m-1/steps", {"steps": []})
+    assert "has said nothing" in tenax("machine", "logs", "m-1").err
     master.on("GET", "/api/v1/machines", {"machines": []})
     assert "No machines are rented now" in tenax("machine", "list").err

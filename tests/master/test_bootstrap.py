@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +22,10 @@ _NOTES = '#!/bin/sh\necho "$(basename "$0") $*" >> "$TENAX_MACHINE_DIR/notes"\n'
 def run(place: Path, *programs: str, pool: str = "default", **changes: object) -> subprocess.CompletedProcess[str]:
     """Run the script on a machine that has these programs beside the system's; they note what they were told."""
     folder = place / "bin"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     for name in programs:
+        if (folder / name).exists():
+            continue
         (folder / name).write_text(_NOTES)
         (folder / name).chmod(0o755)
     script = bootstrap_script("m-1", pool, "tnxm_secret", provider_settings(**changes))
@@ -37,7 +40,7 @@ def run(place: Path, *programs: str, pool: str = "default", **changes: object) -
 def test_its_own_end_comes_first_and_then_the_agent(tmp_path: Path) -> None:
     """With the id, the pool and the token of this machine alone; what is odd in a name stays one word."""
     done = run(tmp_path, "shutdown", "tenax", pool="it's mine", startup_script="echo set up", instance_slots=2)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, "failed" in done.stderr) == (0, False)
     state = tmp_path / "state"
     first, *_ = (state / "notes").read_text().splitlines()
     assert first == "shutdown -P +20"
@@ -56,12 +59,91 @@ def test_what_fails_is_said_on_the_console(tmp_path: Path) -> None:
     failed = tmp_path / "failed"
     failed.mkdir()
     done = run(failed, "shutdown", "tenax", startup_script="echo no room on /\nfalse\necho never")
-    assert (done.returncode, done.stderr) == (1, "tenax: startup_script failed; its last lines:\nno room on /\n")
+    assert done.returncode == 1
+    assert done.stderr.endswith("no room on /\ntenax: run startup_script: failed: no room on /\n")
+    assert "never" not in done.stderr
     bare = tmp_path / "bare"
     bare.mkdir()
     done = run(bare, "shutdown")
     assert done.returncode == 1
-    assert "this image has no tenax: install it in the image, or by startup_script" in done.stderr
+    assert (
+        "tenax: find tenax: failed: this image has none: install it in the image, or by startup_script" in done.stderr
+    )
+
+
+#: Notes what it is given: the command line, and what is sent.
+_CURL = '#!/bin/sh\necho "$@" >> "$TENAX_MACHINE_DIR/commands"\ncat >> "$TENAX_MACHINE_DIR/said"\n'
+
+
+def said(place: Path, startup_script: str, **programs: str) -> str:
+    """What a machine tells the master of its start, where these programs take the place of the system's."""
+    (place / "bin").mkdir(parents=True)
+    for name, text in {"curl": _CURL, **programs}.items():
+        (place / "bin" / name).write_text(text)
+        (place / "bin" / name).chmod(0o755)
+    run(place, "shutdown", "tenax", startup_script=startup_script)
+    assert "tnxm_" not in (place / "state" / "commands").read_text()
+    return (place / "state" / "said").read_text()
+
+
+def test_each_step_is_said_with_why_it_failed(tmp_path: Path) -> None:
+    """An operator's own steps, too; the token is on no command line."""
+    step = "tenax_step 'install torch' {limit} sh -c '{command}'\necho never"
+    told = said(tmp_path / "1", step.format(limit=60, command="echo it is not there; echo; exit 3"))
+    parts = [
+        f"tnxm_secret\nm-1\n{name}\n{state}\n{why}\n"
+        for name, state, why in (
+            ("run startup_script", "begun", ""),
+            ("install torch", "begun", ""),
+            ("install torch", "failed", "it is not there"),
+            ("run startup_script", "failed", "tenax: install torch: failed: it is not there"),
+        )
+    ]
+    assert told == "".join(parts)
+    assert "install torch\nfailed\nit took longer than 1 s\n" in said(
+        tmp_path / "2", step.format(limit=1, command="exec sleep 600")
+    )
+    full = "#!/bin/sh\necho Filesystem\necho /dev/sda1 100 100 7 93% /\n"
+    told = said(tmp_path / "3", step.format(limit=60, command="echo Error 28; exit 1"), df=full)
+    assert "install torch\nfailed\nno room on /\n" in told
+
+
+def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:
+    """Its last line; one that breaks is started again, and one that was told to leave is not."""
+    breaks = "[ -f again ] || { touch again; exit 1; }"
+    agent = f'#!/bin/sh\n{breaks}\necho "tenax agent: no cuda device is visible" >&2\nexit 2\n'
+    told = said(tmp_path, "", tenax=agent, sleep="#!/bin/sh\n")
+    assert told.endswith("start the agent\nfailed\ntenax agent: no cuda device is visible\n")
+    assert (tmp_path / "state" / "agent.log").stat().st_mode & 0o077 == 0
+
+
+def test_what_an_operator_writes_for_the_agent_is_read(tmp_path: Path) -> None:
+    """By startup_script; and tasks of other users come through to what is theirs."""
+    run(tmp_path, "shutdown", "tenax", startup_script='echo "labels: {a: b}" > "$TENAX_MACHINE_DIR/agent.yaml"')
+    assert (
+        f"tenax agent --config {tmp_path}/state/agent.yaml --master-url" in (tmp_path / "state" / "notes").read_text()
+    )
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o711
+
+
+def _shellcheck() -> str:
+    if shutil.which("shellcheck") is None and shutil.which("apt-get") and os.geteuid() == 0:
+        for words in (["update"], ["install", "-y", "--no-install-recommends", "shellcheck"]):
+            subprocess.run(["apt-get", *words], capture_output=True, check=False)
+    return shutil.which("shellcheck") or ""
+
+
+def test_the_script_is_good_shell(tmp_path: Path) -> None:
+    """All that ShellCheck knows of, in the script and in what it writes for operators' scripts."""
+    program = _shellcheck()
+    if not program:
+        pytest.skip("shellcheck is not here and could not be installed")
+    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings())
+    steps = script.partition("<<'TENAX_END_OF_STEPS'\n")[2].partition("\nTENAX_END_OF_STEPS\n")[0]
+    for name, text in (("script", script), ("steps", steps)):
+        (tmp_path / name).write_text(text)
+        found = subprocess.run([program, "-s", "sh", tmp_path / name], capture_output=True, text=True, check=False)
+        assert (found.stdout, found.returncode) == ("", 0)
 
 
 def test_a_machine_of_gpus_does_not_pass_for_one_of_the_cpu() -> None:

@@ -85,6 +85,35 @@ async def test_a_newer_machine_that_does_not_answer_is_ended(place: Place) -> No
     assert place.rented.running() == []
 
 
+async def test_a_machine_says_what_failed_and_is_ended(place: Place, api: Api) -> None:
+    """By its own token alone, and not once that is spent; nothing without end."""
+    await place.waits()
+    await place.passes(2)
+    [instance] = place.rented.running()
+    token, name = place.told(instance)
+
+    async def say(*lines: str) -> int:
+        return (await api.nobody.ask("POST", "/agents/machine-step", "\n".join(lines).encode())).status_code
+
+    assert await say("wrong", name, "install torch", "begun") == 403
+    assert await say(token, "m-2", "install torch", "begun") == 403
+    assert await say(token, name, "install torch", "over") == 400
+    for _ in range(machines.MAX_STEPS + 5):
+        assert await say(token, name, "install torch", "begun") == 204
+    assert await say(token, name, "install torch", "failed", f"no room\non / {token}", "x" * 1000) == 204
+    assert await say(token, name, "install torch", "begun") == 403
+    steps = (await api.user.get(f"/api/v1/machines/{name}/steps")).json()["steps"]
+    assert len(steps) == machines.MAX_STEPS
+    assert (steps[0]["step"], steps[0]["state"]) == ("install torch", "begun")
+    await place.passes(2)
+    assert place.rented.running() == []
+    async with api.master.db.connection() as conn:
+        row = await machines.get(conn, name)
+        rest = (await machines.rests(conn))["default"]
+    assert row.story.startswith("could not install torch: no room on / ... xxx")
+    assert rest.why == row.story
+
+
 async def test_a_copy_of_a_machine_is_ended(place: Place) -> None:
     """Somebody launched more like this one, tags and all: the machine itself stays."""
     instance, name = await joined(place)

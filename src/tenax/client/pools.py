@@ -97,6 +97,19 @@ class MachineInfo(Answer):
 
 
 @dataclass(frozen=True)
+class MachineStepInfo(Answer):
+    """What a machine has said of its start."""
+
+    #: What it does: ``install torch``.
+    step: str = part(reading.text, "step")
+    #: ``begun``, ``done``, ``failed``.
+    state: str = part(reading.text, "state")
+    #: Why it failed.
+    note: str = part(reading.text, "note")
+    said_at: Optional[datetime] = part(reading.moment, "saidAt")
+
+
+@dataclass(frozen=True)
 class PlannedStep(Answer):
     """What would become of a machine, and why."""
 
@@ -156,6 +169,12 @@ def list_machines(session: Session, pool: Optional[str] = None, *, ended: bool =
 def get_machine(session: Session, machine_id: str) -> MachineInfo:
     """One machine, also one that is gone. Raises NotFound."""
     return MachineInfo.read(reading.record(session.get(at("/api/v1/machines/{}", machine_id)), "machine"))
+
+
+def machine_steps(session: Session, machine_id: str) -> List[MachineStepInfo]:
+    """What a machine has said of its start, in that order. Raises NotFound."""
+    answer = session.get(at("/api/v1/machines/{}/steps", machine_id))
+    return [MachineStepInfo.read(value) for value in reading.records(answer, "steps")]
 
 
 def machine_plans(session: Session, pool: Optional[str] = None) -> List[MachinePlan]:

@@ -23,7 +23,7 @@ from tenax.jsonvalue import JsonObject
 
 #: Of Determined's fields, and what to write instead for now.
 NOT_YET: Mapping[str, str] = {
-    "agent_config_file_contents": "write what the agent needs in startup_script, as TENAX_AGENT_... variables",
+    "agent_config_file_contents": "let startup_script write /var/lib/tenax/agent.yaml, which the agent is started with",
     "agent_docker_image": "the agent of the machine's own image is started: install tenax there",
     "agent_docker_network": "the agent runs on the machine itself, in no container",
     "agent_docker_runtime": "the agent runs on the machine itself, in no container",

@@ -5,8 +5,9 @@ Rules it keeps:
 - A row comes first (PLANNED), then that it is about to be sent (ASKED), then the call, then its answer (STARTING): of a
   call whose answer was lost a look at the provider tells, by the row's id, which the machine carries as a mark.
 - It is sent again, with the same id, only after looks that show none, later than the provider's lists lag behind.
-- A machine whose agent has not joined in its time is ended; so is one whose agent was not heard for too long, or has
-  fewer slots than were rented, which counts as one that never joined: else another one would be rented for ever.
+- A machine whose agent has not joined in its time is ended, or as soon as it says that its start failed; so is one
+  whose agent was not heard for too long, or has fewer slots than were rented, which counts as one that never joined:
+  else another one would be rented for ever.
 - LEAVING takes nothing new, and is ended once it is idle; ENDING is asked for again until the provider says that it has
   ended: only then, with its agent removed, is it GONE.
 - A look that does not show a machine proves nothing while its agent is connected: somebody may have taken its mark
@@ -59,6 +60,7 @@ class MachineEvent(str, Enum):
     REFUSED = "the provider refused"
     JOIN = "its agent joined"
     LATE = "its agent did not join in time"
+    BROKE = "its start failed, as it says itself"
     STOPPED = "the provider says that it has ended"
     AWAY = "its agent was not heard for too long"
     LACKS = "its agent has fewer slots than were rented (instance_slots)"
@@ -77,6 +79,7 @@ TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
     (MachineState.ASKED, MachineEvent.WITHDRAW): MachineState.FAILED,
     (MachineState.STARTING, MachineEvent.JOIN): MachineState.JOINED,
     (MachineState.STARTING, MachineEvent.LATE): MachineState.ENDING,
+    (MachineState.STARTING, MachineEvent.BROKE): MachineState.ENDING,
     (MachineState.STARTING, MachineEvent.STOPPED): MachineState.FAILED,
     (MachineState.JOINED, MachineEvent.DRAIN): MachineState.LEAVING,
     **{

@@ -275,7 +275,9 @@ POLICIES: dict[str, Allow] = {
     # Rented machines.
     "GetMachines": Allow.USER,
     "GetMachine": Allow.USER,
+    "GetMachineSteps": Allow.USER,
     "GetMachinePlan": Allow.USER,
+    "SayMachineStep": Allow.PUBLIC,
     # Resource pools.
     "GetResourcePools": Allow.USER,
     "ListWorkspacesBoundToRP": Allow.USER,

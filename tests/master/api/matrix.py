@@ -445,11 +445,11 @@ CLUSTER: dict[str, Row] = {
     "GetClusterMessage": Row(_ADMINS),
     "SetClusterMessage": Row(_ADMINS, {"message": "m"}),
     "DeleteClusterMessage": Row(_ADMINS),
-    "PrometheusMetrics": Row(_ALL),
-    "PrometheusState": Row(_ALL),
-    "PrometheusTargets": Row(_ALL),
+    **dict.fromkeys(("PrometheusMetrics", "PrometheusState", "PrometheusTargets"), Row(_ALL)),
     "CleanupLogs": Row(_ADMINS),
     "JoinAgent": Row(Who.PUBLIC, {"agent_id": "a9", "token": "wrong"}, status=403),
+    # No such token.
+    "SayMachineStep": Row(Who.PUBLIC, {}, status=400),
     "AgentSession": Row(Who.AGENT),
     "Stream": Row(_ALL),
     # It does not end by itself: what it is asked here is refused, by those who are let in alone.
@@ -469,7 +469,7 @@ CLUSTER: dict[str, Row] = {
     "GetJoinTokens": Row(_ADMINS),
     "RevokeJoinToken": Row(_ADMINS),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
-    **dict.fromkeys(("GetMachine", "ListWorkspacesBoundToRP"), Row(_ALL)),
+    **dict.fromkeys(("GetMachine", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "OverwriteRPWorkspaceBindings": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "UnbindRPFromWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

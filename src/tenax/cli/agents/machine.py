@@ -13,7 +13,7 @@ from tenax.cli.console.options import Access, json_option, list_options, pass_ac
 from tenax.display.plural import counted
 
 if TYPE_CHECKING:
-    from tenax.client.pools import MachineInfo, MachinePlan
+    from tenax.client.pools import MachineInfo, MachinePlan, MachineStepInfo
 
 _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("MACHINE"), lambda machine: machine.id),
@@ -27,6 +27,12 @@ _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("HOURS", right=True, spare=True), lambda machine: _number(machine.hours, 1)),
     (TableColumn("COST", right=True, spare=True), lambda machine: _number(machine.cost, 2)),
     (TableColumn("WHY", wraps=True), lambda machine: machine.story),
+)
+_STEPS: output.Columns[MachineStepInfo] = (
+    (TableColumn("TIME"), lambda step: output.moment(step.said_at)),
+    (TableColumn("STEP"), lambda step: step.step),
+    (TableColumn("STATE", state=True), lambda step: step.state),
+    (TableColumn("WHY", wraps=True), lambda step: step.note),
 )
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
@@ -78,6 +84,20 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Ended", output.moment(it.ended)),
     ]
     output.details(rows, it.raw, as_json)
+
+
+@group.command()
+@click.argument("machine")
+@list_options
+@pass_access
+def logs(access: Access, machine: str, as_json: bool, as_csv: bool) -> None:
+    """Show what a machine has said of its start, step by step, and why one failed."""
+    from tenax.client.pools import machine_steps
+
+    steps = machine_steps(access.session(), machine)
+    output.records(_STEPS, steps, as_json, as_csv)
+    if not steps:
+        output.say("The machine has said nothing: it is not up yet, or it does not reach the master.")
 
 
 @group.command()

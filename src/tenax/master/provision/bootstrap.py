@@ -1,9 +1,10 @@
-"""What a rented machine runs when it is up: one POSIX script that makes an agent of it.
+"""What a rented machine runs when it is up: one POSIX script that makes an agent of it, in steps.
 
-Rules: its first act is to set the machine's own end, at the end of the time in which its agent is to join; that the
-agent has joined takes it back. The join token stands in it, in a file that root alone can read, and lets in nothing but
-this machine. What fails is said on standard error, which a machine writes to its console. The same values give the same
-script.
+Rules: its first act, before any network, is to set the machine's own end, at the end of the time in which its agent is
+to join; that the agent has joined takes it back, and from then on the agent ends a machine that no master is heard on.
+The join token stands in it, in a file that root alone can read and on no command line, and lets in nothing but this
+machine. Each step is said on standard error, which a machine writes to its console, and to the master, with why it
+failed; what an operator's script does in steps has a time limit each. The same values give the same script.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tenax.scheduler.devices import DeviceKind
 
 #: Of the user data of AWS.
 MAX_BYTES = 16_384
+#: Seconds without any master after which a machine that has joined ends itself, once nothing runs there.
+ORPHAN_AFTER_S = 1800
 
 _SCRIPT = """#!/bin/sh
 # Made by the master of Tenax: makes an agent of this machine.
@@ -26,27 +29,95 @@ dir=${TENAX_MACHINE_DIR:-/var/lib/tenax}
 mkdir -p "$dir/agent"
 # Before anything else: this machine ends itself unless its agent joins.
 shutdown -P +%(minutes)d >/dev/null 2>&1 || echo "tenax: cannot set the end of this machine" >&2
+# Tasks of other users come through here to what is theirs.
+chmod 711 "$dir"
 cat > "$dir/join-token" <<'TENAX_END'
 %(token)s
 TENAX_END
+cat > "$dir/steps.sh" <<'TENAX_END_OF_STEPS'
+# tenax_step NAME SECONDS COMMAND...: do it within that time, and say how it went. NAME goes on from "could not".
+tenax_dir=${TENAX_MACHINE_DIR:-/var/lib/tenax}
+
+tenax_say() {
+    printf 'tenax: %%s: %%s%%s\\n' "$1" "$2" "${3:+: $3}" >&2
+    { cat "$tenax_dir/join-token"; printf '%%s\\n' %(machine)s "$1" "$2" "${3:-}"; } |
+        tenax_send >/dev/null 2>&1 || true
+}
+
+tenax_send() {
+    if command -v curl >/dev/null 2>&1; then
+        curl -fsS -m 20 --retry 3 --retry-max-time 60 -H 'Content-Type: text/plain' --data-binary @- %(step_url)s
+    elif command -v python3 >/dev/null 2>&1; then
+        python3 -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1], sys.stdin.buffer.read(), 20)' %(step_url)s
+    fi
+}
+
+# Why a command failed: its status, its time limit, its output.
+tenax_why() {
+    case $1 in
+        124) echo "it took longer than $2 s"; return ;;
+        137) echo "it was killed: for want of memory, or as it took longer than $2 s"; return ;;
+    esac
+    for place in / "${TMPDIR:-/tmp}" "$tenax_dir"; do
+        room=$(df -Pk "$place" 2>/dev/null | awk 'NR == 2 { print $4 }')
+        if [ "${room:-9999}" -lt 1024 ]; then echo "no room on $place"; return; fi
+    done
+    last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-400)
+    echo "${last:-it ended with $1}"
+}
+
+tenax_step() {
+    tenax_name=$1 tenax_limit=$2
+    shift 2
+    tenax_say "$tenax_name" begun
+    tenax_log=$(mktemp "$tenax_dir/step.XXXXXX")
+    tenax_status=0
+    timeout -k 10 "$tenax_limit" "$@" > "$tenax_log" 2>&1 < /dev/null || tenax_status=$?
+    cat "$tenax_log"
+    if [ "$tenax_status" -ne 0 ]; then
+        tail -n 20 "$tenax_log" >&2
+        tenax_say "$tenax_name" failed "$(tenax_why "$tenax_status" "$tenax_limit" "$tenax_log")"
+        exit 1
+    fi
+    rm -f "$tenax_log"
+    tenax_say "$tenax_name" "done"
+}
+TENAX_END_OF_STEPS
 cat > "$dir/startup.sh" <<'TENAX_END_OF_STARTUP'
 %(startup)s
 TENAX_END_OF_STARTUP
-if ! sh -eu "$dir/startup.sh" > "$dir/startup.log" 2>&1; then
-    echo "tenax: startup_script failed; its last lines:" >&2
-    tail -n 20 "$dir/startup.log" >&2
-    exit 1
-fi
+# shellcheck source=/dev/null
+. "$dir/steps.sh"
+# shellcheck disable=SC2016
+tenax_step "run startup_script" %(seconds)d \\
+    sh -euc '. "$1"; . "$2"' startup "$dir/steps.sh" "$dir/startup.sh" > "$dir/startup.log"
 if ! command -v tenax >/dev/null 2>&1; then
-    echo "tenax: this image has no tenax: install it in the image, or by startup_script" >&2
+    tenax_say "find tenax" failed "this image has none: install it in the image, or by startup_script"
     exit 1
 fi
+tenax_say "start the agent" begun
 (
     while [ ! -f "$dir/agent/credential" ]; do sleep 1; done
     shutdown -c >/dev/null 2>&1 || true
 ) &
-exec tenax agent --master-url %(url)s --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
+set -- --master-url %(url)s --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
     --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"
+# What startup_script writes there.
+if [ -f "$dir/agent.yaml" ]; then set -- --config "$dir/agent.yaml" "$@"; fi
+export TENAX_AGENT_ORPHAN_AFTER_S=%(orphan)d
+: > "$dir/agent.log"
+umask 022
+while :; do
+    { status=0; tenax agent "$@" || status=$?; echo "$status" > "$dir/agent.status"; } 2>&1 | tee "$dir/agent.log"
+    status=$(cat "$dir/agent.status")
+    # It was told to leave; or it cannot work with its settings, and trying again will not help.
+    case $status in 0) exit 0 ;; 2) break ;; esac
+    sleep 5
+done
+tenax_say "start the agent" failed "$(tenax_why "$status" 0 "$dir/agent.log")"
+# A machine that has joined is not to go on without an agent.
+shutdown -P +%(orphan_minutes)d >/dev/null 2>&1 || true
+exit 1
 """
 
 
@@ -56,6 +127,10 @@ def bootstrap_script(machine_id: str, pool: str, token: str, settings: ProviderS
     kind = DeviceKind.CPU.value if settings.cpu_slots_allowed else DeviceKind.CUDA.value
     return _SCRIPT % {
         "minutes": max(1, math.ceil(settings.max_agent_starting_period / 60)),
+        "seconds": max(1, math.ceil(settings.max_agent_starting_period)),
+        "orphan": ORPHAN_AFTER_S,
+        "orphan_minutes": ORPHAN_AFTER_S // 60,
+        "step_url": shlex.quote(f"{settings.master_url}/agents/machine-step"),
         "token": token,
         "startup": settings.startup_script,
         "url": shlex.quote(settings.master_url),

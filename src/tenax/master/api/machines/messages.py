@@ -52,6 +52,24 @@ class GetMachineResponse(Message):
     machine: RentedMachineView
 
 
+class MachineStepView(Message):
+    """What a machine has said of its start."""
+
+    #: What it does: ``install torch``.
+    step: str
+    #: ``begun``, ``done``, ``failed``.
+    state: str
+    #: Why it failed.
+    note: str
+    said_at: Timestamp
+
+
+class GetMachineStepsResponse(Message):
+    """In the order in which it was said."""
+
+    steps: list[MachineStepView]
+
+
 class PlannedMachineStep(Message):
     """What would become of a machine, and why."""
 

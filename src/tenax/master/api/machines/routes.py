@@ -1,20 +1,25 @@
-"""Rented machines, shown to everyone: what there are, what would be done now, and why. Nothing is changed here."""
+"""Rented machines, shown to everyone: what there are, what would be done now, and why.
+
+Nothing is changed here but what a machine itself says of its start, with its join token.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Request, Response
 
 from tenax.config.master import PoolSettings
 from tenax.config.provider import ProviderSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.access.authorization import Allow
+from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
 from tenax.master.provision.offers import decided, offers_of
+from tenax.master.provision.port import shown
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.master.submission.queue_control import snapshots_of
@@ -23,6 +28,8 @@ from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot
 
 routes = Routes("Machines")
+#: Characters of the name of a step.
+_STEP = 100
 
 
 @routes.get("/api/v1/machines", "GetMachines", allow=Allow.USER)
@@ -42,6 +49,33 @@ async def get_machine(master: MasterDep, machine_id: str) -> messages.GetMachine
     """One machine, also one that is gone."""
     async with master.db.connection() as conn:
         return messages.GetMachineResponse(machine=_view(await machines.get(conn, machine_id)))
+
+
+@routes.get("/api/v1/machines/{machine_id}/steps", "GetMachineSteps", allow=Allow.USER)
+async def get_steps(master: MasterDep, machine_id: str) -> messages.GetMachineStepsResponse:
+    """What a machine has said of its start."""
+    async with master.db.connection() as conn:
+        steps = await machines.steps_of(conn, machine_id)
+    return messages.GetMachineStepsResponse(
+        steps=[
+            messages.MachineStepView(step=each.step, state=each.state, note=each.note, said_at=each.said_at)
+            for each in steps
+        ]
+    )
+
+
+@routes.post("/agents/machine-step", "SayMachineStep", allow=Allow.PUBLIC, response_class=Response)
+async def say_step(master: MasterDep, request: Request) -> Response:
+    """A line each: the machine's token, its id, the step, ``begun``, ``done`` or ``failed``; the rest says why."""
+    token, machine_id, step, state, note = ((await request.body()).decode(errors="replace").split("\n", 4) + [""] * 5)[
+        :5
+    ]
+    if state not in ("begun", "done", "failed") or not step.strip() or "\0" in step + note + machine_id:
+        raise InvalidInput("write a line each: token, machine, step, and begun, done or failed; what follows says why")
+    how = shown(step)[:_STEP], state, shown(note, [token])
+    async with master.db.transaction() as conn:
+        await machines.say_step(conn, token_hash(token), machine_id, *how)
+    return Response(status_code=204)
 
 
 @routes.get("/api/v1/machines/plan", "GetMachinePlan", allow=Allow.USER)

@@ -17,6 +17,14 @@ select exists (select 1 from machines where machine_id = $1 and (not $2 or ended
 -- name: is_adopted
 select exists (select 1 from machines where machine_id = $1 and sent = 0 and provider_id <> '' and ended_at is null);
 
+-- name: add_step
+-- Never without end.
+insert into machine_steps (machine_id, number, step, state, note)
+select $1, count(*), $2, $3, $4 from machine_steps where machine_id = $1 having count(*) < $5;
+
+-- name: steps
+select step, state, note, said_at from machine_steps where machine_id = $1 order by number;
+
 -- name: note
 update machines set story = $3, version = version + 1 where machine_id = $1 and version = $2 returning version;
 

@@ -26,6 +26,8 @@ from tenax.scheduler.demand import MachineStage, RentedMachine
 Q = load("machines")
 #: Machines of one list.
 MAX_LISTED = 1000
+#: Steps of one machine.
+MAX_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,17 @@ class MachineStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineStepRow:
+    """What a machine has said of its start."""
+
+    step: str
+    #: ``begun``, ``done``, ``failed``.
+    state: str
+    note: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RentedPool:
     """The machines of a pool, as the scheduler takes them."""
 
@@ -143,6 +156,29 @@ async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str
     place = stray.provider, stray.region, stray.endpoint, stray.instance_type
     what = stray.token_hash, provider_id, zone, stray.story
     return await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
+
+
+async def say_step(conn: Connection, token_hash: bytes, machine_id: str, step: str, state: str, note: str) -> None:
+    """What the machine of a token says of its start; one that failed is ended.
+
+    Raises Forbidden: the token is not that machine's, or spent; TryAgain: the provider's answer is not stored yet.
+    """
+    row = await conn.fetchrow(Q.of_token, token_hash)
+    if row is None or row["machine_id"] != machine_id:
+        raise Forbidden("that is not the token of that machine, or its start is over")
+    if state == "failed" and row["state"] in (MachineState.PLANNED.value, MachineState.ASKED.value):
+        raise TryAgain("the provider's answer for this machine is not stored yet: try again in a moment")
+    await conn.execute(Q.add_step, machine_id, step, state, note, MAX_STEPS)
+    if state == "failed":
+        story = f"could not {step}: {note}" if note else f"could not {step}"
+        await happen(conn, await get(conn, machine_id), MachineEvent.BROKE, story)
+        await notify(conn, "queue", "")
+
+
+async def steps_of(conn: Connection, machine_id: str) -> list[MachineStepRow]:
+    """What a machine has said of its start, in that order. Raises NotFound."""
+    await get(conn, machine_id)
+    return [row_as(MachineStepRow, row) for row in await conn.fetch(Q.steps, machine_id)]
 
 
 async def is_known(conn: Connection, machine_id: str, *, still_there: bool = False) -> bool:
