@@ -77,3 +77,20 @@ async def test_a_machine_without_a_master_runs_the_program_for_it(master: Master
     await master.cut()
     await master.until(lambda: len(master.hellos) > 1)
     assert not mark.exists()
+
+
+async def test_a_connection_that_stands_is_a_master_that_is_heard(
+    master: MasterDouble, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its welcome to its loss."""
+    seen: list[MasterContact] = []
+
+    async def watch(contact: MasterContact, *_: object) -> None:
+        seen.append(contact)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(orphaned, "watch", watch)
+    host.start(orphan_after_s=3600)
+    await asyncio.to_thread(wait_for, lambda: seen and seen[0].unheard_s() == 0.0, "a master that is heard")
+    await master.away()
+    await asyncio.to_thread(wait_for, lambda: seen[0].unheard_s() > 0.0, "that it is not heard any more")
