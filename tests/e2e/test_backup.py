@@ -21,6 +21,7 @@ NOOP = ROOT / "examples" / "noop"
 MOVING = ("agent", "lease", "session", "presence", "process", "master", "generation")
 #: What the first master on a restored database writes about that, in the cluster's row.
 OF_THE_RESTORE = ["database_identity", "restored_at", "generation"]
+CONTAINERS = "public.containers"
 TABLES = (
     "select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace"
     " where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema)' order by 1"
@@ -59,11 +60,12 @@ def contents(place: Machine) -> dict[str, object]:
 
 
 def settled(place: Machine) -> dict[str, object]:
-    """The same once nothing is left to collect: an experiment that has just ended is looked at once more."""
+    """The same once nothing is left to collect, and nothing of its container on the agent's machine: an experiment that
+    has just ended is looked at once more."""
 
     def look() -> dict[str, object] | None:
         held = contents(place)
-        return held if held["public.garbage_due"] is None else None
+        return held if held["public.garbage_due"] is None and '"gone_at": null' not in str(held[CONTAINERS]) else None
 
     return wait_for(look, "nothing to be due")
 
