@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.kits.machine import ROOT, Machine, machine
+from tests.kits.machine import ROOT, Machine, machine, wait_for
 
 NOOP = ROOT / "examples" / "noop"
 Done = subprocess.CompletedProcess[str]
@@ -59,12 +59,22 @@ def wait_for_state(place: Machine, number: int, enough: Callable[[str], bool]) -
     raise AssertionError(f"experiment {number} is {experiment['state']}: {experiment['reason']}\n{place.logs()}")
 
 
+def reason_of(place: Machine, number: int) -> str:
+    experiment = describe(place, number)["experiment"]
+    assert isinstance(experiment, dict)
+    return str(experiment["reason"])
+
+
 def until_released(directory: Path, release: Path, searcher: str = "name: single") -> tuple[Path, Path]:
-    """A configuration, and a directory whose script reports once ``release`` is there, and leaves early if asked to."""
+    """A configuration, and a directory whose script reports once ``release`` is there, and leaves early if asked to.
+
+    There is a file ``begun`` beside it from when the script waits.
+    """
     (directory / "train.py").write_text(
         "import os, time\n"
         "from tenax import core\n"
         "with core.init() as context:\n"
+        f"    open({str(directory / 'begun')!r}, 'w').close()\n"
         f"    while not (released := os.path.exists({str(release)!r})) and not context.preempt.should_preempt():\n"
         "        time.sleep(0.02)\n"
         "    if released:\n"
@@ -115,15 +125,20 @@ def test_search_with_pause(place: Machine, tmp_path: Path) -> None:
     assert f"Experiment {number} COMPLETED" in done.stderr
 
 
-def test_waiting_says_why(place: Machine) -> None:
+def test_waiting_says_why(place: Machine, tmp_path: Path) -> None:
     """An experiment that waits says for what, in the list and in its description."""
-    first = create(place, "adaptive.yaml", "--config", "hyperparameters.seconds=1")
+    # One that holds all slots until it is killed: the reason stays as it is.
+    held = tmp_path / "held.yaml"
+    held.write_text("entrypoint: sleep 1000\nsearcher: {name: single, metric: loss}\nresources: {slots_per_trial: 2}\n")
+    first = submit(place, held, NOOP)
     wait_for_state(place, first, lambda state: state == "RUNNING")
     second = create(place, "const.yaml")
-    reason = wait_for_state(place, second, lambda state: state == "QUEUED")["reason"]
-    assert "slot" in str(reason)
-    assert str(reason) in tenax(place, "e", "list").stdout
-    assert str(reason) in tenax(place, "e", "describe", str(second)).stdout
+    # It is QUEUED from the beginning, and why is known once the scheduler has looked.
+    reason = wait_for(lambda: reason_of(place, second), "a reason to wait")
+    assert "slot" in reason
+    assert wait_for_state(place, second, lambda state: state == "QUEUED")["reason"] == reason
+    assert reason in tenax(place, "e", "list").stdout
+    assert reason in tenax(place, "e", "describe", str(second)).stdout
     assert tenax(place, "e", "kill", str(first), str(second)).returncode == exits.OK
     for number in (first, second):
         wait_for_state(place, number, lambda state: state == "CANCELED")
@@ -186,7 +201,8 @@ def test_wrong_password(place: Machine) -> None:
 def test_tasks_outlive_the_cluster(place: Machine, tmp_path: Path) -> None:
     """`tenax down` says what runs on, `tenax up` finds it again, and its process is the same."""
     number = submit(place, *until_released(tmp_path, place.directory / "outlived"))
-    wait_for_state(place, number, lambda state: state == "RUNNING")
+    # What a start needs for a moment is no process of it any more.
+    wait_for((tmp_path / "begun").exists, "the script")
     before = place.task_processes()
     done = tenax(place, "down")
     assert "1 task keeps running" in done.stderr
