@@ -162,8 +162,9 @@ def test_what_is_interrupted_is_not_there(
     assert [(line["n"], line["body"]["value"]) for line in lines_of(spool)] == [(1, 0), (2, 1), (3, 2), (4, 3)]  # type: ignore[index]
 
 
-def test_ctrl_c_behind_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The handler runs when the system call has returned: the line is taken back."""
+@pytest.mark.parametrize("again", [False, True])
+def test_ctrl_c_behind_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
+    """The handler runs when the system call has returned: the line is taken back, at the latest before the next."""
     spool = alone_in(str(tmp_path / "lines"))
     report_values(spool, range(2))
     write = os.write
@@ -172,8 +173,13 @@ def test_ctrl_c_behind_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         write(fd, data)
         raise KeyboardInterrupt
 
+    def interrupted_again(fd: int, size: int) -> None:
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", interrupted)
+        if again:
+            patched.setattr(os, "ftruncate", interrupted_again)
         with pytest.raises(KeyboardInterrupt):
             spool.report("metrics", '{"value":"interrupted"}')
     report_values(spool, range(2, 4))

@@ -53,11 +53,16 @@ class LineFile:
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self._end = 0
+        #: Something may stand behind the end: Ctrl-C, twice even, came before that was known or taken back.
+        self._unsure = False
 
     def append(self, n: int, body: bytes, durable: bool = False) -> int:
         """Write a line, ``body`` being its kind and its body; the byte of the file after it."""
         line = b'{"n":%d,"at":%.6f,%b}\n' % (n, time(), body)
         end = self._end + len(line)
+        if self._unsure:
+            os.ftruncate(self.fd, self._end)
+        self._unsure = True
         try:
             written = os.write(self.fd, line)
             if written != len(line):
@@ -67,8 +72,9 @@ class LineFile:
         except BaseException:  # Ctrl-C, too: nobody knows that it is there, and its number is used again
             with suppress(OSError):
                 os.ftruncate(self.fd, self._end)
+                self._unsure = False
             raise
-        self._end = end
+        self._end, self._unsure = end, False
         return end
 
     def read(self, n: int, offset: int, end: int) -> SpoolLines:
