@@ -58,6 +58,16 @@ def test_a_record_is_a_protobuf_message() -> None:
     assert event == b"\x09" + struct.pack("<d", 2.0) + b"\x10\xac\x02" + b"\x2a\x0d\x0a\x0b" + value
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"), [(1e39, "inf"), (-1e300, "-inf"), (10**400, "inf"), (3.4e38, "3.4e+38"), (2**70, "1.18e+21")]
+)
+def test_a_loss_that_diverges(value: float, kept: str) -> None:
+    """What four bytes do not hold is infinite there, and costs no other report its place."""
+    step, values = scalars_of({"group": "training", "stepsCompleted": 1, "metrics": {"loss": value}})
+    (event,) = records(tfevents.scalars(2.0, step, values))
+    assert f"{struct.unpack('<f', event[-4:])[0]:.3g}" == kept
+
+
 def test_names_of_scalars() -> None:
     """Names are those that Determined gives; what is no number is left out, special numbers are not."""
     body: dict[str, Json] = {

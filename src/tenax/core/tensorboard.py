@@ -213,6 +213,6 @@ def _gather(prefix: str, metrics: dict[str, Json], scalars: dict[str, float]) ->
         if isinstance(value, dict):
             _gather(f"{tag}/", value, scalars)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            scalars[tag[:_MAX_TAG]] = float(value)
+            scalars[tag[:_MAX_TAG]] = value
         elif value in ("NaN", "Infinity", "-Infinity"):
             scalars[tag[:_MAX_TAG]] = float(str(value))

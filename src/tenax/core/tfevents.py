@@ -7,6 +7,7 @@ protobuf message ``Event`` (tensorflow/core/util/event.proto), of which this wri
 
 from __future__ import annotations
 
+import math
 import struct
 
 TYPE_CHECKING = False
@@ -70,8 +71,18 @@ def _event(wall_time: float, step: int | None, rest: bytes) -> bytes:
 
 
 def _value(tag: str, value: float) -> bytes:
-    inside = bytes((_TAG,)) + _counted(tag.encode("utf-8", "replace")) + struct.pack("<Bf", _SIMPLE_VALUE, value)
+    inside = (
+        bytes((_TAG,)) + _counted(tag.encode("utf-8", "replace")) + struct.pack("<B", _SIMPLE_VALUE) + _single(value)
+    )
     return bytes((_VALUE,)) + _counted(inside)
+
+
+def _single(value: float) -> bytes:
+    """In the four bytes that the format has; what they cannot hold is infinite, as of a loss that diverges."""
+    try:
+        return struct.pack("<f", float(value))
+    except OverflowError:
+        return struct.pack("<f", math.inf if value > 0 else -math.inf)
 
 
 def _counted(data: bytes) -> bytes:
