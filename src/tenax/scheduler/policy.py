@@ -98,14 +98,14 @@ def planned(
     reserved: reasons.Reserved | None,
 ) -> PoolPlan:
     """A plan, with what the causes say of those that wait; promised is what ``holdings`` has counted of them."""
-    told = [(name, type(causes[name])) for name in waiting]
+    kinds = [(name, type(causes[name])) for name in waiting]
     return PoolPlan(
         placements,
         preempt,
         waiting,
-        frozenset(name for name, kind in told if kind is reasons.Releasing),
+        frozenset(name for name, kind in kinds if kind is reasons.Releasing),
         holdings.counted_of(waiting.keys()),
-        frozenset(name for name, kind in told if kind is reasons.Capped or kind is reasons.BeyondLimit),
+        frozenset(name for name, kind in kinds if kind is reasons.Capped or kind is reasons.BeyondLimit),
         {reserved.request.allocation_id: reserved.starts_at} if reserved and reserved.starts_at is not None else {},
     )
 

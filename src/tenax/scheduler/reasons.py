@@ -122,7 +122,7 @@ Cause = Union[DoesNotFit, Capped, BeyondLimit, BeyondShare, Behind, Releasing, M
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _Wording:
     """Of one request, and of its twins."""
 
     text: str
@@ -145,7 +145,7 @@ class _Line:
         #: Of the request that was reached: why it waits, and what is said of it. With the same cause, the same object,
         #: its twins wait.
         self.cause: Cause | None = None
-        self.words = _Words("")
+        self.wording = _Wording("")
         #: Who is ahead of it, for people: the more urgent ones, and which those of its priority are.
         self.ahead = ("", "")
 
@@ -190,12 +190,12 @@ class ReasonWriter:
             if self._in_turns:
                 job = self._snapshot.jobs[request.job_id]
                 line.reach(job, job.priority if request.priority is None else request.priority)
-            line.cause, line.words = cause, self._words(request, cause)
+            line.cause, line.wording = cause, self._wording(request, cause)
             line.ahead = _who_is_ahead(request, line)
-        words = line.words
-        ahead = _ahead(line) if words.tells_ahead else ""
-        line.same += words.for_room
-        return words.text + ahead
+        wording = line.wording
+        ahead = _ahead(line) if wording.tells_ahead else ""
+        line.same += wording.for_room
+        return wording.text + ahead
 
     def of_twins(self, those: Sequence[SlotRequest], cause: Cause) -> list[str]:
         """Those of twins, one behind the other, of one cause."""
@@ -203,50 +203,50 @@ class ReasonWriter:
         left = len(those) - len(written)
         if left > 0:
             line = self._lines[those[0].slots > 0]
-            words, (more, which) = line.words, line.ahead
-            if words.tells_ahead:
-                before, after = f"{words.text}; {more}{' and ' if more else ''}", f" requests {which} are ahead"
+            wording, (more, which) = line.wording, line.ahead
+            if wording.tells_ahead:
+                before, after = f"{wording.text}; {more}{' and ' if more else ''}", f" requests {which} are ahead"
                 written += [f"{before}{count}{after}" for count in range(line.same, line.same + left)]
             else:
-                written += [words.text] * left
-            line.same += left * words.for_room
+                written += [wording.text] * left
+            line.same += left * wording.for_room
         return written
 
-    def _words(self, request: SlotRequest, cause: Cause) -> _Words:
+    def _wording(self, request: SlotRequest, cause: Cause) -> _Wording:
         """All but who is ahead of it."""
         what = counted(request.slots, "free slot") if request.slots else "a free place for a task without slots"
         pool = self._snapshot.pool
         match cause:
             case Releasing():
-                return _Words(f"waits for {what} in pool {pool}: they are being released", for_room=True)
+                return _Wording(f"waits for {what} in pool {pool}: they are being released", for_room=True)
             case MakingRoom(leaving):
-                return _Words(
+                return _Wording(
                     f"waits for {what} in pool {pool}: {counted(leaving, 'running request')} of less urgency "
                     f"{'was' if leaving == 1 else 'were'} asked to save and leave",
                     for_room=True,
                 )
             case Capped(held, cap) if request.slots <= cap:
-                return _Words(
+                return _Wording(
                     f"waits for its own job: max_slots is {cap}, of which {held} in use or promised, "
                     f"and this needs {request.slots}"
                 )
         # What cannot start even alone says so, whoever stands before it.
         obstacle = self._obstacle(request)
         if obstacle is not None:
-            return _Words(obstacle)
+            return _Wording(obstacle)
         if isinstance(cause, BeyondLimit):
-            return _Words(_beyond_limit(request, cause.limit, cause.held))
+            return _Wording(_beyond_limit(request, cause.limit, cause.held))
         # Only what waits for room is ahead of others.
         match cause:
             case Behind(blocker):
-                return _Words(self._behind(blocker), for_room=True)
+                return _Wording(self._behind(blocker), for_room=True)
             case BeyondShare(share, held, capacity):
-                return _Words(
+                return _Wording(
                     f"waits for its job's share of pool {pool}: that is {share} of {counted(capacity, 'slot')} now, of "
                     f"which {held} in use or promised, and this needs {request.slots}",
                     for_room=True,
                 )
-        return _Words(self._no_room(request, what), for_room=True, tells_ahead=self._in_turns)
+        return _Wording(self._no_room(request, what), for_room=True, tells_ahead=self._in_turns)
 
     def _no_room(self, request: SlotRequest, what: str) -> str:
         limits = ""

@@ -27,17 +27,17 @@ def twins(ordered: Iterable[SlotRequest], jobs: Mapping[JobId, PoolJob]) -> list
     return groups
 
 
-def _are_twins(one: SlotRequest, other: SlotRequest) -> bool:
+def _are_twins(first: SlotRequest, second: SlotRequest) -> bool:
     return (
-        one.job_id == other.job_id
-        and one.slots == other.slots
-        and one.single_node == other.single_node
-        and one.preemptible == other.preemptible
-        and one.blocked_agents == other.blocked_agents
-        and one.constraints == other.constraints
-        and one.time_limit == other.time_limit
-        and one.priority == other.priority
-        and one.standing == other.standing
+        first.job_id == second.job_id
+        and first.slots == second.slots
+        and first.single_node == second.single_node
+        and first.preemptible == second.preemptible
+        and first.blocked_agents == second.blocked_agents
+        and first.constraints == second.constraints
+        and first.time_limit == second.time_limit
+        and first.priority == second.priority
+        and first.standing == second.standing
         # Each has a place of its own in the queue.
-        and not (one.again or other.again)
+        and not (first.again or second.again)
     )
