@@ -120,7 +120,7 @@ def steps(place: Machine, trial: Trial) -> list[int]:
 def until_step_3(place: Machine, number: int, tmp_path: Path) -> None:
     """All ranks of the first run wait there. Raises AssertionError with the output where they do not."""
     try:
-        wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3", 60.0)
+        wait_for(lambda: len(list(tmp_path.glob("waiting-*"))) == 4, "all ranks at step 3")
     except AssertionError as error:
         with place.client() as client:
             trials = client.experiment(number).trials()

@@ -69,7 +69,7 @@ def config(**changes: object) -> JsonObject:
 
 
 def ran(
-    place: Machine, document: JsonObject, code: Path | None, seconds: float = 60.0
+    place: Machine, document: JsonObject, code: Path | None, seconds: float = 240.0
 ) -> tuple[Experiment, list[Trial]]:
     """Submit it, wait for its end; the experiment and its trials as they ended."""
     with place.client() as client:
