@@ -12,6 +12,7 @@ from tenax.master.access.task_tokens import token_hash
 from tenax.master.loops import scaling
 from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
+from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
 from tenax.wire.agents import JoinRequest
 from tests.kits.api import Api
@@ -109,9 +110,9 @@ async def test_a_machine_says_what_failed_and_is_ended(place: Place, api: Api) -
     assert place.rented.running() == []
     async with api.master.db.connection() as conn:
         row = await machines.get(conn, name)
-        rest = (await machines.rests(conn))["default"]
+        [rest] = (await offer_rests.all_of(conn))["default"]
     assert row.story.startswith("could not install torch: no room on / ... xxx")
-    assert rest.why == row.story
+    assert rest.rest.why == row.story
 
 
 async def test_a_copy_of_a_machine_is_ended(place: Place) -> None:

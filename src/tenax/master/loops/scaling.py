@@ -23,18 +23,17 @@ from tenax.config.provider import ProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import PoolName
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
-from tenax.lifecycle.offer import NEVER, OF_ALL_ZONES, RestCause
+from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
-from tenax.master.provision.offers import decided, prospects
+from tenax.master.provision.offers import decided, order_of, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
-from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, NewMachine, RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
@@ -323,10 +322,8 @@ class ScalingLoop:
     async def _rest(self, conn: Connection, row: MachineRow, cause: RestCause, story: str) -> None:
         """Nothing of its offer is rented for a while."""
         pool = self._renting.get(row.pool)
-        offer = _of_offer(pool, row.offer) if pool is not None else None
-        if offer is not None:
-            name = offer.offer_family if cause in OF_ALL_ZONES else offer.offer_name
-            order = OfferOrder(row.pool, name, offer.offer_settings)
+        order = order_of(_of(pool), row.offer, cause, row.pool) if pool is not None else None
+        if order is not None:
             await offer_rests.begin(conn, order, cause, story, row.planned_at)
 
     async def _send(self, context: PassContext, row: MachineRow) -> bool:

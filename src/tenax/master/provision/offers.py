@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from tenax.config.master import PoolSettings
 from tenax.config.provider import OfferChoice, ProviderSettings, ScalingRule
+from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
+from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import RentedPool
 from tenax.scheduler.demand import Scaling, demand
 from tenax.scheduler.devices import DeviceKind
@@ -58,6 +60,14 @@ def decided(
         each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines
     ]
     return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there))
+
+
+def order_of(provider: ProviderSettings, offer: str, cause: RestCause, pool: str) -> OfferOrder | None:
+    """What rests when something goes wrong with a machine of that offer; None: it is none any more."""
+    its = next((each for each in provider.each_offer() if each.offer_name == offer), None)
+    if its is None:
+        return None
+    return OfferOrder(pool, its.offer_family if cause in OF_ALL_ZONES else its.offer_name, its.offer_settings)
 
 
 def _rests(provider: ProviderSettings, there: RentedPool) -> dict[str, OfferRest]:

@@ -12,14 +12,16 @@ from fastapi import Query, Request, Response
 from tenax.config.master import PoolSettings
 from tenax.config.provider import ProviderSettings
 from tenax.errors import InvalidInput, NotFound
+from tenax.lifecycle.offer import RestCause
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
-from tenax.master.provision.offers import decided, offers_of
+from tenax.master.provision.offers import decided, offers_of, order_of
 from tenax.master.provision.port import shown
+from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.master.submission.queue_control import snapshots_of
@@ -74,7 +76,12 @@ async def say_step(master: MasterDep, request: Request) -> Response:
         raise InvalidInput("write a line each: token, machine, step, and begun, done or failed; what follows says why")
     how = shown(step)[:_STEP], state, shown(note, [token])
     async with master.db.transaction() as conn:
-        await machines.say_step(conn, token_hash(token), machine_id, *how)
+        broken = await machines.say_step(conn, token_hash(token), machine_id, *how)
+        pool = master.settings.pool(broken.pool) if broken is not None else None
+        if broken is not None and pool is not None and pool.provider is not None:
+            order = order_of(pool.provider, broken.offer, RestCause.NEVER_JOINED, pool.name)
+            if order is not None:
+                await offer_rests.begin(conn, order, RestCause.NEVER_JOINED, broken.story, broken.planned_at)
     return Response(status_code=204)
 
 

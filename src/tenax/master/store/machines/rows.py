@@ -158,8 +158,10 @@ async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str
     return await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
 
 
-async def say_step(conn: Connection, token_hash: bytes, machine_id: str, step: str, state: str, note: str) -> None:
-    """What the machine of a token says of its start; one that failed is ended.
+async def say_step(
+    conn: Connection, token_hash: bytes, machine_id: str, step: str, state: str, note: str
+) -> MachineRow | None:
+    """What the machine of a token says of its start; one that failed is ended, and is the answer.
 
     Raises Forbidden: the token is not that machine's, or spent; TryAgain: the provider's answer is not stored yet.
     """
@@ -173,6 +175,8 @@ async def say_step(conn: Connection, token_hash: bytes, machine_id: str, step: s
         story = f"could not {step}: {note}" if note else f"could not {step}"
         await happen(conn, await get(conn, machine_id), MachineEvent.BROKE, story)
         await notify(conn, "queue", "")
+        return await get(conn, machine_id)
+    return None
 
 
 async def steps_of(conn: Connection, machine_id: str) -> list[MachineStepRow]:
