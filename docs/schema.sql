@@ -91,10 +91,15 @@ CREATE TABLE agents (
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     reason text NOT NULL DEFAULT ''::text,
     rests_until timestamp with time zone,
+    notice text NOT NULL DEFAULT ''::text,
+    notice_plan text NOT NULL DEFAULT ''::text,
+    notice_until timestamp with time zone,
     CONSTRAINT agents_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agents_credential_hash_key UNIQUE (credential_hash),
     CONSTRAINT agents_agent_id_check CHECK (agent_id ~ '^[A-Za-z0-9._-]{1,128}$'::text),
     CONSTRAINT agents_credential_hash_check CHECK (octet_length(credential_hash) = 32),
+    CONSTRAINT agents_notice CHECK ((notice = ''::text) = (notice_plan = ''::text)),
+    CONSTRAINT agents_notice_plan_check CHECK (notice_plan = ANY (ARRAY[''::text, 'DRAIN'::text, 'REPLACE'::text, 'LEAVE'::text])),
     CONSTRAINT agents_state_check CHECK (state = ANY (ARRAY['ENABLED'::text, 'DRAINING'::text, 'DISABLED'::text]))
 );
 CREATE TRIGGER agents_note AFTER INSERT OR DELETE ON agents
@@ -224,6 +229,7 @@ CREATE TABLE checkpoints (
     size_bytes bigint NOT NULL DEFAULT 0,
     version bigint NOT NULL DEFAULT 1,
     reported_at timestamp with time zone NOT NULL DEFAULT now(),
+    upload_s double precision,
     CONSTRAINT checkpoints_pkey PRIMARY KEY (uuid),
     CONSTRAINT checkpoints_allocation_id_fkey FOREIGN KEY (allocation_id) REFERENCES allocations(allocation_id) ON DELETE SET NULL,
     CONSTRAINT checkpoints_storage_id_fkey FOREIGN KEY (storage_id) REFERENCES storage_backends(id),

@@ -17,6 +17,7 @@ from tenax.agent.clouds.gcp import GcpMetadata
 from tenax.agent.clouds.port import Foretold, MetadataAway
 from tenax.agent.notices import Forewarning
 from tenax.backoff import Backoff
+from tenax.errors import UserError
 from tests.agent.host import Host
 from tests.agent.master_double import MasterDouble
 from tests.kits.metadata import MetadataDouble, aws_metadata, gcp_metadata
@@ -165,6 +166,12 @@ async def test_an_agent_without_a_metadata_service_works(host: Host, master: Mas
     host.start(cloud="aws", metadata_url=f"http://127.0.0.1:{free_port()}", metadata_every_s=0.02)
     await master.until(lambda: master.pings > 2)
     assert master.notices == []
+
+
+async def test_a_cloud_that_is_not_known_is_refused_at_the_start(host: Host) -> None:
+    """With those that are."""
+    with pytest.raises(UserError, match="aws or gcp"):
+        await host.start(cloud="azure")
 
 
 async def test_what_is_known_is_told_before_all_is() -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 import boto3
 
 from tenax.config.provider import ProviderSettings
+from tests.kits.machine import processes
 from tests.kits.object_server import s3_server
 
 #: One that moto has.
@@ -110,7 +111,11 @@ echo "$@" >> "$TENAX_MACHINE_DIR/shutdown.log"
 class MachineDoubles:
     """Executes the user data of each instance that runs."""
 
-    def __init__(self, rented: RentedAtMoto, directory: Path) -> None:
+    def __init__(
+        self, rented: RentedAtMoto, directory: Path, also: Callable[[str], Mapping[str, str]] = lambda instance: {}
+    ) -> None:
+        """``also``: what the environment of a machine holds beside the usual, by instance."""
+        self._also = also
         self._rented = rented
         self._directory = directory
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -153,15 +158,23 @@ class MachineDoubles:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
         environment = {
             **kept, "PATH": self._path, "TENAX_MACHINE_DIR": str(place), "HOME": str(place),
-            "TENAX_AGENT_RUNTIME": "process",
+            "TENAX_AGENT_RUNTIME": "process", **self._also(instance),
         }  # fmt: skip
         with (place / "console.log").open("ab") as console:
             self._processes[instance] = subprocess.Popen(
                 ["sh", str(script)], env=environment, cwd=place, stdout=console, stderr=console, start_new_session=True
             )
 
-    def _power_off(self, instance: str) -> None:
-        process = self._processes.pop(instance)
+    def pull(self, instance: str) -> None:
+        """Its power goes, without a word to anybody."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(self._processes[instance].pid, signal.SIGKILL)
+        # What its agent has started is in groups of its own.
+        for pid, environment in processes():
+            if str(self.directory(instance)).encode() in environment:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _power_off(self, instance: str) -> None:
+        self.pull(instance)
+        self._processes.pop(instance).wait()

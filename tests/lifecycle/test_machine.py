@@ -42,6 +42,8 @@ FACTS = st.builds(
     renting=st.booleans(),
     new=st.booleans(),
     sent=st.integers(0, 3),
+    noticed=st.booleans(),
+    takes_work=st.booleans(),
 )
 
 
@@ -143,3 +145,15 @@ def test_which_are_ended_in_determined(case: Mapping[str, Any]) -> None:
             ended.append(name)
     end, drain = retired(left, ScalingLimits(case["min_instances"], case["max_instances"], 1e4))
     assert {*ended, *end, *drain} == set(case["expect_terminate"])
+
+
+def test_a_machine_of_which_there_is_a_notice_leaves_and_stays_when_that_is_taken_back() -> None:
+    """Unless it is idle and ended by then."""
+    facts = MachineFacts(MachineState.JOINED, noticed=True)
+    assert next_step(facts) is MachineStep.NOTICE
+    leaving = MachineFacts(after(MachineState.JOINED, MachineEvent.NOTICE), noticed=True)
+    assert next_step(leaving) is MachineStep.WAIT
+    assert next_step(replace(leaving, idle=True)) is MachineStep.RETIRE
+    assert next_step(replace(leaving, noticed=False, takes_work=True, idle=True)) is MachineStep.STAY
+    assert after(MachineState.LEAVING, MachineEvent.STAY) is MachineState.JOINED
+    assert next_step(replace(leaving, takes_work=True, renting=False)) is MachineStep.WAIT

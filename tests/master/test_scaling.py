@@ -10,8 +10,11 @@ import pytest
 from tenax.config.master import PoolSettings
 from tenax.errors import Forbidden, TryAgain
 from tenax.ids import PoolName
+from tenax.lifecycle.notice import Heeded, NoticePlan
 from tenax.master.agents.hub import Hub
 from tenax.master.provision.offers import decided
+from tenax.master.store.agents import notices
+from tenax.master.store.agents import rows as agents
 from tenax.master.store.machines import rows as machines
 from tenax.scheduler.snapshot import PoolSnapshot
 from tenax.wire.agents import JoinRequest
@@ -327,3 +330,71 @@ async def test_a_pool_that_rents_no_more_lets_its_machines_go(place: Place) -> N
     await place.passes(6)
     assert await place.states() == {name: "GONE"}
     assert place.rented.running() == []
+
+
+async def joined_at_work(place: Place, notice: str) -> str:
+    """A machine that works, and of whose agent there is a notice; its id."""
+    await place.waits()
+    await place.passes(2)
+    name = await place.join(place.rented.running()[0])
+    await place.passes(2)
+    async with place.api.master.db.transaction() as conn:
+        experiment: Any = (await create(place.api))["experiment"]
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        attempt = await run_attempt(conn, await add_trial(conn, experiment["id"], 2), (name,))
+        await conn.execute("update allocations set ready_at = now() where allocation_id = $1", attempt.allocation_id)
+    await heed(place, name, notice)
+    return name
+
+
+async def heed(place: Place, name: str, plan: str | None) -> None:
+    notice = None if plan is None else Heeded(NoticePlan[plan], "it is taken back at noon", 120.0)
+    async with place.api.master.db.transaction() as conn:
+        session = (await agents.standing(conn, name)).session
+        assert await notices.put(conn, name, session, notice)
+
+
+async def asked(place: Place) -> list[str]:
+    """Why attempts were asked to leave."""
+    async with place.api.master.db.connection() as conn:
+        rows = await conn.fetch("select preemption_reason from allocations where preemption <> 'NONE'")
+    return [row["preemption_reason"] for row in rows]
+
+
+async def test_for_a_machine_that_is_taken_back_another_is_rented_at_once(place: Place) -> None:
+    """While its work still saves there; where that was not to go on, none is."""
+    name = await joined_at_work(place, "LEAVE")
+    await place.execute("update experiments set state = 'PAUSED'")
+    await place.passes(2)
+    assert await place.states() == {name: "LEAVING"}
+    await place.execute("update experiments set state = 'ACTIVE'")
+    await place.passes(2)
+    states = await place.states()
+    assert (states.pop(name), list(states.values())) == ("LEAVING", ["STARTING"])
+    await place.passes(2)
+    assert len(place.rented.running()) == 2
+
+
+async def test_a_machine_stays_whose_notice_is_taken_back(place: Place) -> None:
+    """It takes work again, and is ended for nothing but what ends any other."""
+    name = await joined_at_work(place, "DRAIN")
+    await place.passes(2)
+    async with place.api.master.db.connection() as conn:
+        row = await machines.get(conn, name)
+    assert (row.state.value, row.story, row.notice) == ("LEAVING", *["it is taken back at noon"] * 2)
+    await heed(place, name, None)
+    await place.passes(2)
+    assert await place.states() == {name: "JOINED"}
+    assert await asked(place) == []
+
+
+async def test_work_is_moved_once_a_machine_is_there_in_the_place_of_the_first(place: Place) -> None:
+    """Where the pool replaces first what may be taken back."""
+    name = await joined_at_work(place, "REPLACE")
+    await place.passes(3)
+    assert await asked(place) == []
+    assert (await place.states())[name] == "LEAVING"
+    [second] = [each for each in place.rented.running() if name not in place.rented.user_data(each)]
+    await place.join(second)
+    await place.passes(3)
+    assert await asked(place) == ["it is taken back at noon"]

@@ -260,3 +260,51 @@ def test_a_machine_that_takes_no_work_is_not_counted_as_free() -> None:
     leaving = [machine("m1", MachineStage.LEAVING)]
     assert demand(pool.snapshot, [FOUR], ScalingLimits(max_instances=2), leaving).launch == 1
     assert JobId("a") in pool.jobs
+
+
+def test_what_leaves_a_machine_that_ends_is_rented_for_while_it_saves() -> None:
+    """It holds its slots until it has left, and none of them count for anybody."""
+    pool = Pool([agent("m1", 4)])
+    pool.run("a", 4, "m1")
+    leaving = replace(
+        pool.snapshot,
+        agents=tuple(replace(each, state=AgentState.DRAINING) for each in pool.snapshot.agents),
+        requests=tuple(replace(each, phase=Phase.RELEASING) for each in pool.snapshot.requests),
+    )
+    machines, its = [machine("m1", MachineStage.LEAVING)], ScalingLimits(0, 2, 60.0)
+    assert demand(leaving, [FOUR], its, machines).launch == 0
+    decided = demand(leaving, [FOUR], its, machines, returning=frozenset({AllocationId("a")}))
+    assert (decided.launch, decided.wanted_by, decided.room_for) == (1, ("a",), frozenset())
+    coming = [*machines, machine("m2", COMING)]
+    assert demand(leaving, [FOUR], its, coming, returning=frozenset({AllocationId("a")})).launch == 0
+    # Nor more machines than there may be.
+    assert (
+        demand(leaving, [FOUR], ScalingLimits(0, 1, 60.0), machines, returning=frozenset({AllocationId("a")})).launch
+        == 0
+    )
+
+
+def test_what_is_to_go_on_elsewhere_is_told_once_there_is_room() -> None:
+    """On a machine that takes work, and not on its own."""
+    pool = Pool([agent("m1", 4), agent("m2", 4)])
+    pool.run("a", 4, "m1")
+    first, second = pool.snapshot.agents
+    snapshot = replace(pool.snapshot, agents=(replace(first, state=AgentState.DRAINING), second))
+    returning = frozenset({AllocationId("a")})
+    machines = [machine("m1", MachineStage.LEAVING), machine("m2")]
+    assert demand(snapshot, [FOUR], ScalingLimits(), machines, returning=returning).room_for == returning
+    alone = replace(snapshot, agents=snapshot.agents[:1])
+    assert demand(alone, [FOUR], ScalingLimits(), machines[:1], returning=returning).room_for == frozenset()
+
+
+@given(pools(), offers, limits, st.data())
+@settings(deadline=None)
+def test_whatever_returns_never_more_than_there_may_be(
+    pool: Pool, offer: MachineOffer, its: ScalingLimits, data: st.DataObject
+) -> None:
+    """And what is said of room is of those that return."""
+    names = sorted(each.allocation_id for each in pool.snapshot.requests)
+    returning = frozenset(data.draw(st.sets(st.sampled_from(names)))) if names else frozenset[AllocationId]()
+    decided = demand(pool.snapshot, [offer], its, [machine("m", MachineStage.LEAVING)], returning=returning)
+    assert decided.launch == 0 or decided.launch + 1 <= its.max_instances
+    assert decided.room_for <= returning

@@ -52,6 +52,7 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
 
     Raises UserError when the agent cannot work with these settings.
     """
+    notices.check(settings)
     with directory_lock(settings.dir, make_parents=make_parents):
         runtime = await make_runtime(settings)
         async with AsyncExitStack() as stack:

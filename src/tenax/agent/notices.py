@@ -19,6 +19,7 @@ from tenax.agent.clouds.port import Foretold, Metadata, MetadataAway
 from tenax.agent.link import pause
 from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings
+from tenax.errors import UserError
 from tenax.wire.agents import MachineNotice, MachineNotices
 
 log = structlog.get_logger("tenax.agent")
@@ -60,9 +61,15 @@ class Forewarning:
         return MachineNotices(notices)
 
 
+def check(settings: AgentSettings) -> None:
+    """Raises UserError for a cloud that nobody here can ask."""
+    if settings.cloud and settings.cloud not in METADATA:
+        raise UserError(f"cloud is {settings.cloud!r}: it can be {' or '.join(METADATA)}, or is left out")
+
+
 async def watch(settings: AgentSettings, forewarning: Forewarning) -> None:
-    """Ask this machine's cloud for ever; at once over where the settings name none."""
-    if settings.cloud not in METADATA:
+    """Ask this machine's cloud for ever; nobody where the settings name none."""
+    if not settings.cloud:
         await asyncio.Event().wait()
     # Nobody's proxy leads to the service of this machine.
     timeout = aiohttp.ClientTimeout(total=_ANSWER_S)

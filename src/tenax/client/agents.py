@@ -38,7 +38,7 @@ class Agent(Answer):
     id: str = part(reading.text, "id")
     enabled: bool = part(reading.flag, "enabled")
     draining: bool = part(reading.flag, "draining")
-    #: Why it drains, where nobody said so: start after start failed there.
+    #: Why it drains, where nobody said so: start after start failed there, or its cloud ends its machine.
     reason: str = part(reading.text, "reason")
     pools: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "resourcePools")))
     addresses: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "addresses")))
@@ -53,6 +53,9 @@ class Agent(Answer):
     foreign_count: int = made(lambda value: len(reading.records(value, "foreignContainers")))
     #: What its operator says of it: `resources.constraints` ask for it.
     labels: Mapping[str, str] = made(lambda value: _labels(value))
+    #: What the cloud of its machine says of its end, and when that is.
+    notice: str = part(reading.text, "notice")
+    notice_until: Optional[datetime.datetime] = part(reading.moment, "noticeUntil")
     slots: Tuple[Slot, ...] = made(lambda value: _slots(value))
     #: Containers that are not over, whether or not they have slots.
     container_count: int = made(lambda value: len(reading.record(value, "containers")))

@@ -94,6 +94,9 @@ class MachineInfo(Answer):
     planned: Optional[datetime] = part(reading.moment, "plannedAt")
     joined: Optional[datetime] = part(reading.moment, "joinedAt")
     ended: Optional[datetime] = part(reading.moment, "endedAt")
+    #: What its cloud says of it, and when it ends for that.
+    notice: str = part(reading.text, "notice")
+    notice_until: Optional[datetime] = part(reading.moment, "noticeUntil")
 
 
 @dataclass(frozen=True)

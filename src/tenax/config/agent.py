@@ -113,8 +113,8 @@ class AgentSettings(Settings):
     #: Seconds without any master after which ``hooks.on_orphaned`` is run, once nothing runs here; None: never. Rented
     #: machines have it.
     orphan_after_s: float | None = Field(default=None, gt=0)
-    #: Whose machine this is: what its metadata service says of its end is told to the master.
-    cloud: Literal["none", "aws", "gcp"] = "none"
+    #: Whose machine this is: what that cloud's metadata service says of its end is told to the master. Empty: nobody's.
+    cloud: str = ""
     #: Of that service, where it is not at its usual address.
     metadata_url: str = ""
     #: Seconds between two questions to it, of a cloud that does not say by itself when something changes.

@@ -20,6 +20,7 @@ from tenax.config.durations import parse_duration
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.settings import Settings
 from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.notice import Rebalance
 
 #: Of Determined's fields, and what to write instead for now.
 NOT_YET: Mapping[str, str] = {
@@ -168,6 +169,8 @@ class ProviderSettings(Settings):
     max_idle_agent_period: Seconds = 1200.0
     #: A machine whose agent has not joined after so long is ended.
     max_agent_starting_period: Seconds = 1200.0
+    #: What follows where the cloud says that a machine is more likely than others to be taken back.
+    rebalance: Rebalance = Field(default=Rebalance.IGNORE, strict=False)
 
     @property
     def offer_name(self) -> str:

@@ -8,8 +8,8 @@ Rules it keeps:
 - A machine whose agent has not joined in its time is ended, or as soon as it says that its start failed; so is one
   whose agent was not heard for too long, or has fewer slots than were rented, which counts as one that never joined:
   else another one would be rented for ever.
-- LEAVING takes nothing new, and is ended once it is idle; ENDING is asked for again until the provider says that it has
-  ended: only then, with its agent removed, is it GONE.
+- LEAVING takes nothing new, and is ended once it is idle, unless its agent takes work again; ENDING is asked for again
+  until the provider says that it has ended: only then, with its agent removed, is it GONE.
 - A look that does not show a machine proves nothing while its agent is connected: somebody may have taken its mark
   away.
 - What carries our mark and has no row is asked first what it holds, as the database may be an older copy: it gets a row
@@ -65,6 +65,8 @@ class MachineEvent(str, Enum):
     AWAY = "its agent was not heard for too long"
     LACKS = "its agent has fewer slots than were rented (instance_slots)"
     DRAIN = "it is to take nothing new"
+    NOTICE = "its cloud says that it is going to end"
+    STAY = "its agent takes work again"
     RETIRE = "it is idle, and not needed"
     REMOVED = "the provider says that it has ended, and its agent is removed"
 
@@ -82,6 +84,8 @@ TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
     (MachineState.STARTING, MachineEvent.BROKE): MachineState.ENDING,
     (MachineState.STARTING, MachineEvent.STOPPED): MachineState.FAILED,
     (MachineState.JOINED, MachineEvent.DRAIN): MachineState.LEAVING,
+    (MachineState.JOINED, MachineEvent.NOTICE): MachineState.LEAVING,
+    (MachineState.LEAVING, MachineEvent.STAY): MachineState.JOINED,
     **{
         (state, event): MachineState.ENDING
         for state in (MachineState.JOINED, MachineState.LEAVING)
@@ -124,6 +128,8 @@ class MachineStep(str, Enum):
     AWAY = "AWAY"
     LACKS = "LACKS"
     DRAIN = "DRAIN"
+    NOTICE = "NOTICE"
+    STAY = "STAY"
     #: Idle and leaving: end it.
     RETIRE = "RETIRE"
     #: Ask the provider to end it, be it once more.
@@ -157,6 +163,10 @@ class MachineFacts:
     new: bool = False
     #: Its agent is connected, and has fewer slots than were rented.
     lacks: bool = False
+    #: Its agent takes nothing new for what its cloud says.
+    noticed: bool = False
+    #: Its agent takes work.
+    takes_work: bool = False
 
 
 _S = MachineState
@@ -188,6 +198,8 @@ RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
     (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.away_s > AWAY_S, MachineStep.AWAY),
     (lambda it: it.state is _S.JOINED and it.lacks and it.idle, MachineStep.LACKS),
     (lambda it: it.state is _S.JOINED and not it.renting, MachineStep.DRAIN),
+    (lambda it: it.state is _S.JOINED and it.noticed, MachineStep.NOTICE),
+    (lambda it: it.state is _S.LEAVING and it.takes_work and it.renting, MachineStep.STAY),
     (lambda it: it.state is _S.LEAVING and it.idle, MachineStep.RETIRE),
     (lambda it: it.state is _S.ENDING and _is_gone(it), MachineStep.REMOVE),
     (lambda it: it.state is _S.ENDING and (it.new or it.age_s > END_AGAIN_S), MachineStep.END),

@@ -16,6 +16,7 @@ from tenax.config.master import (
     startup_hook,
     task_variables,
 )
+from tenax.lifecycle.notice import Rebalance
 from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
@@ -148,4 +149,5 @@ class Master:
             network=container_network(self.settings, pool),
             granted=granted(container_defaults(self.settings, pool), self.settings.checkpoint_storage),
             rendezvous_timeout=self.settings.rendezvous_timeout,
+            rebalance=Rebalance.IGNORE if pool.provider is None else pool.provider.rebalance,
         )

@@ -2,6 +2,7 @@
 
 Rules:
 - What is being released, or asked to leave, is taken for free; free slots and machines on their way are used first.
+- What leaves a machine that its cloud ends counts as waiting from then on: another is rented while it saves.
 - A machine is rented where the planner would use it, for the most urgent work that an offer serves; carried out and
   asked again, nothing more is wanted (`tenax.scheduler.fleets`).
 - Never more machines than the limits say, nor for more money, those counted that are ending: they may still run.
@@ -83,6 +84,8 @@ class Scaling:
     none_for: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Why an offer is not used now, by offer.
     not_used: Mapping[str, str] = field(default_factory=dict)
+    #: Of what is to go on elsewhere that for which there is room now.
+    room_for: frozenset[AllocationId] = frozenset()
 
     @property
     def launch(self) -> int:
@@ -108,8 +111,13 @@ def demand(
     limits: ScalingLimits,
     machines: Sequence[RentedMachine],
     rests: Mapping[str, OfferRest] | None = None,
+    returning: frozenset[AllocationId] = frozenset(),
 ) -> Scaling:
-    """What to do now. ``machines``: all of this pool that are not known to be gone; ``rests`` of offers may be over."""
+    """What to do now. ``machines``: all of this pool that are not known to be gone; ``rests`` of offers may be over.
+
+    ``returning``: what leaves a machine that its cloud ends, or is to, and goes on elsewhere.
+    """
+    snapshot = _returned(snapshot, returning) if returning else snapshot
     not_used = _not_used(snapshot, offers, rests or {})
     usable = [index for index, offer in enumerate(offers) if offer.name not in not_used]
     shapes, coming = _coming(offers, machines)
@@ -129,6 +137,7 @@ def demand(
         coming_for,
         why_none.by_request(fleet, coming_for),
         not_used,
+        returning & course.placed(course.none),
     )
 
 
@@ -342,6 +351,17 @@ def _settled(snapshot: PoolSnapshot) -> PoolSnapshot:
     while leaving := plan(settled).preempt:
         settled = _released(applied(settled, PoolPlan(preempt=leaving)))
     return settled
+
+
+def _returned(snapshot: PoolSnapshot, returning: frozenset[AllocationId]) -> PoolSnapshot:
+    """The pool once these have left, and wait."""
+    there = [each for each in snapshot.requests if each.allocation_id in returning and each.phase is not Phase.PENDING]
+    leaving = {each.allocation_id for each in there}
+    requests = tuple(
+        replace(each, phase=Phase.RELEASING) if each.allocation_id in leaving else each for each in snapshot.requests
+    )
+    left = _released(replace(snapshot, requests=requests))
+    return replace(left, requests=(*left.requests, *(replace(each, phase=Phase.PENDING, members=()) for each in there)))
 
 
 def _released(snapshot: PoolSnapshot) -> PoolSnapshot:

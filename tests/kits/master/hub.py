@@ -24,6 +24,7 @@ from tenax.wire.agents import (
     Exit,
     FromMaster,
     Hello,
+    MachineNotices,
     Ping,
     ReportedState,
     SlotInfo,
@@ -55,7 +56,7 @@ class Talk:
             container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=exit_report
         )
 
-    def say(self, message: Hello | AgentReport | Ping) -> None:
+    def say(self, message: Hello | AgentReport | Ping | MachineNotices) -> None:
         self.to_master.put_nowait(_encode(message).decode())
 
     def hello(

@@ -79,7 +79,10 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
             "(the token: tenax agent join-token create)"
         )
     for agent in agents:
-        if agent.reason:
+        if agent.notice:
+            when = f", at the latest by {output.moment(agent.notice_until)}" if agent.notice_until else ""
+            output.warn(f"{agent.id} is going to end{when}: {agent.notice}.")
+        elif agent.reason:
             output.warn(f"{agent.id} was taken out: {agent.reason}. Once it is well: tenax agent enable {agent.id}")
         broken = [slot for slot in agent.slots if slot.fault]
         if broken:

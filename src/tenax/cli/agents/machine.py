@@ -26,6 +26,7 @@ _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("PLANNED", spare=True), lambda machine: output.moment(machine.planned)),
     (TableColumn("HOURS", right=True, spare=True), lambda machine: _number(machine.hours, 1)),
     (TableColumn("COST", right=True, spare=True), lambda machine: _number(machine.cost, 2)),
+    (TableColumn("ENDS", spare=True), lambda machine: output.moment(machine.notice_until)),
     (TableColumn("WHY", wraps=True), lambda machine: machine.story),
 )
 _STEPS: output.Columns[MachineStepInfo] = (
@@ -70,6 +71,8 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Machine", it.id),
         ("State", it.state),
         ("Why", it.story),
+        ("Notice", it.notice),
+        ("Ends", output.moment(it.notice_until)),
         ("Pool", it.pool),
         ("Type", f"{it.instance_type} ({counted(it.slots, 'slot')})"),
         ("Place", " ".join(part for part in (it.provider, it.region, it.zone) if part)),

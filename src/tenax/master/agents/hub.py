@@ -42,6 +42,7 @@ from tenax.master.agents.admission import admit
 from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.life import SignsOfLife
+from tenax.master.agents.notices import Forewarned
 from tenax.master.agents.setbacks import Setbacks
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE, MemberReport
@@ -67,6 +68,7 @@ from tenax.wire.agents import (
     Hello,
     JoinReply,
     JoinRequest,
+    MachineNotices,
     SessionRefused,
     Welcome,
 )
@@ -113,6 +115,7 @@ class _Session:
     generation: int
     channel: Channel
     setbacks: Setbacks
+    forewarned: Forewarned
     #: Containers that the agent has, so that it needs no specification for them.
     held: set[str] = field(default_factory=set)
     #: Containers of ours that the database does not know.
@@ -236,6 +239,7 @@ class Hub:
                 self._note_life(session),
                 self._apply(session),
                 self._keep_informed(session),
+                session.forewarned.run(self._db, lambda pool: self.pools.get(pool, specs.PoolDefaults()).rebalance),
                 shutdown.wait(),
             )
         ]
@@ -283,8 +287,8 @@ class Hub:
             self._db.replaced.set()
         for outcome in ("ok", "failed", "platform"):
             counters.CONTAINERS_ENDED.labels(agent_id, outcome)
-        session = _Session(agent_id, number, generation, channel, Setbacks(agent_id))
-        await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
+        session = _Session(agent_id, number, generation, channel, Setbacks(agent_id), Forewarned(agent_id, number))
+        await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S, notices=True))
         await self._apply_reports(session, [bounded(report) for report in hello.containers])
         return session
 
@@ -447,6 +451,8 @@ async def _receive(session: _Session) -> None:
         async with asyncio.timeout(_SILENCE_S):
             message = _decode(await session.channel.receive())
         session.alive.set()
+        if isinstance(message, MachineNotices):
+            session.forewarned.hear(message)
         if isinstance(message, AgentReport):
             check_report(message, len(session.waiting) + len(session.held) + len(session.unknown))
             for report in map(bounded, message.containers):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject, as_object
+from tenax.lifecycle.notice import Rebalance
 from tenax.master.submission.machine_access import devices_of, mounts_of, strings
 from tenax.wire.agents import ContainerSpec, Grants, TaskFile
 from tenax.wire.task_names import (
@@ -92,6 +93,8 @@ class PoolDefaults:
     granted: Grants = field(default_factory=Grants)
     #: Seconds that the members of a gang wait for each other, where their configuration does not say it.
     rendezvous_timeout: float = 600.0
+    #: What follows where the cloud advises to leave a machine.
+    rebalance: Rebalance = Rebalance.IGNORE
 
 
 def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:

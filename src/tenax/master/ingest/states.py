@@ -79,8 +79,8 @@ async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoint
     """A checkpoint is complete. Raises InvalidInput, Forbidden (another uploads it), NotNow (another's, or deleted)."""
     reporter = Reporter(task.task_id, task.allocation_id or None, task.trial_id, task.run_id if task.trial_id else None)
     _check_claim(report.uuid, report.claim)
-    await gc.upload_ends(conn, report.uuid, task.task_id)
-    await checkpoints.upsert(conn, reporter, report)
+    upload_s = await gc.upload_ends(conn, report.uuid, task.task_id)
+    await checkpoints.upsert(conn, reporter, report, upload_s)
     if task.experiment_id is not None:
         await gc.mark(conn, task.experiment_id)
 

@@ -81,7 +81,7 @@ def start(
     secret = cluster.secret
     sender = Sender(settings.webhooks, secret)
     scheduling, timeouts = Scheduling(settings.pools, secret, preemption_timeout_s), Timeouts(settings.pools)
-    scaling = ScalingLoop(settings.pools, str(cluster.cluster_id), secret)
+    scaling = ScalingLoop(settings.pools, str(cluster.cluster_id), secret, preemption_timeout_s=preemption_timeout_s)
     deletion, checkpoint_gc = Deletion(settings), CheckpointGc(settings)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     loops: tuple[Loop, ...] = (

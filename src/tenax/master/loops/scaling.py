@@ -21,16 +21,19 @@ from asyncpg import Connection
 from tenax.config.master import PoolSettings
 from tenax.config.provider import ProviderSettings
 from tenax.errors import NotNow, Stale
-from tenax.ids import PoolName
+from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
+from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.offers import decided, order_of, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
@@ -116,10 +119,12 @@ class ScalingLoop:
         cluster_id: str,
         secret: bytes,
         opened: Callable[[ProviderPlace, str], Provider] = open_provider,
+        preemption_timeout_s: float = 3600.0,
     ) -> None:
         self._cluster_id = cluster_id
         self._secret = secret
         self._open = opened
+        self._timeout_s = preemption_timeout_s
         self._providers: dict[ProviderPlace, Provider] = {}
         self._sightings: dict[ProviderPlace, _Sightings] = {}
         #: What failed in this pass: a slow provider would cost each machine its time.
@@ -219,7 +224,8 @@ class ScalingLoop:
         """Decide for a pool, and write what follows; whether anything does."""
         provider = _of(pool)
         snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
-        scaling = decided(pool, provider, snapshot, loaded.pools.get(pool.name))
+        there = loaded.pools.get(pool.name, RentedPool())
+        scaling = decided(pool, provider, snapshot, there)
         for launch in scaling.launches:
             await self._plan(context, pool, launch)
         by_id = {row.machine_id: row for row in loaded.rows}
@@ -227,7 +233,17 @@ class ScalingLoop:
             await self._retire(context, by_id[name], why)
         for name, why in scaling.drain.items():
             await self._drain(context, by_id[name], why)
+        movable = {name: why for name, why in there.staying.items() if name in scaling.room_for}
+        if movable:
+            await self._move(context, movable)
         return bool(scaling.launch or scaling.end or scaling.drain)
+
+    async def _move(self, context: PassContext, movable: Mapping[AllocationId, str]) -> None:
+        """There is room elsewhere for what runs on machines that may be taken back: ask it to go on there."""
+        requests = [LeaveRequest(name, why) for name, why in sorted(movable.items())]
+        for first in range(0, len(requests), AT_ONCE):
+            async with context.transaction() as conn:
+                await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
 
     async def _plan(self, context: PassContext, pool: PoolSettings, launch: OfferLaunch) -> None:
         offer, place = _of_offer(pool, launch.offer), _place_of(pool)
@@ -265,8 +281,9 @@ class ScalingLoop:
 
         async def handle(name: str) -> None:
             row = by_id[name]
-            step = next_step(self._facts(row, loaded.standings[name]))
-            if step is not MachineStep.WAIT and await self._go_on(context, row, step):
+            standing = loaded.standings[name]
+            step = next_step(self._facts(row, standing))
+            if step is not MachineStep.WAIT and await self._go_on(context, row, step, standing.notice):
                 moved.append(name)
 
         await each(list(by_id), handle, loop=self.name, noun="machine")
@@ -287,10 +304,12 @@ class ScalingLoop:
             sent=row.sent,
             new=row.end_sent == 0,
             lacks=standing.lacks,
+            noticed=bool(standing.notice),
+            takes_work=standing.takes_work,
         )
 
-    async def _go_on(self, context: PassContext, row: MachineRow, step: MachineStep) -> bool:
-        """Do what comes next; whether the machine is in another state then."""
+    async def _go_on(self, context: PassContext, row: MachineRow, step: MachineStep, notice: str) -> bool:
+        """Do what comes next; whether the machine is in another state then. ``notice``: of its cloud."""
         match step:
             case MachineStep.SEND:
                 return await self._send(context, row)
@@ -310,9 +329,11 @@ class ScalingLoop:
                 await self._answered(context, row, seen)
                 return True
         event = MachineEvent[step.name]
-        log.warning("a machine did not stay", machine=row.machine_id, reason=event.value)
+        why = notice if event is MachineEvent.NOTICE else event.value
+        said = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
+        log.warning(said, machine=row.machine_id, reason=why)
         async with context.transaction() as conn:
-            await machines.happen(conn, row, event, event.value)
+            await machines.happen(conn, row, event, why)
             if row.state is MachineState.STARTING:
                 await self._rest(conn, row, RestCause.NEVER_JOINED, event.value)
             elif event is MachineEvent.LACKS:

@@ -100,6 +100,7 @@ tenax_say "start the agent" begun
     while [ ! -f "$dir/agent/credential" ]; do sleep 1; done
     shutdown -c >/dev/null 2>&1 || true
 ) &
+export TENAX_AGENT_CLOUD=%(cloud)s
 set -- --master-url %(url)s --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
     --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"
 # What startup_script writes there.
@@ -137,5 +138,7 @@ def bootstrap_script(machine_id: str, pool: str, token: str, settings: ProviderS
         "machine": machine_id,
         "pool": shlex.quote(pool),
         "slots": settings.instance_slots,
+        # Not as an option: an agent that is older goes without it.
+        "cloud": settings.type,
         "kind": kind if settings.instance_slots else NO_SLOTS,
     }

@@ -59,7 +59,7 @@ def decided(
     machines = [
         each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines
     ]
-    return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there))
+    return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there), there.returning)
 
 
 def order_of(provider: ProviderSettings, offer: str, cause: RestCause, pool: str) -> OfferOrder | None:

@@ -105,6 +105,9 @@ class Agent(Message):
     foreign_containers: list[dict[str, str]] = []
     #: What its operator says of it; `resources.constraints` ask for it.
     labels: dict[str, str] = {}
+    #: Ours: what the cloud of its machine says of its end, and when that is.
+    notice: str = ""
+    notice_until: Timestamp | None = None
 
 
 class GetAgentsResponse(Message):

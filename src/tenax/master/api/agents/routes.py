@@ -218,6 +218,8 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
             {key: str(value) for key, value in foreign.items()} for foreign in agent.foreign_containers
         ],
         labels=agent.labels,
+        notice=agent.notice,
+        notice_until=agent.notice_until,
     )
 
 

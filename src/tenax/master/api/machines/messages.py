@@ -38,6 +38,9 @@ class RentedMachineView(Message):
     #: How often the provider was asked for it, and to end it.
     sent: int
     end_sent: int
+    #: What its cloud says of it, and when it ends for that.
+    notice: str = ""
+    notice_until: Timestamp | None = None
 
 
 class GetMachinesResponse(Message):

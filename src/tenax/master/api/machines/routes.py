@@ -183,4 +183,6 @@ def _view(row: MachineRow) -> messages.RentedMachineView:
         ended_at=row.ended_at,
         sent=row.sent,
         end_sent=row.end_sent,
+        notice=row.notice,
+        notice_until=row.notice_until,
     )

@@ -36,6 +36,9 @@ class AgentView:
     agent_version: str
     foreign_containers: list[JsonObject]
     labels: dict[str, str]
+    #: What the cloud says of its machine, and when that ends.
+    notice: str
+    notice_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,7 @@ on conflict (agent_id) do update set revision = greatest(removed_agents.revision
 select a.agent_id, a.pool, a.state, case when a.state = 'DRAINING' then a.reason else '' end as reason, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
        coalesce(p.hostname, '') as hostname, coalesce(p.address, '') as address, coalesce(p.runtime, '') as runtime,
        coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers,
-       coalesce(p.labels, '{}'::jsonb) as labels
+       coalesce(p.labels, '{}'::jsonb) as labels, a.notice, a.notice_until
 from agents a left join agent_presence p on p.agent_id = a.agent_id
 where $1::text is null or a.agent_id = $1;
 
@@ -309,3 +309,34 @@ left join experiment_documents d on d.experiment_id = tr.experiment_id
 left join launched_tasks l on l.task_id = t.task_id
 where c.gone_at is null and ($1::text is null or c.agent_id = $1)
 order by c.allocation_id, c.rank;
+
+-- name: pool_of
+select pool from agents where agent_id = $1;
+
+-- name: set_notice
+-- It drains for it, once; a reason of an earlier notice, or of failed starts, gives way to this one.
+update agents
+set reason = case when (state = 'ENABLED' and notice <> $2)
+                    or (state = 'DRAINING' and (rests_until is not null or (notice <> '' and reason = notice)))
+                  then $2 else reason end,
+    state = case when state = 'ENABLED' and notice <> $2 then 'DRAINING' else state end,
+    rests_until = case when state = 'DRAINING' then null else rests_until end,
+    notice = $2, notice_plan = $3, notice_until = now() + make_interval(secs => $4), version = version + 1
+where agent_id = $1 returning agent_id;
+
+-- name: clear_notice
+update agents
+set reason = case when state = 'DRAINING' and reason = notice then '' else reason end,
+    state = case when state = 'DRAINING' and reason = notice then 'ENABLED' else state end,
+    notice = '', notice_plan = '', notice_until = null, version = version + 1
+where agent_id = $1 and notice <> '' returning agent_id;
+
+-- name: noticed_attempts
+select x.allocation_id, x.task_id, x.ready_at is not null as ready, x.preemption = 'NONE' as is_new,
+       (select k.upload_s from checkpoints k where k.trial_id = t.trial_id and k.upload_s is not null
+        order by k.reported_at desc limit 1) as saved_in_s
+from allocations x join tasks t on t.task_id = x.task_id
+where x.state not in ('PENDING', 'TERMINATED')
+  and exists (select 1 from containers c
+              where c.allocation_id = x.allocation_id and c.agent_id = $1 and c.state <> 'TERMINATED')
+order by x.allocation_id;

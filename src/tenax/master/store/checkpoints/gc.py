@@ -200,16 +200,21 @@ async def withdraw(conn: Connection, uuid: str, task_id: str) -> None:
     await conn.execute(Q.withdraw, uuid, task_id)
 
 
-async def upload_ends(conn: Connection, uuid: str, task_id: str) -> None:
-    """A task reports its upload as a checkpoint. Raises NotNow (files were given up), Forbidden (another task's)."""
+async def upload_ends(conn: Connection, uuid: str, task_id: str) -> float | None:
+    """A task reports its upload as a checkpoint; the seconds that it took, of one that was announced.
+
+    Raises NotNow (files were given up), Forbidden (another task's).
+    """
     row = await conn.fetchrow(Q.lock_upload, uuid)
     if row is None:
-        return
+        return None
     if row["task_id"] != task_id:
         raise Forbidden(f"checkpoint {uuid} is being uploaded by another task, which alone can report it")
     if row["collected_at"] is not None or await conn.fetchval(Q.is_given_up, uuid):
         raise NotNow(f"the files of checkpoint {uuid} were deleted, as its task had ended without reporting it")
     await conn.execute(Q.drop_upload, uuid)
+    took_s: float = row["took_s"]
+    return took_s
 
 
 async def any_upload(conn: Connection) -> bool:

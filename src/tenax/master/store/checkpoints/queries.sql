@@ -2,16 +2,16 @@
 -- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it holds; what
 -- was deleted meanwhile, or is of another task that is not of the same trial, stays as it is.
 insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
-                         steps_completed, metadata, resources, size_bytes)
+                         steps_completed, metadata, resources, size_bytes, upload_s)
 select $1, $2, $3, $4, $5, $6, $7,
        coalesce((select run_id from trials where id = $4) > $5, false),
-       $8, $9, $10, $11
+       $8, $9, $10, $11, $12
 -- Beside the checkpoints the directory of TensorBoard's files is named by it.
 where not exists (select 1 from cluster where cluster_id::text = lower($1))
 on conflict (uuid) do update
 set state = excluded.state, steps_completed = excluded.steps_completed, metadata = excluded.metadata,
     resources = excluded.resources, size_bytes = excluded.size_bytes, storage_id = excluded.storage_id,
-    version = checkpoints.version + 1
+    upload_s = coalesce(excluded.upload_s, checkpoints.upload_s), version = checkpoints.version + 1
 where (checkpoints.task_id = excluded.task_id or checkpoints.trial_id = excluded.trial_id) and checkpoints.state in ('ACTIVE', 'COMPLETED', 'ERROR')
 returning uuid;
 
@@ -152,7 +152,8 @@ where u.uuid = $1 and u.task_id = $2 and not exists (select 1 from removals r wh
 
 -- name: lock_upload
 -- Held until the report is stored, so that it is not given up meanwhile.
-select collected_at, task_id from checkpoint_uploads where uuid = $1 for update;
+select collected_at, task_id, extract(epoch from now() - announced_at)::float8 as took_s
+from checkpoint_uploads where uuid = $1 for update;
 
 -- name: is_given_up
 select exists (select 1 from removals where upload = $1);

@@ -75,8 +75,11 @@ class CheckpointRow:
     reported_at: datetime
 
 
-async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport) -> None:
-    """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow."""
+async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport, upload_s: float | None = None) -> None:
+    """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow.
+
+    ``upload_s``: seconds that storing its files took, if that is known.
+    """
     _check_metadata(report.metadata)
     _check_files(report.uuid, report.resources)
     if report.state not in _STATES:
@@ -94,6 +97,7 @@ async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport)
         report.metadata,
         dict(report.resources),
         sum(report.resources.values()),
+        upload_s,
     )
     if stored is None:
         raise NotNow(f"checkpoint {report.uuid} belongs to another task or was deleted already: use a new uuid")

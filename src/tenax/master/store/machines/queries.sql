@@ -33,7 +33,9 @@ select machine_id, pool, provider, region, endpoint, instance_type, slots, state
        planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, offer, price,
        extract(epoch from coalesce(ended_at, now()) - coalesce(rented_at, joined_at))::float8 / 3600 as hours,
        extract(epoch from now() - changed_at)::float8 as age_s,
-       extract(epoch from now() - planned_at)::float8 as since_planned_s
+       extract(epoch from now() - planned_at)::float8 as since_planned_s,
+       coalesce((select a.notice from agents a where a.agent_id = m.machine_id), '') as notice,
+       (select a.notice_until from agents a where a.agent_id = m.machine_id) as notice_until
 from machines m
 
 -- name: any_open
@@ -54,8 +56,10 @@ select m.machine_id, extract(epoch from m.planned_at)::float8 as planned_at,
                where f->>'cluster_id' = (select cluster_id::text from cluster) and f->>'state' is distinct from 'exited')
            as idle,
        extract(epoch from now() - greatest(m.joined_at, (
-           select max(c.gone_at) from containers c where c.agent_id = m.machine_id and c.agent_id like 'm-%')))::float8 as idle_s
-from machines m left join agent_presence p on p.agent_id = m.machine_id
+           select max(c.gone_at) from containers c where c.agent_id = m.machine_id and c.agent_id like 'm-%')))::float8 as idle_s,
+       coalesce(a.state = 'ENABLED', false) as takes_work,
+       case when a.state = 'DRAINING' and a.reason = a.notice then a.notice else '' end as notice
+from machines m left join agent_presence p on p.agent_id = m.machine_id left join agents a on a.agent_id = m.machine_id
 where m.ended_at is null;
 
 -- name: rests
@@ -74,6 +78,21 @@ set cause = excluded.cause, failures = excluded.failures, story = excluded.story
 -- name: rested
 delete from offer_rests
 where pool = $1 and ((offer = any ($2::text[]) and cause = any ($3::text[])) or since < now() - interval '90 days');
+
+-- name: returning
+-- Attempts of rented machines that leave them for a notice, or are to once there is room elsewhere, and go on then.
+select g.pool, a.allocation_id, bool_and(g.notice_plan = 'REPLACE' and a.preemption = 'NONE') as stays, min(g.notice) as notice
+from machines m
+join agents g on g.agent_id = m.machine_id and g.notice_plan in ('REPLACE', 'LEAVE') and g.state <> 'ENABLED'
+join containers c on c.agent_id = g.agent_id and c.gone_at is null
+join allocations a on a.allocation_id = c.allocation_id and a.state not in ('PENDING', 'TERMINATED')
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+left join experiments e on e.id = tr.experiment_id
+left join launched_tasks l on l.task_id = t.task_id
+where m.ended_at is null
+  and ((tr.state = 'ACTIVE' and tr.wish = 'RUN' and e.state = 'ACTIVE') or (l.state = 'ACTIVE' and l.pausable))
+group by g.pool, a.allocation_id;
 
 -- name: send
 update machines set state = $3, sent = sent + 1, changed_at = now(), version = version + 1

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from asyncpg import Connection
 
 from tenax.errors import Forbidden, Stale, TryAgain
-from tenax.ids import AgentId
+from tenax.ids import AgentId, AllocationId
 from tenax.lifecycle.machine import MachineEvent, MachineState, after
 from tenax.lifecycle.offer import RestCause
 from tenax.master.store.database.queries import existing, load, row_as
@@ -68,6 +68,9 @@ class MachineRow:
     #: Seconds since ``changed_at``, and since it was planned.
     age_s: float
     since_planned_s: float
+    #: What its cloud says of it, and when it ends for that.
+    notice: str
+    notice_until: datetime | None
 
     @property
     def cost(self) -> float | None:
@@ -98,6 +101,9 @@ class MachineStanding:
     idle: bool
     #: For how long; of one that has joined.
     idle_s: float | None
+    takes_work: bool
+    #: For which its agent takes nothing new; empty: none.
+    notice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,10 @@ class RentedPool:
     machines: tuple[RentedMachine, ...] = ()
     #: They may be over, or of settings that are others now.
     rests: tuple[StoredRest, ...] = ()
+    #: Attempts that leave a machine of which there is a notice, and go on elsewhere.
+    returning: frozenset[AllocationId] = frozenset()
+    #: Those of them that stay until there is room elsewhere, with the notice.
+    staying: Mapping[AllocationId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +288,16 @@ async def of_pools(conn: Connection) -> dict[str, RentedPool]:
         if row.machine_id in its_standings:
             by_pool[row.pool].append(rented(row, its_standings[row.machine_id]))
     its_rests = await offer_rests.all_of(conn)
+    returning: dict[str, dict[AllocationId, str]] = defaultdict(dict)
+    for each in await conn.fetch(Q.returning) if any(its.notice for its in its_standings.values()) else ():
+        returning[each["pool"]][AllocationId(each["allocation_id"])] = each["notice"] if each["stays"] else ""
     return {
-        pool: RentedPool(tuple(by_pool.get(pool, ())), tuple(its_rests.get(pool, ())))
+        pool: RentedPool(
+            tuple(by_pool.get(pool, ())),
+            tuple(its_rests.get(pool, ())),
+            frozenset(returning[pool]),
+            {name: notice for name, notice in returning[pool].items() if notice},
+        )
         for pool in {*by_pool, *its_rests}
     }
 
@@ -288,8 +306,9 @@ def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
     """A machine that is not gone, as the scheduler takes it."""
     # It is about to be ended: until then nothing is rented in its place.
     is_replaced = standing.lacks and standing.idle
+    joined = MachineStage.HERE if standing.greeted and not is_replaced else MachineStage.COMING
     stages: Mapping[MachineState, MachineStage] = {
-        MachineState.JOINED: MachineStage.HERE if standing.greeted and not is_replaced else MachineStage.COMING,
+        MachineState.JOINED: MachineStage.LEAVING if standing.notice else joined,
         MachineState.LEAVING: MachineStage.LEAVING,
         MachineState.ENDING: MachineStage.ENDING,
     }
