@@ -18,7 +18,7 @@ from enum import Enum
 _ENDS, _ADVICE = ("interruption", "maintenance"), "rebalance"
 _MARGIN_S, _MARGIN_SHARE = 10.0, 0.25
 #: Longer than any cloud says anything ahead.
-_MOST_S = 30 * 86400.0
+_MAX_S = 30 * 86400.0
 
 
 class Rebalance(str, Enum):
@@ -73,7 +73,7 @@ def heeded(notices: Sequence[CloudNotice], rebalance: Rebalance) -> Heeded | Non
     """The notice that holds; None: nothing follows from any."""
     each_plan = [(_plan(notice.kind, rebalance), notice) for notice in notices]
     acting = [
-        Heeded(plan, notice.reason, None if notice.within_s is None else min(max(0.0, notice.within_s), _MOST_S))
+        Heeded(plan, notice.reason, None if notice.within_s is None else min(max(0.0, notice.within_s), _MAX_S))
         for plan, notice in each_plan
         if plan is not None
     ]
@@ -85,11 +85,11 @@ def told(notice: Heeded, saved_in_s: float | None) -> str:
     within_s = notice.to_save_s
     if within_s is None:
         return f"{notice.reason}: it is asked to save and leave"
-    asked = f"{notice.reason}: it is asked to save and leave within {within_s:.0f} s"
+    text = f"{notice.reason}: it is asked to save and leave within {within_s:.0f} s"
     if saved_in_s is None or saved_in_s <= within_s:
-        return asked
+        return text
     return (
-        f"{asked}\nnotice_too_short: storing its last checkpoint took {saved_in_s:.0f} s: if it does not come to be "
+        f"{text}\nnotice_too_short: storing its last checkpoint took {saved_in_s:.0f} s: if it does not come to be "
         "this time, the trial goes on from the checkpoint before; save more often, or less"
     )
 
@@ -101,4 +101,4 @@ def _plan(kind: str, rebalance: Rebalance) -> NoticePlan | None:
 
 
 def _urgency(each: Heeded) -> tuple[int, float, str]:
-    return -_ORDER[each.plan], _MOST_S if each.within_s is None else each.within_s, each.reason
+    return -_ORDER[each.plan], _MAX_S if each.within_s is None else each.within_s, each.reason

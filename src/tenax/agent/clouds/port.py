@@ -17,7 +17,7 @@ from tenax.errors import TenaxError
 #: Kinds of what is foretold, as the wire has them.
 INTERRUPTION, MAINTENANCE, REBALANCE = "interruption", "maintenance", "rebalance"
 #: No answer of a metadata service that matters here is longer.
-_MOST_BYTES = 64 * 1024
+_MAX_BYTES = 64 * 1024
 
 
 class MetadataAway(TenaxError):
@@ -52,8 +52,8 @@ class Metadata(Protocol):
 async def fetched(reply: aiohttp.ClientResponse) -> str:
     """The text of an answer. Raises MetadataAway where it is longer than any."""
     body = b""
-    async for chunk in reply.content.iter_chunked(_MOST_BYTES):
+    async for chunk in reply.content.iter_chunked(_MAX_BYTES):
         body += chunk
-        if len(body) > _MOST_BYTES:
+        if len(body) > _MAX_BYTES:
             raise MetadataAway("its answer is longer than any of a metadata service")
     return body.decode(errors="replace")

@@ -24,7 +24,7 @@ from tenax.wire.agents import MachineNotices
 log = structlog.get_logger("tenax.hub")
 
 #: Of one message, and characters of each.
-_MOST, _MOST_TEXT = 16, 300
+_MAX_NOTICES, _MAX_TEXT = 16, 300
 #: Allocations in one transaction.
 _AT_ONCE = 100
 
@@ -35,12 +35,12 @@ class Forewarned:
     def __init__(self, agent_id: str, session: int) -> None:
         self._agent_id = agent_id
         self._session = session
-        self._heard: MachineNotices | None = None
+        self._message: MachineNotices | None = None
         self._news = asyncio.Event()
 
     def hear(self, message: MachineNotices) -> None:
         """What is said now takes the place of what was said before."""
-        self._heard = message
+        self._message = message
         self._news.set()
 
     async def run(self, database: Database, rebalance_of: Callable[[str], Rebalance]) -> None:
@@ -48,11 +48,11 @@ class Forewarned:
         while True:
             await self._news.wait()
             self._news.clear()
-            assert self._heard is not None
-            await self._act(database, self._heard, rebalance_of)
+            assert self._message is not None
+            await self._act(database, self._message, rebalance_of)
 
     async def _act(self, database: Database, message: MachineNotices, rebalance_of: Callable[[str], Rebalance]) -> None:
-        said = [CloudNotice(each.kind, _text(each.reason), each.within_s) for each in message.notices[:_MOST]]
+        said = [CloudNotice(each.kind, _text(each.reason), each.within_s) for each in message.notices[:_MAX_NOTICES]]
         async with database.transaction() as conn:
             notice = heeded(said, rebalance_of(await rows.pool_of(conn, self._agent_id)))
             if not await rows.put(conn, self._agent_id, self._session, notice):
@@ -84,4 +84,4 @@ class Forewarned:
 
 
 def _text(given: str) -> str:
-    return given.replace("\0", "")[:_MOST_TEXT] or "its cloud says that this machine ends"
+    return given.replace("\0", "")[:_MAX_TEXT] or "its cloud says that this machine ends"
