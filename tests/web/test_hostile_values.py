@@ -210,3 +210,38 @@ def test_nothing_in_a_name_hides(page: Page, site: Site) -> None:
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill("good")
     expect(page.get_by_role("option").filter(has_text=shown)).to_be_visible()
+
+
+def test_nothing_hides_in_the_name_of_a_place(page: Page, site: Site) -> None:
+    """Two workspaces, or projects, that look alike are told apart in lists, in titles and where one is deleted."""
+    made = site.api("POST", "/api/v1/workspaces", {"name": "twin\u200b"})["workspace"]
+    number = int(made["id"])  # type: ignore[index]
+    project = site.api("POST", f"/api/v1/workspaces/{number}/projects", {"name": "twin\u034f"})["project"]
+    page.goto(f"{site.url}/ui/workspaces")
+    page.get_by_role("link", name="twin<U+200B>").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("twin<U+200B>")
+    expect(page.get_by_role("link", name="twin<U+034F>")).to_be_visible()
+    page.goto(f"{site.url}/ui/projects/{project['id']}?tab=settings")  # type: ignore[index]
+    expect(page.get_by_role("heading", level=1)).to_have_text("twin<U+200B> / twin<U+034F>")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog", name="Delete project twin<U+034F>?")).to_be_visible()
+    page.keyboard.press("Escape")
+    site.api("DELETE", f"/api/v1/workspaces/{number}")
+
+
+def test_a_name_that_is_cut_shows_its_beginning(page: Page, site: Site) -> None:
+    """In a script that runs from right to left, too."""
+    name = "\u05e8\u05d0\u05e9\u05d5\u05df " + "\u05de\u05d9\u05dc\u05d4 " * 40
+    (number,) = site.make(name.strip())
+    page.goto(f"{site.url}/ui/experiments?q=id%3D{number}")
+    link = page.get_by_role("grid").get_by_role("link").first
+    expect(link).to_contain_text("\u05e8\u05d0\u05e9\u05d5\u05df")
+    # The first letter lies within what is shown of the cell.
+    assert link.evaluate("""link => {
+      const text = document.createTreeWalker(link, NodeFilter.SHOW_TEXT).nextNode();
+      const range = document.createRange();
+      range.setStart(text, 0);
+      range.setEnd(text, 1);
+      const [letter, cell] = [range.getBoundingClientRect(), link.closest("[role=gridcell]").getBoundingClientRect()];
+      return letter.left >= cell.left - 1 && letter.right <= cell.right + 1;
+    }""")

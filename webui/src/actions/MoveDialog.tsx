@@ -8,6 +8,7 @@ import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
 import { Problem } from "../ui/notices";
+import { visible } from "../visible";
 import { type Chosen, named, outcome, refresh, report } from "./perform";
 
 export default function MoveDialog(props: { chosen: Chosen; onClose: () => void; onDone?: () => void }) {
@@ -42,7 +43,7 @@ export default function MoveDialog(props: { chosen: Chosen; onClose: () => void;
               <option value="">{projects.data ? "Choose one" : "Loading…"}</option>
               {projects.data?.map((project) => (
                 <option key={project.id} value={project.id}>
-                  {project.workspaceName} / {project.name}
+                  {visible(`${project.workspaceName} / ${project.name}`)}
                 </option>
               ))}
             </select>

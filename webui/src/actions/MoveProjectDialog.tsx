@@ -9,6 +9,7 @@ import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
 import { Problem } from "../ui/notices";
 import { say } from "../ui/overlays";
+import { visible } from "../visible";
 import { doAndSay } from "./offered";
 
 export default function MoveProjectDialog(props: { project: Project; onClose: () => void; onDone: () => void }) {
@@ -19,8 +20,8 @@ export default function MoveProjectDialog(props: { project: Project; onClose: ()
     void doAndSay(
       {
         asked: () => moveProject(project.id, project.workspaceId),
-        doing: `Move project ${project.name} back`,
-        done: `Moved project ${project.name} back`,
+        doing: `Move project ${visible(project.name)} back`,
+        done: `Moved project ${visible(project.name)} back`,
       },
       onDone,
     );
@@ -30,12 +31,12 @@ export default function MoveProjectDialog(props: { project: Project; onClose: ()
     const undo = workspaces.data?.rows.some((each) => each.id === project.workspaceId && !each.immutable)
       ? back
       : undefined;
-    say({ text: `Moved project ${project.name}`, undo });
+    say({ text: `Moved project ${visible(project.name)}`, undo });
     onDone();
   };
   const goals = workspaces.data?.rows.filter((each) => each.id !== project.workspaceId && !each.immutable);
   return (
-    <FormDialog title={`Move project ${project.name}`} yes="Move" onClose={onClose} onSubmit={submit}>
+    <FormDialog title={`Move project ${visible(project.name)}`} yes="Move" onClose={onClose} onSubmit={submit}>
       {workspaces.error && !workspaces.data ? (
         <Problem error={workspaces.error} retry={() => void workspaces.refetch()} />
       ) : goals?.length === 0 ? (
@@ -53,7 +54,7 @@ export default function MoveProjectDialog(props: { project: Project; onClose: ()
               <option value="">{goals ? "Choose one" : "Loading…"}</option>
               {goals?.map((each) => (
                 <option key={each.id} value={each.id}>
-                  {each.name}
+                  {visible(each.name)}
                 </option>
               ))}
             </select>

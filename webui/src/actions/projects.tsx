@@ -7,6 +7,7 @@ import { lazy } from "../parts";
 import { archiveProject, deleteProject, type Project } from "../services/projects";
 import { meQuery } from "../services/session";
 import { openDialog, say } from "../ui/overlays";
+import { visible } from "../visible";
 import { doAndSay, type Offered } from "./offered";
 import { mayChange } from "./states";
 import { usePlacesAgain } from "./workspaces";
@@ -25,8 +26,8 @@ export function useProjectActions(): (project: Project, ownerOfWorkspace: number
     return doAndSay(
       {
         asked: () => archiveProject(project.id, archived),
-        doing: `${word} project ${project.name}`,
-        done: `${word}d project ${project.name}`,
+        doing: `${word} project ${visible(project.name)}`,
+        done: `${word}d project ${visible(project.name)}`,
         undo: () => void archive(project, !archived),
       },
       again,
@@ -35,12 +36,12 @@ export function useProjectActions(): (project: Project, ownerOfWorkspace: number
   const remove = (project: Project) =>
     openDialog((close) => (
       <ConfirmName
-        title={`Delete project ${project.name}?`}
+        title={`Delete project ${visible(project.name)}?`}
         name={project.name}
         onClose={close}
         onYes={async () => {
           const gone = await deleteProject(project.id);
-          say({ text: `${gone ? "Deleted" : "Deleting"} project ${project.name}` });
+          say({ text: `${gone ? "Deleted" : "Deleting"} project ${visible(project.name)}` });
           again();
           const params = { workspaceId: project.workspaceId };
           await navigate({ to: "/workspaces/$workspaceId", params, search: {} });
@@ -59,11 +60,11 @@ export function useProjectActions(): (project: Project, ownerOfWorkspace: number
         <ProjectDialog project={project} workspaceId={workspaceId} onClose={close} onDone={again} />
       ));
     const open: Offered[] = [
-      { name: "edit", short: "Edit", title: `Edit project ${name}`, run: edit },
+      { name: "edit", short: "Edit", title: `Edit project ${visible(name)}`, run: edit },
       {
         name: "move",
         short: "Move",
-        title: `Move project ${name} to another workspace`,
+        title: `Move project ${visible(name)} to another workspace`,
         run: () => openDialog((close) => <MoveProjectDialog project={project} onClose={close} onDone={again} />),
       },
     ];
@@ -72,10 +73,16 @@ export function useProjectActions(): (project: Project, ownerOfWorkspace: number
       {
         name: "archive",
         short: project.archived ? "Unarchive" : "Archive",
-        title: `${project.archived ? "Unarchive" : "Archive"} project ${name}`,
+        title: `${project.archived ? "Unarchive" : "Archive"} project ${visible(name)}`,
         run: () => void archive(project, !project.archived),
       },
-      { name: "delete", short: "Delete", title: `Delete project ${name}`, run: () => remove(project), danger: true },
+      {
+        name: "delete",
+        short: "Delete",
+        title: `Delete project ${visible(name)}`,
+        run: () => remove(project),
+        danger: true,
+      },
     ];
   };
 }

@@ -7,6 +7,7 @@ import { lazy } from "../parts";
 import { meQuery } from "../services/session";
 import { archiveWorkspace, deleteWorkspace, pinWorkspace, type Workspace } from "../services/workspaces";
 import { openDialog, say } from "../ui/overlays";
+import { visible } from "../visible";
 import { doAndSay, type Offered } from "./offered";
 import { mayChange } from "./states";
 
@@ -33,8 +34,8 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
     return doAndSay(
       {
         asked: () => archiveWorkspace(workspace.id, archived),
-        doing: `${word} workspace ${workspace.name}`,
-        done: `${word}d workspace ${workspace.name}`,
+        doing: `${word} workspace ${visible(workspace.name)}`,
+        done: `${word}d workspace ${visible(workspace.name)}`,
         undo: () => void archive(workspace, !archived),
       },
       again,
@@ -43,12 +44,12 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
   const remove = (workspace: Workspace) =>
     openDialog((close) => (
       <ConfirmName
-        title={`Delete workspace ${workspace.name}?`}
+        title={`Delete workspace ${visible(workspace.name)}?`}
         name={workspace.name}
         onClose={close}
         onYes={async () => {
           const gone = await deleteWorkspace(workspace.id);
-          say({ text: `${gone ? "Deleted" : "Deleting"} workspace ${workspace.name}` });
+          say({ text: `${gone ? "Deleted" : "Deleting"} workspace ${visible(workspace.name)}` });
           await navigate({ to: "/workspaces" });
           again();
         }}
@@ -62,7 +63,7 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
     const { name } = workspace;
     const pin: Offered = {
       short: workspace.pinned ? "Unpin" : "Pin",
-      title: `${workspace.pinned ? "Unpin" : "Pin"} workspace ${name}`,
+      title: `${workspace.pinned ? "Unpin" : "Pin"} workspace ${visible(name)}`,
       run: () =>
         void pinWorkspace(workspace.id, !workspace.pinned)
           .catch((error: unknown) => say({ text: error instanceof Error ? error.message : String(error) }))
@@ -74,17 +75,17 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
       pin,
       ...(workspace.archived
         ? []
-        : [{ name: "edit", short: "Rename", title: `Rename workspace ${name}`, run: edit } as const]),
+        : [{ name: "edit", short: "Rename", title: `Rename workspace ${visible(name)}`, run: edit } as const]),
       {
         name: "archive",
         short: workspace.archived ? "Unarchive" : "Archive",
-        title: `${workspace.archived ? "Unarchive" : "Archive"} workspace ${name}`,
+        title: `${workspace.archived ? "Unarchive" : "Archive"} workspace ${visible(name)}`,
         run: () => void archive(workspace, !workspace.archived),
       },
       {
         name: "delete",
         short: "Delete",
-        title: `Delete workspace ${name}`,
+        title: `Delete workspace ${visible(name)}`,
         run: () => remove(workspace),
         danger: true,
       },

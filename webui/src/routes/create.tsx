@@ -18,6 +18,7 @@ import { Field } from "../ui/Field";
 import { Loading, Problem } from "../ui/notices";
 import { say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
+import { visible } from "../visible";
 import { Ahead } from "./create/Ahead";
 import { Code } from "./create/Code";
 import { completionsAt, type Schema } from "./create/completion";
@@ -229,7 +230,7 @@ function Places({ draft, change }: { draft: Draft; change: (changed: Partial<Dra
             )}
             {projects.map((each) => (
               <option key={each.id} value={each.id}>
-                {each.workspaceName} / {each.name}
+                {visible(each.workspaceName ?? "")} / {visible(each.name)}
               </option>
             ))}
           </select>

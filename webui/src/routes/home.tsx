@@ -161,9 +161,9 @@ function Projects() {
                 to="/projects/$projectId"
                 params={{ projectId: project.id }}
                 className="min-w-0 truncate hover:underline"
-                title={`${project.workspaceName} / ${project.name}`}
+                title={visible(`${project.workspaceName} / ${project.name}`)}
               >
-                {project.workspaceName} / {project.name}
+                {visible(`${project.workspaceName} / ${project.name}`)}
               </Link>
               <span className="whitespace-nowrap text-dim">
                 {count(project.numExperiments)} {project.numExperiments === 1 ? "experiment" : "experiments"}

@@ -18,6 +18,7 @@ import { Loading, Problem } from "../ui/notices";
 import { Page } from "../ui/Page";
 import { Tabs } from "../ui/Tabs";
 import { Moment } from "../ui/values";
+import { visible } from "../visible";
 import { Rows } from "./experiments";
 import { Standing } from "./workspace/standing";
 
@@ -30,7 +31,7 @@ export function ProjectPage() {
   const shown = useLive(projectQuery(projectId));
   useSeen(projectId);
   const project = shown.data?.id === projectId ? shown.data : undefined;
-  const name = project ? `${project.workspaceName} / ${project.name}` : `Project ${projectId}`;
+  const name = project ? visible(`${project.workspaceName} / ${project.name}`) : `Project ${projectId}`;
   if (!project && (shown.error || tab)) {
     return (
       <Page title={name} name={name}>
@@ -85,10 +86,10 @@ function Title({ project }: { project: Project }) {
         search={{}}
         className="underline decoration-line hover:decoration-current"
       >
-        {project.workspaceName}
+        {visible(project.workspaceName)}
       </Link>
       {" / "}
-      {project.name}
+      {visible(project.name)}
     </>
   );
 }
@@ -127,7 +128,7 @@ function Settings({ project }: { project: Project }) {
         facts={[
           ["Number", project.id],
           ["Key", project.key],
-          ["Workspace", project.workspaceName],
+          ["Workspace", visible(project.workspaceName)],
           ["Owner", project.username || "nobody"],
           ["State", <Standing key="s" of={project} />],
           ["Experiments", count(project.numExperiments)],

@@ -17,6 +17,7 @@ import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Tabs } from "../ui/Tabs";
 import { Moment } from "../ui/values";
+import { visible } from "../visible";
 import { Members } from "./workspace/members";
 import { Settings } from "./workspace/settings";
 import { Standing } from "./workspace/standing";
@@ -41,7 +42,7 @@ export function WorkspacePage() {
     );
   }
   return (
-    <Page title={workspace.name} name={workspace.name} aside={<About workspace={workspace} />}>
+    <Page title={visible(workspace.name)} name={visible(workspace.name)} aside={<About workspace={workspace} />}>
       <Tabs
         label="Parts of this workspace"
         tab={tab}
@@ -89,7 +90,7 @@ function Projects({ workspace }: { workspace: Workspace }) {
       />
     ));
   const takesProjects = !workspace.archived && !workspace.immutable;
-  useCommands(!takesProjects ? [] : [{ title: `Create a project in ${workspace.name}`, run: create }]);
+  useCommands(!takesProjects ? [] : [{ title: `Create a project in ${visible(workspace.name)}`, run: create }]);
   if (found.error && !found.data) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading what="projects" />;
   const { rows, total } = found.data;
@@ -128,7 +129,9 @@ function Projects({ workspace }: { workspace: Workspace }) {
             {
               id: "actions",
               title: "Actions",
-              cell: (row) => <More of={actionsOf(row, workspace.userId)} label={`Actions on project ${row.name}`} />,
+              cell: (row) => (
+                <More of={actionsOf(row, workspace.userId)} label={`Actions on project ${visible(row.name)}`} />
+              ),
             },
           ]}
         />
@@ -153,8 +156,13 @@ const COLUMNS = [
     title: "Project",
     wide: true,
     cell: (row: Project) => (
-      <Link to="/projects/$projectId" params={{ projectId: row.id }} className="hover:underline" title={row.name}>
-        {row.name}
+      <Link
+        to="/projects/$projectId"
+        params={{ projectId: row.id }}
+        className="hover:underline"
+        title={visible(row.name)}
+      >
+        {visible(row.name)}
       </Link>
     ),
   },

@@ -16,6 +16,7 @@ import { openDialog } from "../ui/overlays";
 import { Page } from "../ui/Page";
 import { SearchField } from "../ui/SearchField";
 import { Table } from "../ui/Table";
+import { visible } from "../visible";
 import { Standing } from "./workspace/standing";
 
 const WorkspaceDialog = lazy(() => import("../actions/WorkspaceDialog"));
@@ -97,7 +98,7 @@ export function WorkspacesPage() {
               {
                 id: "actions",
                 title: "Actions",
-                cell: (row) => <More of={actionsOf(row)} label={`Actions on workspace ${row.name}`} />,
+                cell: (row) => <More of={actionsOf(row)} label={`Actions on workspace ${visible(row.name)}`} />,
               },
             ]}
           />
@@ -123,9 +124,9 @@ const COLUMNS = [
         params={{ workspaceId: row.id }}
         search={{}}
         className="hover:underline"
-        title={row.name}
+        title={visible(row.name)}
       >
-        {row.name}
+        {visible(row.name)}
       </Link>
     ),
   },
