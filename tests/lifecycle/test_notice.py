@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.lifecycle.notice import CloudNotice, Heeded, NoticePlan, Rebalance, heeded, told
+from tenax.lifecycle.notice import CloudNotice, Heeded, NoticePlan, Rebalance, heeded, log_text
 
 NOTICES = st.lists(
     st.builds(
@@ -64,6 +64,6 @@ def test_a_trial_is_told_why_and_whether_the_time_is_too_short() -> None:
     """By what its last save took; nothing is said of what is not known."""
     notice = Heeded(NoticePlan.LEAVE, "it is taken", 30.0)
     first = "it is taken: it is asked to save and leave within 22 s"
-    assert told(notice, None) == told(notice, 22.0) == first
-    assert told(notice, 61.2).startswith(f"{first}\nnotice_too_short: storing its last checkpoint took 61 s")
-    assert told(Heeded(NoticePlan.LEAVE, "it is taken"), 61.2) == "it is taken: it is asked to save and leave"
+    assert log_text(notice, None) == log_text(notice, 22.0) == first
+    assert log_text(notice, 61.2).startswith(f"{first}\nnotice_too_short: storing its last checkpoint took 61 s")
+    assert log_text(Heeded(NoticePlan.LEAVE, "it is taken"), 61.2) == "it is taken: it is asked to save and leave"

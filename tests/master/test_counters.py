@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from tenax.config.agent import AgentSettings
 from tenax.errors import TryAgain
 from tenax.master.agents.hub import _Session
+from tenax.master.agents.notices import Forewarned
 from tenax.master.agents.setbacks import Setbacks
 from tenax.master.concurrency.pulse import Pulse
 from tenax.master.concurrency.single_flight import SingleFlight
@@ -86,7 +87,7 @@ def test_beats_that_were_missed_are_late_ones() -> None:
 
 def test_an_end_is_counted_once() -> None:
     """It is reported until its container is gone."""
-    session = _Session("box-of-ends", 1, 1, None, Setbacks("box-of-ends"))  # type: ignore[arg-type]
+    session = _Session("box-of-ends", 1, 1, None, Setbacks("box-of-ends"), Forewarned("box-of-ends", 1))  # type: ignore[arg-type]
     ended = partial(ContainerReport, cluster_id="c", generation=1, state="exited")
     ends = [
         ended("a", exit=Exit(code=0)),

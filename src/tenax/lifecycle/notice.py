@@ -80,7 +80,7 @@ def heeded(notices: Sequence[CloudNotice], rebalance: Rebalance) -> Heeded | Non
     return min(acting, key=_urgency, default=None)
 
 
-def told(notice: Heeded, saved_in_s: float | None) -> str:
+def log_text(notice: Heeded, saved_in_s: float | None) -> str:
     """What the log of a trial is told that is asked to leave; ``saved_in_s``: what storing its last checkpoint took."""
     within_s = notice.to_save_s
     if within_s is None:

@@ -18,23 +18,25 @@ Rules:
   where it was lowered below what the job holds, the newest of its requests that can be are asked to leave. So do the
   limits of quotas, for which nobody is asked to leave; what waits for one keeps its part of it from less urgent
   requests, and with ``reservation`` from all behind it.
+- Requests that wait one behind the other and are alike (twins) are judged once: they are of one job, and differ in
+  their names, in when they asked and in whether they ran before, at most. Who shares a limit has none: what waits for
+  it keeps its part of it from the next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import ClassVar
 
-from tenax.ids import AgentId, AllocationId, SlotId
+from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import in_order, place_of, planned, priority_of
-from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
-from tenax.scheduler.twins import twins
+from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
 
 #: Constraints of requests that wait, beside which others are placed; more are as if they could use everything.
 _MAX_KEPT = 16
@@ -317,3 +319,32 @@ class _Pass:
         for leavers in self._leavers.values():
             leavers.remove(request)
         self.places.give_later(request)
+
+
+def twins(ordered: Iterable[SlotRequest], jobs: Mapping[JobId, PoolJob]) -> list[list[SlotRequest]]:
+    """Pending requests in the same order, those that are alike together."""
+    groups: list[list[SlotRequest]] = []
+    last: SlotRequest | None = None
+    for request in ordered:
+        if last is not None and _are_twins(last, request) and not jobs[request.job_id].limits:
+            groups[-1].append(request)
+        else:
+            groups.append([request])
+        last = request
+    return groups
+
+
+def _are_twins(first: SlotRequest, second: SlotRequest) -> bool:
+    return (
+        first.job_id == second.job_id
+        and first.slots == second.slots
+        and first.single_node == second.single_node
+        and first.preemptible == second.preemptible
+        and first.blocked_agents == second.blocked_agents
+        and first.constraints == second.constraints
+        and first.time_limit == second.time_limit
+        and first.priority == second.priority
+        and first.standing == second.standing
+        # Each has a place of its own in the queue.
+        and not (first.again or second.again)
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import structlog
 
 from tenax.errors import TryAgain
-from tenax.lifecycle.notice import CloudNotice, Heeded, NoticePlan, Rebalance, heeded, told
+from tenax.lifecycle.notice import CloudNotice, Heeded, NoticePlan, Rebalance, heeded, log_text
 from tenax.master.store.agents import notices as rows
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -52,9 +52,11 @@ class Forewarned:
             await self._act(database, self._message, rebalance_of)
 
     async def _act(self, database: Database, message: MachineNotices, rebalance_of: Callable[[str], Rebalance]) -> None:
-        said = [CloudNotice(each.kind, _text(each.reason), each.within_s) for each in message.notices[:_MAX_NOTICES]]
+        received = [
+            CloudNotice(each.kind, _text(each.reason), each.within_s) for each in message.notices[:_MAX_NOTICES]
+        ]
         async with database.transaction() as conn:
-            notice = heeded(said, rebalance_of(await rows.pool_of(conn, self._agent_id)))
+            notice = heeded(received, rebalance_of(await rows.pool_of(conn, self._agent_id)))
             if not await rows.put(conn, self._agent_id, self._session, notice):
                 raise TryAgain("a newer connection of this agent is open")
         if notice is None:
@@ -74,7 +76,7 @@ class Forewarned:
                 LeaveRequest(each.allocation_id, notice.reason, within_s if each.ready else 0.0) for each in chunk
             ]
             lines = [
-                SystemLine(each.task_id, told(notice, each.saved_in_s), "WARNING", each.allocation_id)
+                SystemLine(each.task_id, log_text(notice, each.saved_in_s), "WARNING", each.allocation_id)
                 for each in chunk
                 if each.ready and each.is_new
             ]

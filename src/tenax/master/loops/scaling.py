@@ -330,8 +330,8 @@ class ScalingLoop:
                 return True
         event = MachineEvent[step.name]
         why = notice if event is MachineEvent.NOTICE else event.value
-        said = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
-        log.warning(said, machine=row.machine_id, reason=why)
+        change = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
+        log.warning(change, machine=row.machine_id, reason=why)
         async with context.transaction() as conn:
             await machines.happen(conn, row, event, why)
             if row.state is MachineState.STARTING:
