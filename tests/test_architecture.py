@@ -92,7 +92,7 @@ REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
             *("storage/gcs.py", "storage/azure.py", "config/schema/storage.py"),
         ),
     ),
-    "providers of machines": (frozenset(PROVIDERS), ("master/provision/registry.py", "config/provider.py")),
+    "providers of machines": (frozenset(PROVIDERS), ("master/provision/registry.py", "config/provider/")),
     "kinds of GPU": (frozenset(GPUS), ("runtime/gpus/", "scheduler/devices.py", "pytorch/devices.py")),
 }
 #: Who sends signals by number, each with what it has verified before.

@@ -52,7 +52,8 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"type": "gcp"}, "machines of type gcp cannot be rented yet"),
+        ({"type": "hpc"}, "machines of type hpc cannot be rented yet: type can be aws or gcp"),
+        ({"type": None}, "provider.type (line 1): it is missing: type can be aws or gcp"),
         ({"min_instances": 6}, "min_instances is 6 and max_instances 5"),
         ({"max_idle_agent_period": "20"}, "'20' is no duration"),
         ({"max_idle_agent_period": "0s"}, "max_idle_agent_period must be between 1s and 30d"),

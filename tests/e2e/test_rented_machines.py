@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kits.compute_engine import PROJECT, ZONES
 from tests.kits.machine import Machine, home, wait_for
 from tests.kits.rented import ACCOUNT, IMAGE, REGION, MachineDoubles, RentedAtMoto, moto
+from tests.kits.rented_gcp import RentedAtGoogle, gcp_document, google
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +104,38 @@ def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: Ren
     wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
     assert len(rented.instances()) == before + 1
     assert rented.running() == []
+
+
+@pytest.fixture
+def at_google(tmp_path: Path) -> Iterator[tuple[Machine, RentedAtGoogle]]:
+    """The same at the double of Compute Engine."""
+    with google(tmp_path) as server, home() as directory:
+        file = directory / "master.yaml"
+        options = ("--no-agent", "--config", str(file))
+        place = Machine(directory / "cluster", options=options, environment=server.account)
+        provider = gcp_document(
+            endpoint_url=server.url, master_url=place.url, max_instances=1, max_idle_agent_period="2s"
+        )
+        file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+        with MachineDoubles(server, directory / "machines").running():
+            try:
+                place.up()
+                yield place, server
+            finally:
+                place.down()
+
+
+def test_from_none_to_one_and_back_to_none_at_google(at_google: tuple[Machine, RentedAtGoogle]) -> None:
+    """Nobody started anything but the master, and in the end nothing is left, no stopped machine either."""
+    place, server = at_google
+    with place.client() as client:
+        command = client.run_command(["sh", "-c", "echo ran on a machine"], slots=2)
+        wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
+        lines = [line.log.strip() for line in client.command(command.id).logs()]
+        assert lines.count("ran on a machine") == 1, lines
+    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
+    [machine] = machines(place)
+    assert (machine["provider"], machine["region"], machine["zone"]) == ("gcp", f"{PROJECT}/us-central1", ZONES[0])
+    assert machine["story"] == "idle for 2 s (max_idle_agent_period)"
+    assert server.engine.instances == {}
+    assert place.json("agent", "list") == []

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import boto3
 
@@ -56,9 +56,21 @@ class RentedAtMoto:
     url: str
     _client: Any = field(init=False)
 
+    account = ACCOUNT
+    people_mark = ("managed_by", "tenax")
+    wrong_subnet = "network_interface.subnet_id is none of that region (InvalidSubnetID"
+
     def __post_init__(self) -> None:
         keys = {"aws_access_key_id": "someone", "aws_secret_access_key": "something"}
         self._client = boto3.client("ec2", endpoint_url=self.url, region_name=REGION, **keys)
+
+    def settings(self, **changes: Any) -> ProviderSettings:
+        """Of a pool."""
+        return provider_settings(**changes)
+
+    def wrong_settings(self, url: str) -> ProviderSettings:
+        """Of a pool whose orders are refused."""
+        return provider_settings(endpoint_url=url, network_interface={"subnet_id": "subnet-nowhere"})
 
     def instances(self) -> list[dict[str, Any]]:
         """All, the ended ones too."""
@@ -68,6 +80,15 @@ class RentedAtMoto:
     def running(self) -> list[str]:
         """Ids of those that were not ended."""
         return [each["InstanceId"] for each in self.instances() if each["State"]["Name"] == "running"]
+
+    def up(self) -> list[str]:
+        """Ids of those that have power."""
+        return self.running()
+
+    def marks(self, instance: str) -> Mapping[str, str]:
+        """Its tags."""
+        [tags] = [each["Tags"] for each in self.instances() if each["InstanceId"] == instance]
+        return {tag["Key"]: tag["Value"] for tag in tags}
 
     def user_data(self, instance: str) -> str:
         """What it runs when it is up."""
@@ -108,11 +129,18 @@ echo "$@" >> "$TENAX_MACHINE_DIR/shutdown.log"
 """
 
 
+class Rented(Protocol):
+    """What there is at the server of a provider's protocol, as an account sees it."""
+
+    def up(self) -> list[str]: ...
+    def user_data(self, instance: str) -> str: ...
+
+
 class MachineDoubles:
     """Executes the user data of each instance that runs."""
 
     def __init__(
-        self, rented: RentedAtMoto, directory: Path, also: Callable[[str], Mapping[str, str]] = lambda instance: {}
+        self, rented: Rented, directory: Path, also: Callable[[str], Mapping[str, str]] = lambda instance: {}
     ) -> None:
         """``also``: what the environment of a machine holds beside the usual, by instance."""
         self._also = also
@@ -144,7 +172,7 @@ class MachineDoubles:
 
     def _run(self) -> None:
         while not self._over.wait(0.2):
-            running = set(self._rented.running())
+            running = set(self._rented.up())
             for instance in running - self._processes.keys():
                 self._power_on(instance)
             for instance in self._processes.keys() - running:
@@ -152,7 +180,7 @@ class MachineDoubles:
 
     def _power_on(self, instance: str) -> None:
         place = self.directory(instance)
-        place.mkdir()
+        place.mkdir(parents=True)
         script = place / "user-data"
         script.write_text(self._rented.user_data(instance))
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}

@@ -1,4 +1,4 @@
-"""Machines are rented at moto's server: pass by pass, killed at every point, answers lost, strays and refusals."""
+"""Machines are rented, of each provider: pass by pass, killed at every point, answers lost, strays and refusals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tenax.master.store.machines import rows as machines
 from tenax.scheduler.snapshot import PoolSnapshot
 from tenax.wire.agents import JoinRequest
 from tests.kits.api import Api
+from tests.kits.compute_engine import ZONES, Refused
 from tests.kits.master.experiments import create
 from tests.kits.master.scaling import (
     EVERYTHING,
@@ -32,9 +33,13 @@ from tests.kits.master.scaling import (
     use,
 )
 from tests.kits.object_server import BROKEN, REFUSED, Between, Refusal
+from tests.kits.rented_gcp import RentedAtGoogle
 from tests.kits.rows import add_trial, run_attempt
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
+
+at_moto = pytest.mark.parametrize("server", ["aws"], indirect=True)
+at_google = pytest.mark.parametrize("server", ["gcp"], indirect=True)
 
 
 async def test_from_none_to_one_and_back(place: Place) -> None:
@@ -44,8 +49,9 @@ async def test_from_none_to_one_and_back(place: Place) -> None:
     [instance] = place.rented.running()
     [(name, state)] = (await place.states()).items()
     assert state == "STARTING"
-    tags = {tag["Key"]: tag["Value"] for tag in place.rented.instances()[-1]["Tags"]}
-    assert (tags["tenax-machine"], tags["tenax-pool"], tags["managed_by"]) == (name, "default", "tenax")
+    tags = place.rented.marks(instance)
+    assert (tags["tenax-machine"], tags["tenax-pool"]) == (name, "default")
+    assert place.rented.people_mark in tags.items()
     assert tags["tenax-cluster"] == str(place.api.master.cluster.cluster_id)
     assert await place.join(instance) == name
     await place.passes(2)
@@ -61,7 +67,8 @@ async def test_from_none_to_one_and_back(place: Place) -> None:
     async with place.api.master.db.connection() as conn:
         assert await conn.fetchval("select state from agents") == "DISABLED"
     await place.execute("update agent_presence set connected = false")
-    await place.passes(2)
+    # What is not listed any more is looked for twice.
+    await place.passes(4)
     assert await place.states() == {name: "GONE"}
     async with place.api.master.db.connection() as conn:
         assert await conn.fetchval("select count(*) from agents") == 0
@@ -108,7 +115,7 @@ async def test_killed_at_any_point_of_ending_nothing_is_left(place: Place, point
 async def test_an_answer_that_is_lost_is_looked_up(place: Place, line: Between) -> None:
     """The machine was made; it is found by its mark, and no other is asked for."""
     await place.waits()
-    line.fault = lambda method, path: BROKEN
+    line.fault = lambda method, path: BROKEN if method == "POST" else None
     await place.passes(1)
     assert list((await place.states()).values()) == ["ASKED"]
     assert len(place.rented.running()) == 1
@@ -158,6 +165,7 @@ async def notes(place: Place) -> dict[str, str]:
     return dict(decided(pool, pool.provider, snapshot, there).not_used)
 
 
+@at_moto
 async def test_without_capacity_the_next_zone_has_its_turn(place: Place, line: Between) -> None:
     """By another row, with its own key; the zone rests a minute, and twice as long after each time in a row."""
     use(place, offers=({"zones": ("us-west-2a", "us-west-2b")},), max_instances=1)
@@ -176,6 +184,7 @@ async def test_without_capacity_the_next_zone_has_its_turn(place: Place, line: B
     assert machine["Placement"]["AvailabilityZone"] == "us-west-2b"
 
 
+@at_moto
 async def test_what_is_not_allowed_is_off_until_the_settings_change(place: Place, line: Between) -> None:
     """It names the right that is missing; with other settings it is asked for again."""
     await place.waits()
@@ -194,6 +203,7 @@ async def test_what_is_not_allowed_is_off_until_the_settings_change(place: Place
     assert sorted((await place.states()).values()) == ["FAILED", "STARTING"]
 
 
+@at_moto
 async def test_what_is_refused_rests_and_says_why(place: Place, line: Between) -> None:
     """Twice as long after each; then it is asked for again."""
     await place.waits()
@@ -234,7 +244,7 @@ async def test_a_machine_that_does_not_join_is_ended(place: Place) -> None:
     assert place.rented.running() == []
     with pytest.raises(Forbidden, match="join token is wrong"):
         await place.join(instance)
-    await place.passes(2)
+    await place.passes(4)
     assert list((await place.states()).values()) == ["GONE"]
 
 
@@ -398,3 +408,75 @@ async def test_work_is_moved_once_a_machine_is_there_in_the_place_of_the_first(p
     await place.join(second)
     await place.passes(3)
     assert await asked(place) == ["it is taken back at noon"]
+
+
+@at_google
+async def test_a_machine_that_was_not_made_after_all_says_why(place: Place) -> None:
+    """Its order was taken, and failed later; the next zone has its turn, and this one rests longer each time."""
+    assert isinstance(place.rented, RentedAtGoogle)
+    use(place, zone=None, zones=ZONES[:2], max_instances=1)
+    place.rented.engine.exhausted = {ZONES[0]}
+    await place.waits()
+    await place.passes(4)
+    [(name, why)] = (await notes(place)).items()
+    assert name == f"e2-standard-2 in {ZONES[0]}"
+    assert "because: the provider has none of that type there now (ZONE_RESOURCE_POOL_EXHAUSTED_WITH_" in why
+    assert sorted((await place.states()).values()) == ["FAILED", "STARTING"]
+    [instance] = place.rented.running()
+    assert instance.startswith(ZONES[1])
+
+
+@at_google
+async def test_an_order_that_may_fail_yet_ends_no_rest(place: Place, line: Between) -> None:
+    """That it was taken says little; nor, once its answer was lost, that it is listed."""
+    assert isinstance(place.rented, RentedAtGoogle)
+    place.rented.engine.exhausted = {ZONES[0]}
+    await place.waits()
+    await place.passes(4)
+    await place.later(61)
+    await place.passes(4)
+    assert "2 in a row failed, the last: the provider has none" in str(await notes(place))
+    place.rented.engine.stuck = True
+    line.fault = lambda method, path: BROKEN if method == "POST" else None
+    await place.later(121)
+    await place.passes(1)
+    line.fault = lambda method, path: None
+    await place.passes(1)
+    assert sorted((await place.states()).values()) == ["FAILED", "FAILED", "STARTING"]
+    async with place.api.master.db.connection() as conn:
+        assert await conn.fetchval("select failures from offer_rests") == 2
+
+
+@at_google
+async def test_what_google_does_not_allow_names_the_right(place: Place) -> None:
+    """And is off in all zones until the settings change."""
+    assert isinstance(place.rented, RentedAtGoogle)
+    use(place, zone=None, zones=ZONES[:2])
+    message = "Required 'compute.instances.create' permission for 'projects/my-project'"
+    place.rented.engine.refusal = Refused(403, "forbidden", message)
+    await place.waits()
+    await place.passes(3)
+    told = await notes(place)
+    assert list(told) == [f"e2-standard-2 in {zone}" for zone in ZONES[:2]]
+    for why in told.values():
+        assert "is off until the settings of its pool's provider change" in why
+        assert "lacks a right: allow compute.instances.create (forbidden: Required" in why
+    place.rented.engine.refusal = None
+    await place.later(90_000)
+    await place.passes(2)
+    assert place.rented.running() == []
+    use(place, zone=None, zones=ZONES[:2], name_prefix="another-")
+    await place.passes(2)
+    assert len(place.rented.running()) == 1
+
+
+@at_google
+async def test_what_a_machine_of_google_costs_is_written_with_it(place: Place, api: Api) -> None:
+    """And limits how many there are."""
+    use(place, price=2.0, max_cost_per_hour=3.0)
+    await place.waits(2)
+    await place.waits(2)
+    await place.passes(2)
+    async with api.master.db.connection() as conn:
+        [row] = await machines.all_of(conn)
+    assert (row.offer, row.price, row.instance_type) == (f"e2-standard-2 in {ZONES[0]}", 2.0, "e2-standard-2")

@@ -12,7 +12,6 @@ from tenax.master.access.task_tokens import token_hash
 from tenax.master.loops import scaling
 from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
-from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
 from tenax.wire.agents import JoinRequest
 from tests.kits.api import Api
@@ -110,7 +109,7 @@ async def test_a_machine_says_what_failed_and_is_ended(place: Place, api: Api) -
     assert place.rented.running() == []
     async with api.master.db.connection() as conn:
         row = await machines.get(conn, name)
-        [rest] = (await offer_rests.all_of(conn))["default"]
+        [rest] = (await machines.of_pools(conn))["default"].rests
     assert row.story.startswith("could not install torch: no room on / ... xxx")
     assert rest.rest.why == row.story
 

@@ -10,14 +10,15 @@ import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path as FilePath
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
-from tenax.config.provider import ProviderSettings, refuse_what_is_not_yet
+from tenax.config.provider import refuse_what_is_not_yet
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
@@ -83,7 +84,7 @@ class PoolSettings(Settings):
 
     name: str = Field(min_length=1)
     #: Where machines for it are rented when work waits; None: nowhere.
-    provider: ProviderSettings | None = None
+    provider: Annotated[AnyProviderSettings, Field(discriminator="type")] | None = None
     description: str = ""
     scheduler: SchedulerSettings = SchedulerSettings()
     #: Containers without slots that one agent takes at a time.

@@ -16,6 +16,7 @@ from types import UnionType
 from typing import TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 
 from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
 from tenax.config.text import read_object, read_scalar
@@ -149,9 +150,9 @@ def _as_json(value: object) -> Json:
 
 def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, str], report: ProblemReport) -> None:
     for item in error.errors(include_url=False, include_context=False, include_input=False):
-        path: Path = tuple(item["loc"])
+        path, inner = _as_written(model, tuple(item["loc"]))
         if item["type"] == "extra_forbidden":
-            report.unknown_key(path[:-1], str(path[-1]), _names_at(model, path[:-1]))
+            report.unknown_key(path[:-1], str(path[-1]), list(inner.model_fields) if inner is not None else [])
             continue
         origin = next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), None)
         message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
@@ -159,16 +160,28 @@ def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, st
         report.add(path, f"{message} (from the {origin})" if origin else message)
 
 
-def _names_at(model: type[BaseModel], path: Path) -> list[str]:
-    inner: type[BaseModel] = model
-    for step in path:
+def _as_written(model: type[BaseModel], place: Path) -> tuple[Path, type[BaseModel] | None]:
+    """A place of an error as a person would write it, and what its last step is looked up in.
+
+    Where a field tells which of several models is meant (``type``), pydantic puts its value between: it is taken out.
+    """
+    models: list[type[BaseModel]] = [model]
+    path: list[int | str] = []
+    for number, step in enumerate(place):
         if isinstance(step, int):
+            path.append(step)
             continue
-        nested = next(iter(_models_of(inner, step)), None)
-        if nested is None:
-            return []
-        inner = nested
-    return list(inner.model_fields)
+        if len(models) > 1 and not any(step in each.model_fields for each in models):
+            models = [each for each in models if any(step in get_args(it.annotation) for it in _fields(each))]
+            continue
+        path.append(step)
+        if number < len(place) - 1:
+            models = [inner for each in models[:1] for inner in _models_of(each, step)]
+    return tuple(path), models[0] if models else None
+
+
+def _fields(model: type[BaseModel]) -> list[FieldInfo]:
+    return list(model.model_fields.values())
 
 
 def _models_of(model: type[BaseModel], name: str) -> Iterator[type[BaseModel]]:

@@ -1,4 +1,4 @@
-"""A loop that rents machines at moto's server, pass by pass: its master may be killed at every point."""
+"""A loop that rents machines at each provider, pass by pass: its master may be killed at every point."""
 
 from __future__ import annotations
 
@@ -23,40 +23,47 @@ from tenax.wire.agents import Hello, JoinRequest, SlotInfo
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
 from tests.kits.object_server import Between, between
-from tests.kits.rented import ACCOUNT, RentedAtMoto, moto, provider_settings
+from tests.kits.rented import RentedAtMoto, moto
+from tests.kits.rented_gcp import RentedAtGoogle, google
 from tests.kits.rows import add_trial, request_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RentedAtMoto]:
-    """One for the module: it takes a while to begin."""
-    with moto() as rented:
+#: What there is at the server of one provider's protocol.
+RentedSomewhere = RentedAtMoto | RentedAtGoogle
+
+
+@pytest.fixture(scope="module", params=["aws", "gcp"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RentedSomewhere]:
+    """One of each for the module: it takes a while to begin."""
+    with moto() if request.param == "aws" else google(tmp_path_factory.mktemp("google")) as rented:
         yield rented
 
 
 @pytest.fixture
-def rented(server: RentedAtMoto, monkeypatch: pytest.MonkeyPatch) -> RentedAtMoto:
+def rented(server: RentedSomewhere, monkeypatch: pytest.MonkeyPatch) -> RentedSomewhere:
     """With nothing running."""
-    for name, value in ACCOUNT.items():
+    for name, value in server.account.items():
         monkeypatch.setenv(name, value)
     for instance in server.running():
         server.terminate(instance)
+    if isinstance(server, RentedAtGoogle):
+        server.engine.reset()
     return server
 
 
 @pytest.fixture
-def line(rented: RentedAtMoto) -> Iterator[Between]:
+def line(rented: RentedSomewhere) -> Iterator[Between]:
     """What stands between the master and the provider."""
     with between(rented.url) as passing:
         yield passing
 
 
 @pytest.fixture
-def master_settings(master_settings: MasterSettings, line: Between) -> MasterSettings:
+def master_settings(master_settings: MasterSettings, rented: RentedSomewhere, line: Between) -> MasterSettings:
     """Machines of two slots, at most two."""
-    provider = provider_settings(endpoint_url=line.url, max_instances=2, max_idle_agent_period=60.0)
+    provider = rented.settings(endpoint_url=line.url, max_instances=2, max_idle_agent_period=60.0)
     return master_settings.model_copy(update={"pools": (PoolSettings(name="default", provider=provider),)})
 
 
@@ -64,7 +71,7 @@ def use(place: Place, **changes: Any) -> None:
     """Other settings of the provider from now on."""
     [pool] = place.api.master.settings.pools
     assert pool.provider is not None
-    provider = provider_settings(endpoint_url=pool.provider.endpoint_url, **{"max_instances": 2, **changes})
+    provider = place.rented.settings(endpoint_url=pool.provider.endpoint_url, **{"max_instances": 2, **changes})
     place.loop.use_pools([PoolSettings(name="default", provider=provider)])
 
 
@@ -125,7 +132,7 @@ class KillableProvider:
 class Place:
     """The loop, pass by pass; killed, it begins again with nothing in memory."""
 
-    def __init__(self, api: Api, rented: RentedAtMoto, lease: leases.Lease) -> None:
+    def __init__(self, api: Api, rented: RentedSomewhere, lease: leases.Lease) -> None:
         self.api = api
         self.rented = rented
         self._lease = lease
@@ -197,7 +204,7 @@ class Place:
 
 
 @pytest.fixture
-async def place(api: Api, rented: RentedAtMoto) -> Place:
+async def place(api: Api, rented: RentedSomewhere) -> Place:
     async with api.master.db.transaction() as conn:
         lease = await leases.acquire(conn, "scaling", "test", 3600.0)
     assert lease is not None

@@ -19,7 +19,7 @@ import structlog
 from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider import ProviderSettings
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
@@ -28,7 +28,7 @@ from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
-from tenax.master.provision.offers import decided, order_of, prospects
+from tenax.master.provision.offers import decided, offer_named, order_of, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
@@ -246,14 +246,14 @@ class ScalingLoop:
                 await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
 
     async def _plan(self, context: PassContext, pool: PoolSettings, launch: OfferLaunch) -> None:
-        offer, place = _of_offer(pool, launch.offer), _place_of(pool)
+        offer, place = offer_named(pool, launch.offer), _place_of(pool)
         assert offer is not None
         why = f"rented for {', '.join(launch.wanted_by[:3])}" if launch.wanted_by else "min_instances asks for it"
         why += f": {launch.why}" if launch.why else ""
         new = []
         for name in (_new_id() for _ in range(launch.count)):
             hashed = token_hash(machine_token(self._secret, name))
-            what = offer.instance_type, offer.instance_slots, launch.wanted_by, hashed, why, launch.offer, offer.price
+            what = offer.type_name, offer.instance_slots, launch.wanted_by, hashed, why, launch.offer, offer.price
             new.append(NewMachine(name, pool.name, place.provider, place.region, place.endpoint, *what))
         async with context.transaction() as conn:
             await machines.plan(conn, new)
@@ -329,28 +329,29 @@ class ScalingLoop:
                 await self._answered(context, row, seen)
                 return True
         event = MachineEvent[step.name]
-        why = notice if event is MachineEvent.NOTICE else event.value
+        seen = self._sightings[_place(row)].of(row) if step is MachineStep.STOPPED else None
+        why = notice if event is MachineEvent.NOTICE else (seen.story if seen is not None else "") or event.value
         change = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
         log.warning(change, machine=row.machine_id, reason=why)
         async with context.transaction() as conn:
             await machines.happen(conn, row, event, why)
             if row.state is MachineState.STARTING:
-                await self._rest(conn, row, RestCause.NEVER_JOINED, event.value)
+                cause = seen.cause if seen is not None else None
+                await self._rest(conn, row, cause or RestCause.NEVER_JOINED, why)
             elif event is MachineEvent.LACKS:
-                await self._rest(conn, row, RestCause.LACKS, event.value)
+                await self._rest(conn, row, RestCause.LACKS, why)
         return True
 
     async def _rest(self, conn: Connection, row: MachineRow, cause: RestCause, story: str) -> None:
         """Nothing of its offer is rented for a while."""
-        pool = self._renting.get(row.pool)
-        order = order_of(_of(pool), row.offer, cause, row.pool) if pool is not None else None
+        order = order_of(self._renting.get(row.pool), row, cause)
         if order is not None:
             await offer_rests.begin(conn, order, cause, story, row.planned_at)
 
     async def _send(self, context: PassContext, row: MachineRow) -> bool:
         if (_place(row), MachineStep.SEND) in self._failed:
             return False
-        offer = _of_offer(self._renting[row.pool], row.offer)
+        offer = offer_named(self._renting[row.pool], row.offer)
         assert offer is not None
         script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), offer)
         async with context.transaction() as conn:
@@ -375,7 +376,8 @@ class ScalingLoop:
         story = row.story.partition(f"; {_NO_ANSWER}: ")[0]
         async with context.transaction() as conn:
             await machines.happen(conn, row, MachineEvent.ANSWERED, story, seen.provider_id, seen.zone)
-            await offer_rests.end(conn, row.pool, row.offers, set(RestCause) - NEVER)
+            if seen.made:
+                await offer_rests.end(conn, row.pool, row.offers, set(RestCause) - NEVER)
 
     async def _end(self, context: PassContext, row: MachineRow) -> bool:
         if (_place(row), MachineStep.END) in self._failed:
@@ -435,19 +437,14 @@ def _new_id() -> str:
     return f"m-{uuid.uuid4().hex[:20]}"
 
 
-def _of(pool: PoolSettings) -> ProviderSettings:
+def _of(pool: PoolSettings) -> AnyProviderSettings:
     assert pool.provider is not None
     return pool.provider
 
 
-def _of_offer(pool: PoolSettings, name: str) -> ProviderSettings | None:
-    """An offer of a pool; None: it is none any more."""
-    return next((offer for offer in _of(pool).each_offer() if offer.offer_name == name), None)
-
-
 def _may_be_sent(pool: PoolSettings, row: MachineRow) -> bool:
     """Whether what a row was planned by is still there, where that matters: before it was answered."""
-    return row.state not in (MachineState.PLANNED, MachineState.ASKED) or _of_offer(pool, row.offer) is not None
+    return row.state not in (MachineState.PLANNED, MachineState.ASKED) or offer_named(pool, row.offer) is not None
 
 
 def _place_of(pool: PoolSettings) -> ProviderPlace:

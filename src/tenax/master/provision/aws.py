@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
+from tenax.config.provider import ProviderSettings
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.port import (
     CLUSTER,
@@ -185,7 +186,14 @@ class _Call(Protocol):
 def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
     """Of RunInstances. The same order gives the same ones: AWS refuses a key that comes with others."""
     settings = order.settings
-    tags = [{"Key": key, "Value": value} for key, value in marks(cluster_id, order).items()]
+    assert isinstance(settings, ProviderSettings)
+    by_key = {
+        "Name": settings.instance_name,
+        settings.tag_key: settings.tag_value,
+        **{tag.key: tag.value for tag in settings.custom_tags},
+        **marks(cluster_id, order),
+    }
+    tags = [{"Key": key, "Value": value} for key, value in by_key.items()]
     disk = {"VolumeSize": settings.root_volume_size, "VolumeType": "gp3", "DeleteOnTermination": True}
     network = settings.network_interface
     interface: dict[str, object] = {"DeviceIndex": 0, "AssociatePublicIpAddress": network.public_ip}

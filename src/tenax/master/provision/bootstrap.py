@@ -13,7 +13,7 @@ import math
 import shlex
 
 from tenax.config.agent import NO_SLOTS
-from tenax.config.provider import ProviderSettings
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.scheduler.devices import DeviceKind
 
 #: Of the user data of AWS.
@@ -122,7 +122,7 @@ exit 1
 """
 
 
-def bootstrap_script(machine_id: str, pool: str, token: str, settings: ProviderSettings) -> str:
+def bootstrap_script(machine_id: str, pool: str, token: str, settings: AnyProviderSettings) -> str:
     """The user data of one machine."""
     # A machine whose driver does not work is not to pass for one of the CPU.
     kind = DeviceKind.CPU.value if settings.cpu_slots_allowed else DeviceKind.CUDA.value

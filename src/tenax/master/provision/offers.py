@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider import OfferChoice, ProviderSettings, ScalingRule
+from tenax.config.provider import OfferChoice, ScalingRule
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
 from tenax.master.store.machines.offer_rests import OfferOrder
-from tenax.master.store.machines.rows import RentedPool
+from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.scheduler.demand import Scaling, demand
 from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, most_machines, too_dear
@@ -21,7 +22,7 @@ def prospects(pools: Sequence[PoolSettings]) -> Mapping[str, Sequence[PoolAgent]
     return {pool.name: _prospects(pool, pool.provider) for pool in pools if pool.provider is not None}
 
 
-def offers_of(pool: PoolSettings, provider: ProviderSettings) -> tuple[MachineOffer, ...]:
+def offers_of(pool: PoolSettings, provider: AnyProviderSettings) -> tuple[MachineOffer, ...]:
     """What may be rented for a pool, in its order."""
     return tuple(
         MachineOffer(
@@ -36,7 +37,7 @@ def offers_of(pool: PoolSettings, provider: ProviderSettings) -> tuple[MachineOf
     )
 
 
-def limits_of(provider: ProviderSettings) -> ScalingLimits:
+def limits_of(provider: AnyProviderSettings) -> ScalingLimits:
     """How many machines there may be."""
     return ScalingLimits(
         provider.min_instances,
@@ -49,7 +50,7 @@ def limits_of(provider: ProviderSettings) -> ScalingLimits:
 
 
 def decided(
-    pool: PoolSettings, provider: ProviderSettings, snapshot: PoolSnapshot, there: RentedPool | None
+    pool: PoolSettings, provider: AnyProviderSettings, snapshot: PoolSnapshot, there: RentedPool | None
 ) -> Scaling:
     """What to do now for a pool with these machines; None: it has none."""
     there = there or RentedPool()
@@ -62,15 +63,22 @@ def decided(
     return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there), there.returning)
 
 
-def order_of(provider: ProviderSettings, offer: str, cause: RestCause, pool: str) -> OfferOrder | None:
-    """What rests when something goes wrong with a machine of that offer; None: it is none any more."""
-    its = next((each for each in provider.each_offer() if each.offer_name == offer), None)
-    if its is None:
+def offer_named(pool: PoolSettings, name: str) -> AnyProviderSettings | None:
+    """An offer of a pool; None: it is none any more."""
+    offers = pool.provider.each_offer() if pool.provider is not None else ()
+    return next((offer for offer in offers if offer.offer_name == name), None)
+
+
+def order_of(pool: PoolSettings | None, machine: MachineRow, cause: RestCause) -> OfferOrder | None:
+    """What rests after something went wrong with a machine; None: what it was ordered by is there no more."""
+    offer = offer_named(pool, machine.offer) if pool is not None else None
+    if offer is None:
         return None
-    return OfferOrder(pool, its.offer_family if cause in OF_ALL_ZONES else its.offer_name, its.offer_settings)
+    name = offer.offer_family if cause in OF_ALL_ZONES else offer.offer_name
+    return OfferOrder(machine.pool, name, offer.offer_settings)
 
 
-def _rests(provider: ProviderSettings, there: RentedPool) -> dict[str, OfferRest]:
+def _rests(provider: AnyProviderSettings, there: RentedPool) -> dict[str, OfferRest]:
     """By offer the one that lasts longest, of its zone or of all, with the settings that it has now."""
     rests: dict[str, OfferRest] = {}
     for offer in provider.each_offer():
@@ -81,7 +89,7 @@ def _rests(provider: ProviderSettings, there: RentedPool) -> dict[str, OfferRest
     return rests
 
 
-def _prospects(pool: PoolSettings, provider: ProviderSettings) -> tuple[PoolAgent, ...]:
+def _prospects(pool: PoolSettings, provider: AnyProviderSettings) -> tuple[PoolAgent, ...]:
     most: dict[int, tuple[int, MachineOffer]] = {}
     for offer in offers_of(pool, provider):
         count = 0 if too_dear(offer) else most_machines(offer, provider.max_instances, provider.max_cost_per_hour)

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tenax.config.provider import MARKS, ProviderSettings
+from tenax.config.provider import MARKS
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import TenaxError
 from tenax.lifecycle.offer import RestCause
 
@@ -56,7 +57,7 @@ class MachineOrder:
     #: The provider's key, and the mark.
     machine_id: str
     pool: str
-    settings: ProviderSettings
+    settings: AnyProviderSettings
     #: What the machine runs when it is up.
     user_data: str
 
@@ -73,6 +74,12 @@ class SeenMachine:
     instance_type: str = ""
     #: It has ended, or is ending and cannot be kept from it.
     ended: bool = False
+    #: Why, where the provider says it.
+    story: str = ""
+    #: Of what kind that is, where the provider took the order and did not carry it out.
+    cause: RestCause | None = None
+    #: False: its order was taken, and may fail yet.
+    made: bool = True
 
 
 class Provider(Protocol):
@@ -101,12 +108,5 @@ def shown(text: str, hidden: Sequence[str] = ()) -> str:
 
 
 def marks(cluster_id: str, order: MachineOrder) -> Mapping[str, str]:
-    """What a machine and its disks carry."""
-    return {
-        "Name": order.settings.instance_name,
-        order.settings.tag_key: order.settings.tag_value,
-        **{tag.key: tag.value for tag in order.settings.custom_tags},
-        CLUSTER: cluster_id,
-        POOL: order.pool,
-        MACHINE: order.machine_id,
-    }
+    """What a machine and its disks carry, beside what people want there."""
+    return {CLUSTER: cluster_id, POOL: order.pool, MACHINE: order.machine_id}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tenax.master.provision.aws import Aws
+from tenax.master.provision.gcp import Gcp
 from tenax.master.provision.port import Provider, ProviderPlace
 
 #: By the type that settings give them; made for a place and the cluster whose mark machines carry.
-PROVIDERS: Mapping[str, Callable[[ProviderPlace, str], Provider]] = {"aws": Aws}
+PROVIDERS: Mapping[str, Callable[[ProviderPlace, str], Provider]] = {"aws": Aws, "gcp": Gcp}
 
 
 def open_provider(place: ProviderPlace, cluster_id: str) -> Provider:

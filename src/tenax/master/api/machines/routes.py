@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider import ProviderSettings
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.offer import RestCause
 from tenax.master.access.authorization import Allow
@@ -77,11 +77,11 @@ async def say_step(master: MasterDep, request: Request) -> Response:
     how = shown(step)[:_STEP], state, shown(note, [token])
     async with master.db.transaction() as conn:
         broken = await machines.say_step(conn, token_hash(token), machine_id, *how)
-        pool = master.settings.pool(broken.pool) if broken is not None else None
-        if broken is not None and pool is not None and pool.provider is not None:
-            order = order_of(pool.provider, broken.offer, RestCause.NEVER_JOINED, pool.name)
+        if broken is not None:
+            cause = RestCause.NEVER_JOINED
+            order = order_of(master.settings.pool(broken.pool), broken, cause)
             if order is not None:
-                await offer_rests.begin(conn, order, RestCause.NEVER_JOINED, broken.story, broken.planned_at)
+                await offer_rests.begin(conn, order, cause, broken.story, broken.planned_at)
     return Response(status_code=204)
 
 
@@ -103,7 +103,7 @@ async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "
     return messages.GetMachinePlanResponse(plans=await master.examiners.run(plans))
 
 
-def _renting(master: Master, name: str) -> list[tuple[PoolSettings, ProviderSettings]]:
+def _renting(master: Master, name: str) -> list[tuple[PoolSettings, AnyProviderSettings]]:
     """The pools for which machines are rented. Raises NotFound, InvalidInput: for the one that is named none are."""
     named = master.settings.pool(name)
     if name and named is None:
@@ -116,7 +116,7 @@ def _renting(master: Master, name: str) -> list[tuple[PoolSettings, ProviderSett
 
 
 def _plan(
-    pool: PoolSettings, provider: ProviderSettings, snapshot: PoolSnapshot, rented: RentedPool
+    pool: PoolSettings, provider: AnyProviderSettings, snapshot: PoolSnapshot, rented: RentedPool
 ) -> messages.PoolMachinePlan:
     offers = offers_of(pool, provider)
     scaling = decided(pool, provider, snapshot, rented)

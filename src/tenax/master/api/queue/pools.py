@@ -189,6 +189,6 @@ def _rented(pool: PoolSettings) -> _Rented:
         "max_agents": provider.max_instances,
         "max_idle_agent_period": provider.max_idle_agent_period,
         "max_agent_starting_period": provider.max_agent_starting_period,
-        "instance_type": ", ".join(dict.fromkeys(offer.instance_type for offer in provider.each_offer())),
+        "instance_type": ", ".join(dict.fromkeys(offer.type_name for offer in provider.each_offer())),
         "location": provider.region,
     }

@@ -171,7 +171,7 @@ async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str
 async def say_step(
     conn: Connection, token_hash: bytes, machine_id: str, step: str, state: str, note: str
 ) -> MachineRow | None:
-    """What the machine of a token says of its start; one that failed is ended, and is the answer.
+    """What the machine of a token says of its start; one that failed is ended, and is what is returned.
 
     Raises Forbidden: the token is not that machine's, or spent; TryAgain: the provider's answer is not stored yet.
     """
@@ -181,12 +181,12 @@ async def say_step(
     if state == "failed" and row["state"] in (MachineState.PLANNED.value, MachineState.ASKED.value):
         raise TryAgain("the provider's answer for this machine is not stored yet: try again in a moment")
     await conn.execute(Q.add_step, machine_id, step, state, note, MAX_STEPS)
-    if state == "failed":
-        story = f"could not {step}: {note}" if note else f"could not {step}"
-        await happen(conn, await get(conn, machine_id), MachineEvent.BROKE, story)
-        await notify(conn, "queue", "")
-        return await get(conn, machine_id)
-    return None
+    if state != "failed":
+        return None
+    story = f"could not {step}: {note}" if note else f"could not {step}"
+    await happen(conn, await get(conn, machine_id), MachineEvent.BROKE, story)
+    await notify(conn, "queue", "")
+    return await get(conn, machine_id)
 
 
 async def steps_of(conn: Connection, machine_id: str) -> list[MachineStepRow]:

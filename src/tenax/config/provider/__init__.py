@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -37,9 +37,19 @@ NOT_YET: Mapping[str, str] = {
     "log_group": "the agent's log stays on its machine",
     "log_stream": "the agent's log stays on its machine",
     "master_cert_name": "use a certificate of the name in master_url, which the machine's image trusts",
+    "use_cloud_logging": "what tasks print is kept by the master",
 }
-#: Kinds of Determined's that are not there yet.
-_OTHER_KINDS = ("gcp", "hpc")
+#: Settings of another provider, or that this one has in other words.
+_ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "gcp": {
+        "choose": "all zones cost the same, and are taken in their order",
+        "offers": "machines of a pool are of one type: write another pool for another type, or zones for other places",
+        "spot": "write instance_type.preemptible",
+        "spot_max_price": "Google Cloud sets the price of spot machines, and takes no limit",
+    }
+}
+#: What `type` can be.
+KINDS = ("aws", "gcp")
 #: A user data of AWS has 16 kB, of which our own script takes its part.
 MAX_STARTUP_SCRIPT_BYTES = 10_000
 #: What our own tags begin with.
@@ -47,8 +57,8 @@ MARKS = "tenax-"
 _MAX_TAGS = 40
 #: What no order of a machine depends on.
 _NOT_ORDERED = {
-    "zones", "price", "max_price", "offers", "choose", "rule", "min_instances", "max_instances", "max_cost_per_hour",
-    "max_idle_agent_period",
+    "zone", "zones", "price", "max_price", "offers", "choose", "rule", "min_instances", "max_instances",
+    "max_cost_per_hour", "max_idle_agent_period",
 }  # fmt: skip
 
 
@@ -118,46 +128,18 @@ class OfferSettings(Settings):
     max_price: float | None = Field(default=None, ge=0)
 
 
-class ProviderSettings(Settings):
-    """Machines for a pool at one provider: of one type, or of several offers in their order."""
+class RentingSettings(Settings):
+    """What is said of machines whoever rents them out."""
 
-    type: Literal["aws"]
     #: Where machines reach the master: ``https://master.example.org``.
     master_url: str
     #: Where the provider's API is, if not at its usual place.
     endpoint_url: str = ""
-    region: str = Field(min_length=1)
-    image_id: str = Field(min_length=1)
-    #: With ``offers`` that of those that name none.
-    instance_type: str = ""
-    #: Slots that a machine of this type has: its GPUs; with ``cpu_slots_allowed`` into how many its CPU is cut.
-    instance_slots: int = Field(default=-1, ge=-1, le=64)
-    #: At the price of the moment, taken back when the provider needs it; else on demand.
-    spot: bool = False
-    #: The most that is paid for such a machine per hour; none: what one on demand costs.
-    spot_max_price: Price | None = None
-    #: One after the other; none: the provider chooses.
-    zones: tuple[str, ...] = ()
     #: Of one machine per hour.
     price: float | None = Field(default=None, ge=0)
     #: An offer that costs more is not used.
     max_price: float | None = Field(default=None, ge=0)
-    #: In their order; none: there is one, and it is as all else here says.
-    offers: tuple[OfferSettings, ...] = Field(default=(), max_length=20)
-    choose: OfferChoice = Field(default=OfferChoice.FIRST, strict=False)
     cpu_slots_allowed: bool = False
-    #: Of the image, as AWS calls its disk: ``/dev/sda1`` of Ubuntu's, ``/dev/xvda`` of Amazon Linux.
-    root_device_name: str = Field(default="/dev/sda1", min_length=1)
-    #: In GB.
-    root_volume_size: int = Field(default=200, ge=100, le=16384)
-    #: A tag that all of them carry, for people; Tenax knows its own by tags that it adds.
-    tag_key: str = Field(default="managed_by", min_length=1, max_length=128)
-    tag_value: str = Field(default="tenax", max_length=256)
-    custom_tags: tuple[Tag, ...] = ()
-    instance_name: str = Field(default="tenax-agent", max_length=256)
-    ssh_key_name: str = ""
-    network_interface: NetworkInterfaceSettings = NetworkInterfaceSettings()
-    iam_instance_profile_arn: str = ""
     #: Shell lines that run on the machine, as root, before its agent starts.
     startup_script: str = ""
     rule: ScalingRule = Field(default=ScalingRule.PLANNER, strict=False)
@@ -173,33 +155,10 @@ class ProviderSettings(Settings):
     rebalance: Rebalance = Field(default=Rebalance.IGNORE, strict=False)
 
     @property
-    def offer_name(self) -> str:
-        """Of settings that are one offer: what it is called."""
-        return f"{self._what} in {self.zones[0] if self.zones else self.region}"
-
-    @property
-    def offer_family(self) -> str:
-        """Its name without the zone."""
-        return f"{self._what} in {self.region}"
-
-    @property
-    def _what(self) -> str:
-        return f"{self.instance_type} (spot)" if self.spot else self.instance_type
-
-    @property
     def offer_settings(self) -> bytes:
         """Of what an order is made, zones left out: what went wrong with others may go well with these."""
         own = self.model_dump_json(exclude=_NOT_ORDERED)
         return hashlib.sha256(own.encode()).digest()
-
-    def each_offer(self) -> tuple[ProviderSettings, ...]:
-        """The offers in their order, each with all of its settings, zone by zone."""
-        each = []
-        for offer in self.offers or (OfferSettings(),):
-            given = {name: value for name, value in offer if value is not None}
-            whole = self.model_copy(update={**given, "offers": ()})
-            each += [whole.model_copy(update={"zones": (zone,) if zone else ()}) for zone in whole.zones or ("",)]
-        return tuple(each)
 
     @field_validator("master_url", "endpoint_url")
     @classmethod
@@ -220,7 +179,7 @@ class ProviderSettings(Settings):
         return given
 
     @model_validator(mode="after")
-    def _hangs_together(self) -> ProviderSettings:
+    def _hangs_together(self) -> Self:
         if self.min_instances > self.max_instances:
             raise ValueError(
                 f"min_instances is {self.min_instances} and max_instances {self.max_instances}: lower one or raise the "
@@ -236,6 +195,71 @@ class ProviderSettings(Settings):
                 f"master_url is {self.master_url}, which is the machine itself for every machine: write an address of "
                 "the master that they reach"
             )
+        return self
+
+
+class ProviderSettings(RentingSettings):
+    """Machines for a pool at AWS: of one type, or of several offers in their order."""
+
+    type: Literal["aws"]
+    region: str = Field(min_length=1)
+    image_id: str = Field(min_length=1)
+    #: With ``offers`` that of those that name none.
+    instance_type: str = ""
+    #: Slots that a machine of this type has: its GPUs; with ``cpu_slots_allowed`` into how many its CPU is cut.
+    instance_slots: int = Field(default=-1, ge=-1, le=64)
+    #: At the price of the moment, taken back when the provider needs it; else on demand.
+    spot: bool = False
+    #: The most that is paid for such a machine per hour; none: what one on demand costs.
+    spot_max_price: Price | None = None
+    #: One after the other; none: the provider chooses.
+    zones: tuple[str, ...] = ()
+    #: In their order; none: there is one, and it is as all else here says.
+    offers: tuple[OfferSettings, ...] = Field(default=(), max_length=20)
+    choose: OfferChoice = Field(default=OfferChoice.FIRST, strict=False)
+    #: Of the image, as AWS calls its disk: ``/dev/sda1`` of Ubuntu's, ``/dev/xvda`` of Amazon Linux.
+    root_device_name: str = Field(default="/dev/sda1", min_length=1)
+    #: In GB.
+    root_volume_size: int = Field(default=200, ge=100, le=16384)
+    #: A tag that all of them carry, for people; Tenax knows its own by tags that it adds.
+    tag_key: str = Field(default="managed_by", min_length=1, max_length=128)
+    tag_value: str = Field(default="tenax", max_length=256)
+    custom_tags: tuple[Tag, ...] = ()
+    instance_name: str = Field(default="tenax-agent", max_length=256)
+    ssh_key_name: str = ""
+    network_interface: NetworkInterfaceSettings = NetworkInterfaceSettings()
+    iam_instance_profile_arn: str = ""
+
+    @property
+    def offer_name(self) -> str:
+        """Of settings that are one offer: what it is called."""
+        return f"{self._what} in {self.zones[0] if self.zones else self.region}"
+
+    @property
+    def offer_family(self) -> str:
+        """Its name without the zone."""
+        return f"{self._what} in {self.region}"
+
+    @property
+    def type_name(self) -> str:
+        """For people."""
+        return self.instance_type
+
+    @property
+    def _what(self) -> str:
+        return f"{self.instance_type} (spot)" if self.spot else self.instance_type
+
+    def each_offer(self) -> tuple[ProviderSettings, ...]:
+        """The offers in their order, each with all of its settings, zone by zone."""
+        each = []
+        for offer in self.offers or (OfferSettings(),):
+            given = {name: value for name, value in offer if value is not None}
+            whole = self.model_copy(update={**given, "offers": ()})
+            each += [whole.model_copy(update={"zones": (zone,) if zone else ()}) for zone in whole.zones or ("",)]
+        return tuple(each)
+
+    @model_validator(mode="after")
+    def _is_an_order(self) -> Self:
         _check_offers(self)
         keys = [self.tag_key, *(tag.key for tag in self.custom_tags)]
         wrong = [key for key in keys if key.startswith((MARKS, "aws:")) or key == "Name"]
@@ -263,15 +287,19 @@ def _check_offers(provider: ProviderSettings) -> None:
             )
         if offer.spot_max_price is not None and not offer.spot:
             raise ValueError(f"the offer {offer.offer_name} has a spot_max_price and is on demand: write spot: true")
-        for name in ("max_price", "max_cost_per_hour"):
-            if getattr(provider if name == "max_cost_per_hour" else offer, name) is not None and offer.price is None:
-                raise ValueError(f"the offer {offer.offer_name} has no price, which {name} needs: write price")
-        if provider.choose is OfferChoice.CHEAPEST and offer.price is None:
-            raise ValueError(f"the offer {offer.offer_name} has no price, which choose: cheapest needs: write price")
+        needs = needs_price(offer) or ("choose: cheapest" if provider.choose is OfferChoice.CHEAPEST else "")
+        if needs and offer.price is None:
+            raise ValueError(f"the offer {offer.offer_name} has no price, which {needs} needs: write price")
     names = [offer.offer_name for offer in offers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"offers stand there twice: {', '.join(twice)}")
+
+
+def needs_price(settings: RentingSettings) -> str:
+    """The first setting of an offer that means nothing without its price; empty: there is none."""
+    names = ("max_price", "max_cost_per_hour")
+    return next((name for name in names if getattr(settings, name) is not None), "")
 
 
 def refuse_what_is_not_yet(pool: JsonObject, at: Path, report: ProblemReport) -> None:
@@ -279,12 +307,17 @@ def refuse_what_is_not_yet(pool: JsonObject, at: Path, report: ProblemReport) ->
     provider, at = pool.get("provider"), (*at, "provider")
     if not isinstance(provider, dict):
         return
-    if provider.get("type") in _OTHER_KINDS:
-        report.add((*at, "type"), f"machines of type {provider['type']} cannot be rented yet: type can be aws")
+    if provider.get("type") not in KINDS:
+        given = f"machines of type {provider['type']} cannot be rented yet" if "type" in provider else "it is missing"
+        report.add((*at, "type"), f"{given}: type can be {' or '.join(KINDS)}")
         del pool["provider"]
         return
-    for name in [name for name in provider if name in NOT_YET]:
-        report.add((*at, name), f"has no effect yet: {NOT_YET[name]}; leave it out")
+    elsewhere = _ELSEWHERE.get(str(provider["type"]), {})
+    for name in [name for name in provider if name in NOT_YET or name in elsewhere]:
+        if name in elsewhere:
+            report.add((*at, name), f"cannot be written for {provider['type']}: {elsewhere[name]}")
+        else:
+            report.add((*at, name), f"has no effect yet: {NOT_YET[name]}; leave it out")
         del provider[name]
 
 
