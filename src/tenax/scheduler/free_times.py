@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from tenax.ids import AgentId, SlotId
 from tenax.scheduler.cluster import FreeSlots
-from tenax.scheduler.policy import place_of
-from tenax.scheduler.snapshot import Phase, PoolJob, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Phase, PoolJob, PoolSnapshot, SlotRequest, place_of
 
 
 class Times:

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
-from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest, place_of
 
 
 class SchedulingPolicy(Protocol):
@@ -56,12 +56,6 @@ def _key_at_place(request: SlotRequest) -> tuple[bool, float, str]:
         request.requested_at,
         request.allocation_id,
     )
-
-
-def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
-    """Its order inside a priority and a turn: that of its job, or behind it, where its time was over."""
-    place = snapshot.jobs[request.job_id].queue_position
-    return max(place, request.requested_at * 1e6) if request.again else place
 
 
 def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, int, float, bool, float, str]:

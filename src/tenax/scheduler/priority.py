@@ -35,8 +35,17 @@ from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import in_order, place_of, planned, priority_of
-from tenax.scheduler.snapshot import Constraints, Phase, PlacedMember, PoolJob, PoolPlan, PoolSnapshot, SlotRequest
+from tenax.scheduler.policy import in_order, planned, priority_of
+from tenax.scheduler.snapshot import (
+    Constraints,
+    Phase,
+    PlacedMember,
+    PoolJob,
+    PoolPlan,
+    PoolSnapshot,
+    SlotRequest,
+    place_of,
+)
 
 #: Constraints of requests that wait, beside which others are placed; more are as if they could use everything.
 _MAX_KEPT = 16

@@ -274,3 +274,9 @@ def applied(snapshot: PoolSnapshot, plan: PoolPlan) -> PoolSnapshot:
         for agent in snapshot.agents
     )
     return replace(snapshot, agents=tuple(agents), requests=tuple(requests))
+
+
+def place_of(snapshot: PoolSnapshot, request: SlotRequest) -> float:
+    """Its order inside a priority and a turn: that of its job, or behind it, where its time was over."""
+    place = snapshot.jobs[request.job_id].queue_position
+    return max(place, request.requested_at * 1e6) if request.again else place
