@@ -43,7 +43,9 @@ import { sessionEnded } from "./services/ended";
 import { keepCurrent } from "./services/live";
 import { masterQuery, meQuery } from "./services/session";
 import { Loading, Problem } from "./ui/notices";
+import { askToLogIn, isLoggedOut } from "./ui/overlays";
 import { Page } from "./ui/Page";
+import { isTyped } from "./ui/typed";
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -333,8 +335,9 @@ declare module "@tanstack/react-router" {
 // What the stream says of the end of a session is asked for: where it has ended, that is refused like anything else.
 keepCurrent(client, () => void client.fetchQuery({ ...meQuery, staleTime: 0 }).catch(() => {}));
 
-// A session may end while a page is open: whoever logs in again is where they were.
+// A session may end while a page is open: whoever logs in again is where they were, with what they were typing.
 whenSessionEnds(() => {
+  if (isTyped() || isLoggedOut()) return askToLogIn();
   client.removeQueries({ queryKey: meQuery.queryKey });
   const here = withoutBase(router.state.location.href);
   if (!here.startsWith("/login") && !here.startsWith("/open"))

@@ -6,6 +6,7 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 import { BASE, ownAddress } from "../base";
 import { login, masterQuery, meQuery } from "../services/session";
 import { Button, FIELD } from "../ui/Button";
+import { loggedInAgain } from "../ui/overlays";
 
 const route = getRouteApi("/login");
 
@@ -29,6 +30,7 @@ export function Login() {
     try {
       const user = await login(String(fields.get("username")), String(fields.get("password")));
       client.clear();
+      loggedInAgain();
       client.setQueryData(meQuery.queryKey, user);
       router.history.replace(BASE + ownAddress(next));
     } catch (problem) {

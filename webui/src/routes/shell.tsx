@@ -8,6 +8,7 @@ import { caps, keysOf } from "../keys/table";
 import { brought, lazy } from "../parts";
 import { logout, masterQuery, meQuery, type User } from "../services/session";
 import { Connection } from "../ui/Connection";
+import { LogInAgain } from "../ui/LogInAgain";
 import { Dialogs, openDialog, undoNewest } from "../ui/overlays";
 import { Toasts } from "../ui/Toasts";
 import { AccountMark } from "./mark";
@@ -174,6 +175,7 @@ export function Shell() {
       </main>
       <Toasts />
       <Dialogs />
+      <LogInAgain me={me} />
       <Connection />
     </div>
   );

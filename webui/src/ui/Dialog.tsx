@@ -1,11 +1,13 @@
 /**
  * A dialog over the page: the browser's own, which keeps the focus inside and the rest out of reach.
  *
- * Esc and a click beside it close it; one that is `steady` only Esc and its buttons.
+ * Esc and a click beside it close it; one that is `steady`, or a form in which something was typed, only Esc and its
+ * buttons. A click that began inside is none beside it: text is selected so.
  */
 
 import { type ReactNode, type RefObject, useId, useLayoutEffect, useRef } from "react";
 import { visible } from "../visible";
+import { isTyped, markTyped } from "./typed";
 
 export function Dialog(props: {
   title: string;
@@ -20,6 +22,7 @@ export function Dialog(props: {
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const first = useRef(props.first);
+  const pressed = useRef<EventTarget>(null);
   const title = useId();
   useLayoutEffect(() => {
     const shown = dialog.current;
@@ -36,7 +39,15 @@ export function Dialog(props: {
         event.preventDefault();
         props.onClose();
       }}
-      onClick={(event) => event.target === dialog.current && !props.steady && props.onClose()}
+      onInput={markTyped}
+      onPointerDown={(event) => {
+        pressed.current = event.target;
+      }}
+      onClick={(event) => {
+        const shown = event.currentTarget;
+        const beside = event.target === shown && pressed.current === shown;
+        if (beside && !props.steady && !isTyped(shown)) props.onClose();
+      }}
       className={`m-auto mt-[12vh] w-[min(560px,calc(100vw-24px))] rounded-md border border-line bg-surface p-0 text-text backdrop:bg-black/50 ${props.className ?? ""}`}
     >
       <div className="flex max-h-[76vh] flex-col">

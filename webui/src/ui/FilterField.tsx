@@ -7,6 +7,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { type Checked, type Completion, fromPlace, isWords, toPlace } from "../services/filter";
 import { FIELD } from "./Button";
 import { focusAgain } from "./overlays";
+import { typedMark } from "./typed";
 
 const AFTER_MS = 150;
 
@@ -135,6 +136,7 @@ export function FilterField(props: FilterFieldProps) {
         placeholder={'state:error val_loss<0.5 owner:me "part of a name"'}
         className={`${FIELD} w-full ${problem ? "border-bad" : ""}`}
         value={typed}
+        data-typed={typedMark(typed.trim() !== props.value)}
         onChange={(event) => type(event.target.value)}
         onFocus={() => {
           continued.current = false;

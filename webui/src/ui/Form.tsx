@@ -2,6 +2,7 @@
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { type Blame, blamed } from "./blame";
+import { markTyped, unmarkTyped } from "./typed";
 
 /** What a field was refused with. */
 export type At = (field: string) => string | undefined;
@@ -28,6 +29,7 @@ export function Form(props: {
     setRefusal("");
     try {
       await props.onSubmit();
+      unmarkTyped(form.current);
     } catch (error) {
       setRefusal(error instanceof Error ? error.message : String(error));
     }
@@ -39,7 +41,13 @@ export function Form(props: {
     </p>
   );
   return (
-    <form ref={form} aria-label={props.label} onSubmit={(event) => void submit(event)} className={props.className}>
+    <form
+      ref={form}
+      aria-label={props.label}
+      onInput={markTyped}
+      onSubmit={(event) => void submit(event)}
+      className={props.className}
+    >
       {props.children((name) => (name === field ? refusal : undefined), busy, problem)}
     </form>
   );

@@ -1,9 +1,9 @@
-/** What lies over a page: one dialog at a time, and what was just done, with the way back. */
+/** What lies over a page: one dialog at a time, over it the login, and what was just done, with the way back. */
 
 import { type ReactNode, Suspense, useSyncExternalStore } from "react";
 import { flushSync } from "react-dom";
 
-type Shown = { dialog: ((close: () => void) => ReactNode) | null; toasts: readonly Toast[] };
+type Shown = { dialog: ((close: () => void) => ReactNode) | null; toasts: readonly Toast[]; loggedOut: boolean };
 
 /** Something that was done, or was not. */
 export interface Toast {
@@ -19,7 +19,7 @@ export interface Failure {
   reason: string;
 }
 
-let shown: Shown = { dialog: null, toasts: [] };
+let shown: Shown = { dialog: null, toasts: [], loggedOut: false };
 let numbers = 0;
 const listeners = new Set<() => void>();
 const MAX_TOASTS = 4;
@@ -61,6 +61,19 @@ export function focusAgain(place: HTMLElement | null): void {
   if (place && document.activeElement === place && place !== document.body) return;
   const near = document.querySelector<HTMLElement>("#main [role=grid]") ?? document.getElementById("main");
   near?.focus();
+}
+
+/** A session has ended while somebody types: they log in over the page. */
+export function askToLogIn(): void {
+  show({ loggedOut: true });
+}
+
+export function isLoggedOut(): boolean {
+  return shown.loggedOut;
+}
+
+export function loggedInAgain(): void {
+  show({ loggedOut: false });
 }
 
 /** Says what was done. Of the newest, what can be undone is undone by a key, too. */

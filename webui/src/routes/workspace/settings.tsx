@@ -2,7 +2,7 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { mayChange } from "../../actions/states";
 import { usePlacesAgain } from "../../actions/workspaces";
 import { expectedOf } from "../../editing/merge";
@@ -16,6 +16,8 @@ import { Facts } from "../../ui/Facts";
 import { Field } from "../../ui/Field";
 import { say } from "../../ui/overlays";
 import { Section } from "../../ui/Page";
+import { markTyped, unmarkTyped } from "../../ui/typed";
+import { visible } from "../../visible";
 import { KEPT, STORAGES, type StorageField, storageOf, type Written, writtenOf } from "./storage";
 
 export function Settings({ workspace }: { workspace: Workspace }) {
@@ -139,6 +141,11 @@ function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
   });
   const draft = edit.values;
   const [problem, setProblem] = useState("");
+  const form = useRef<HTMLFormElement>(null);
+  const asItWas = () => {
+    edit.begin(edit.of);
+    unmarkTyped(form.current);
+  };
   const save = async (event: FormEvent) => {
     event.preventDefault();
     setProblem("");
@@ -147,6 +154,7 @@ function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
         const fields = changed.map((name) => FIELDS[name]);
         const settings = { ...settingsOf(values, changed), expected: expectedOf(of, fields) };
         edit.begin(await editWorkspace(workspace.id, settings));
+        unmarkTyped(form.current);
         say({ text: `Saved workspace ${workspace.name}` });
         again();
       });
@@ -155,7 +163,12 @@ function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
     }
   };
   return (
-    <form onSubmit={(event) => void save(event)} className="flex max-w-3xl flex-col gap-4">
+    <form
+      ref={form}
+      onInput={markTyped}
+      onSubmit={(event) => void save(event)}
+      className="flex max-w-3xl flex-col gap-4"
+    >
       {edit.overtaken}
       <Pools draft={draft} change={edit.set} />
       <Storage storage={draft.storage} change={(storage) => edit.set({ storage })} />
@@ -169,7 +182,7 @@ function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
         <Button type="submit" look="primary" disabled={edit.changed.length === 0}>
           Save
         </Button>
-        {edit.changed.length > 0 && <Button onClick={() => edit.begin(edit.of)}>As it was</Button>}
+        {edit.changed.length > 0 && <Button onClick={asItWas}>As it was</Button>}
       </p>
     </form>
   );
@@ -183,7 +196,9 @@ function Pools({ draft, change }: { draft: Draft; change: (changed: Partial<Draf
         <select {...ids} className={FIELD} value={value} onChange={(event) => set(event.target.value)}>
           <option value="">The cluster's</option>
           {[...new Set([...pools.map((pool) => pool.name), ...(value ? [value] : [])])].map((name) => (
-            <option key={name}>{name}</option>
+            <option key={name} value={name}>
+              {visible(name)}
+            </option>
           ))}
         </select>
       )}
