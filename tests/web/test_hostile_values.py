@@ -218,7 +218,9 @@ def test_nothing_hides_in_the_name_of_a_place(page: Page, site: Site) -> None:
     number = int(made["id"])  # type: ignore[index]
     project = site.api("POST", f"/api/v1/workspaces/{number}/projects", {"name": "twin\u034f"})["project"]
     page.goto(f"{site.url}/ui/workspaces")
-    page.get_by_role("link", name="twin<U+200B>").click()
+    # Whoever makes one has it pinned.
+    expect(page.get_by_role("navigation", name="Pinned").get_by_role("link", name="twin<U+200B>")).to_be_visible()
+    page.get_by_role("region", name="Workspaces").get_by_role("link", name="twin<U+200B>").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("twin<U+200B>")
     expect(page.get_by_role("link", name="twin<U+034F>")).to_be_visible()
     page.goto(f"{site.url}/ui/projects/{project['id']}?tab=settings")  # type: ignore[index]
@@ -226,7 +228,20 @@ def test_nothing_hides_in_the_name_of_a_place(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("dialog", name="Delete project twin<U+034F>?")).to_be_visible()
     page.keyboard.press("Escape")
-    site.api("DELETE", f"/api/v1/workspaces/{number}")
+    # By now it is among those opened last.
+    expect(page.get_by_title("twin<U+200B> / twin<U+034F>")).to_have_text("twin<U+034F>")
+    page.goto(f"{site.url}/ui/templates?new=true")
+    page.get_by_label("Workspace").select_option("twin<U+200B>")
+    page.get_by_label("Name", exact=True).fill("of a twin")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Template of a twin")
+    expect(page.get_by_role("main").get_by_text("twin<U+200B>")).to_be_visible()
+    page.goto(f"{site.url}/ui/workspaces/{number}")
+    page.get_by_role("button", name="Delete").click()
+    # What is shown can be typed.
+    page.get_by_label("Type this name").fill("twin<U+200B>")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
 
 
 def test_a_name_that_is_cut_shows_its_beginning(page: Page, site: Site) -> None:

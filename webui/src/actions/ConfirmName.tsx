@@ -16,7 +16,9 @@ export default function ConfirmName(props: {
 }) {
   const [typed, setTyped] = useState("");
   const submit = async () => {
-    if (typed !== props.name) throw new Error("This is not its name: type it as it is written above.");
+    // What hides in it is shown as signs: whoever types these means it, too.
+    if (typed !== props.name && typed !== visible(props.name))
+      throw new Error("This is not its name: type it as it is written above.");
     await props.onYes();
     props.onClose();
   };

@@ -7,6 +7,7 @@ import { Once } from "../services/once";
 import { FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
 import { FormDialog } from "../ui/FormDialog";
+import { visible } from "../visible";
 
 export default function RegisterDialog(props: {
   /** Absent: it is asked for. */
@@ -50,7 +51,7 @@ export default function RegisterDialog(props: {
             >
               {models.map((each) => (
                 <option key={each.id} value={String(each.id)}>
-                  {each.name}
+                  {visible(each.name)}
                 </option>
               ))}
             </select>

@@ -247,7 +247,9 @@ function Places({ draft, change }: { draft: Draft; change: (changed: Partial<Dra
             >
               <option value="">None</option>
               {templates.map((each) => (
-                <option key={each.name}>{each.name}</option>
+                <option key={each.name} value={each.name}>
+                  {visible(each.name)}
+                </option>
               ))}
             </select>
           )}

@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import { ahead, useLive } from "../services/live";
 import { recentProjectsQuery } from "../services/projects";
 import { workspacesQuery } from "../services/workspaces";
+import { visible } from "../visible";
 
 /** More have no room beside a page; all of them are on theirs. */
 const MAX_PINNED = 5;
@@ -32,8 +33,13 @@ export function Kept() {
         <Group title="Pinned">
           {pinned.map((each) => (
             <li key={each.id}>
-              <Link to="/workspaces/$workspaceId" params={{ workspaceId: each.id }} title={each.name} {...LOOK}>
-                {each.name}
+              <Link
+                to="/workspaces/$workspaceId"
+                params={{ workspaceId: each.id }}
+                title={visible(each.name)}
+                {...LOOK}
+              >
+                {visible(each.name)}
               </Link>
             </li>
           ))}
@@ -46,10 +52,10 @@ export function Kept() {
               <Link
                 to="/projects/$projectId"
                 params={{ projectId: each.id }}
-                title={`${each.workspaceName} / ${each.name}`}
+                title={visible(`${each.workspaceName} / ${each.name}`)}
                 {...LOOK}
               >
-                {each.name}
+                {visible(each.name)}
               </Link>
             </li>
           ))}

@@ -11,6 +11,7 @@ import { Page } from "../ui/Page";
 import { SearchField } from "../ui/SearchField";
 import { Table } from "../ui/Table";
 import { Moment } from "../ui/values";
+import { visible } from "../visible";
 import { NewTemplate } from "./templates/New";
 import { OneTemplate } from "./templates/One";
 
@@ -75,8 +76,8 @@ const COLUMNS = [
     title: "Template",
     wide: true,
     cell: (template: Template) => (
-      <Link to="/templates" search={{ name: template.name }} className="hover:underline" title={template.name}>
-        {template.name}
+      <Link to="/templates" search={{ name: template.name }} className="hover:underline" title={visible(template.name)}>
+        {visible(template.name)}
       </Link>
     ),
   },
@@ -85,11 +86,16 @@ const COLUMNS = [
     title: "Sets",
     wide: true,
     cell: (template: Template) => {
-      const sets = Object.keys(template.config).join(", ");
+      const sets = visible(Object.keys(template.config).join(", "));
       return <span title={sets}>{sets || "–"}</span>;
     },
   },
-  { id: "workspace", title: "Workspace", wide: true, cell: (template: Template) => template.workspaceName || "–" },
-  { id: "owner", title: "Owner", cell: (template: Template) => template.username || "–" },
+  {
+    id: "workspace",
+    title: "Workspace",
+    wide: true,
+    cell: (template: Template) => visible(template.workspaceName || "–"),
+  },
+  { id: "owner", title: "Owner", cell: (template: Template) => visible(template.username || "–") },
   { id: "changed", title: "Changed", cell: (template: Template) => <Moment at={template.modifiedAt} /> },
 ];

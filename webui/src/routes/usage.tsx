@@ -36,6 +36,7 @@ import {
   usual,
   weekly,
 } from "../usage/sums";
+import { visible } from "../visible";
 
 const route = getRouteApi("/shell/usage");
 /** Names that have bars of their own. */
@@ -290,12 +291,16 @@ function shareOf(share: number): string {
 function useWords(by: UsageBy): (name: string) => string {
   const projects = useQuery({ ...projectsQuery, enabled: by === "project" }).data;
   return useMemo(() => {
-    const known = new Map(projects?.map((each) => [String(each.id), `${each.workspaceName} / ${each.name}`]));
+    const known = new Map(projects?.map((each) => [String(each.id), visible(`${each.workspaceName} / ${each.name}`)]));
     return (name) => {
       if (name === "") return NAMELESS[by] ?? "–";
       if (by === "project") return known.get(name) ?? `Project ${name}`;
       if (by === "size") return `${name} ${name === "1" ? "slot" : "slots"}`;
-      return by === "type" ? (name === "experiment" ? "Experiment" : (TASK_TYPES[taskType(name)] ?? name)) : name;
+      return by === "type"
+        ? name === "experiment"
+          ? "Experiment"
+          : (TASK_TYPES[taskType(name)] ?? name)
+        : visible(name);
     };
   }, [by, projects]);
 }

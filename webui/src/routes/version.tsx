@@ -20,6 +20,7 @@ import { closeDialog, openDialog, say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Moment, Value } from "../ui/values";
+import { visible } from "../visible";
 import { yaml } from "../yaml";
 import { type Compared, compared } from "./model/compared";
 
@@ -51,7 +52,7 @@ export function VersionPage() {
       name={`${version.model.name}, version ${number}`}
       aside={<About version={version} before={before} after={after} />}
     >
-      {version.comment && <p className="max-w-[80ch] break-words">{version.comment}</p>}
+      {version.comment && <p className="max-w-[80ch] break-words">{visible(version.comment)}</p>}
       <Source version={version} />
       <Metrics version={version} before={before} />
       <Use version={version} />
@@ -77,10 +78,10 @@ function Title({ version }: { version: ModelVersion }) {
         params={{ name: String(version.model.id) }}
         className="underline decoration-line hover:decoration-current"
       >
-        {version.model.name}
+        {visible(version.model.name)}
       </Link>
       {` / version ${version.version}`}
-      {version.name && ` ${version.name}`}
+      {version.name && ` ${visible(version.name)}`}
     </>
   );
 }
@@ -94,7 +95,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
   const again = () => {
     for (const kind of ["model", "models", "model_version"]) void client.invalidateQueries({ queryKey: [kind] });
   };
-  const what = `version ${version.version} of model ${model.name}`;
+  const what = `version ${version.version} of model ${visible(model.name)}`;
   const remove = async () => {
     closeDialog();
     const done = await outcome(
@@ -110,7 +111,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
     openDialog((close) => (
       <Confirm
         title={`Delete ${what}?`}
-        names={[version.name || version.checkpoint.uuid]}
+        names={[visible(version.name || "") || version.checkpoint.uuid]}
         size={1}
         warning="Its number is never used again. Its checkpoint stays, and may be deleted from then on."
         yes="Delete"
@@ -121,7 +122,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
   const go = (to: ModelVersion | undefined, end: string) => () => {
     const params = { name: String(model.id), version: to?.version ?? 0 };
     if (to) void navigate({ to: "/models/$name/versions/$version", params });
-    else say({ text: `This is the ${end} version of model ${model.name}` });
+    else say({ text: `This is the ${end} version of model ${visible(model.name)}` });
   };
   const offered: Offered[] = [];
   if (mayChange(me, version.userId) || me.id === model.userId) {
@@ -137,7 +138,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
   return (
     <>
       <p className="text-dim">
-        Registered by {version.username} <Moment at={version.creationTime} />
+        Registered by {visible(version.username)} <Moment at={version.creationTime} />
         {model.archived && ", of an archived model"}
       </p>
       {(version.labels ?? []).map((label) => (
@@ -219,7 +220,7 @@ function Metrics({ version, before }: { version: ModelVersion; before: ModelVers
               id: "name",
               title: "Metric",
               wide: true,
-              cell: (row: Compared) => <span title={row.name}>{row.name}</span>,
+              cell: (row: Compared) => <span title={visible(row.name)}>{visible(row.name)}</span>,
             },
             {
               id: "now",

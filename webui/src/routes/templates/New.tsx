@@ -13,6 +13,7 @@ import { Field } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { say } from "../../ui/overlays";
 import { Page } from "../../ui/Page";
+import { visible } from "../../visible";
 import { keepTemplate, keptTemplate, type TemplateDraft } from "./draft";
 import { Text } from "./Text";
 
@@ -77,7 +78,7 @@ export function NewTemplate() {
                   )}
                   {workspaces.map((each) => (
                     <option key={each.id} value={each.id}>
-                      {each.name}
+                      {visible(each.name)}
                     </option>
                   ))}
                 </select>

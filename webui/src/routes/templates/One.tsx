@@ -20,6 +20,7 @@ import { Loading, Problem } from "../../ui/notices";
 import { closeDialog, openDialog, say } from "../../ui/overlays";
 import { Page, Section } from "../../ui/Page";
 import { Moment } from "../../ui/values";
+import { visible } from "../../visible";
 import { yaml } from "../../yaml";
 import { keepTemplate, keptTemplate, type TemplateDraft } from "./draft";
 import { Text } from "./Text";
@@ -51,8 +52,8 @@ export function OneTemplate({ name }: { name: string }) {
         <>
           <Facts
             facts={[
-              ["Workspace", shown.data.workspaceName || "–"],
-              ["Owner", shown.data.username || "–"],
+              ["Workspace", visible(shown.data.workspaceName || "–")],
+              ["Owner", visible(shown.data.username || "–")],
               ["Created", <Moment key="created" at={shown.data.createdAt} />],
               ["Changed", <Moment key="changed" at={shown.data.modifiedAt} />],
             ]}
