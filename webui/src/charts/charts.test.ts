@@ -40,6 +40,24 @@ test("trials are told apart by colour, and by dashes only when all colours are t
   expect(looksOf(range(1, 80), "light").size).toBe(80);
 });
 
+test("few trials have no two colours that look alike", () => {
+  for (const [one, other] of [
+    [1, 4],
+    [10, 15],
+    [5, 9],
+    [14, 21],
+  ] as const) {
+    const shown = [...looksOf([one, other], "light").values()].map((look) => look.colour);
+    for (const alike of [
+      ["#b45f00", "#c43c00"],
+      ["#0067a3", "#3d7fc4"],
+      ["#3d7fc4", "#4a5a6a"],
+    ]) {
+      expect(alike.every((colour) => shown.includes(colour))).toBe(false);
+    }
+  }
+});
+
 test("a trial keeps its look when later ones join", () => {
   const alone = looksOf([7], "light").get(7);
   expect(looksOf([7, 12, 17, 99], "light").get(7)).toEqual(alone);
