@@ -21,6 +21,11 @@ from tenax.search.journal import Create
 from tenax.wire.agents import Hello, SlotInfo
 
 _PLACE = load("allocations").place
+#: It asks for the slots of its configuration; whoever names others has them.
+_ASKED_FOR = """
+    update allocations a set slots = $2 from tasks k
+    where k.trial_id = $1 and a.task_id = k.task_id and a.state = 'PENDING' returning a.allocation_id
+"""
 
 
 async def add_agent(conn: Connection, agent_id: str = "a1", slots: int = 2, pool: str = "default") -> str:
@@ -66,7 +71,10 @@ class Attempt:
 
 
 async def request_attempt(conn: Connection, trial_id: int, slots: int = 1) -> str:
-    """An attempt that waits for slots."""
+    """An attempt that waits for slots: the one that was asked for when the last one ended, or a new one."""
+    waiting = await conn.fetchval(_ASKED_FOR, trial_id, slots)
+    if waiting is not None:
+        return str(waiting)
     (allocation,) = await trials.request_runs(conn, [trial_id], Size(slots, False))
     return allocation
 

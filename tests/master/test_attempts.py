@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.lifecycle.trial import MAX_FULL_DISKS
 from tenax.master.agents import hub
@@ -114,3 +117,56 @@ async def test_failures_on_a_full_disk_are_counted_in_the_end(database: Database
             await allocation_events.members_reported(conn, members)
             row = await conn.fetchrow("select state, restarts, setbacks from trials where id = $1", trial)
         assert tuple(row) == (("ACTIVE", 0, run) if run < MAX_FULL_DISKS else ("ERROR", 0, 0))
+
+
+async def requested(database: Database) -> list[int]:
+    """The trials that wait for slots."""
+    async with database.connection() as conn:
+        rows = await conn.fetch(
+            "select k.trial_id from allocations a join tasks k using (task_id) where a.state = 'PENDING' order by 1"
+        )
+    return [row["trial_id"] for row in rows]
+
+
+async def test_what_goes_on_asks_for_its_slots_as_it_frees_them(database: Database) -> None:
+    """In a pass of its own it would come after those that have not begun, if the slot is free a moment earlier."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        trial = await add_trial(conn, await add_experiment(conn, config={"max_restarts": 5}))
+        attempt = await run_attempt(conn, trial)
+    await exits(database, attempt.containers[0], 3)
+    assert await requested(database) == [trial]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param("update experiments set state = 'PAUSED'", id="paused meanwhile"),
+        pytest.param("update experiments set state = 'STOPPING_CANCELED'", id="canceled meanwhile"),
+        pytest.param("update trials set wish = 'STOP'", id="stopped by its search"),
+        pytest.param("update experiment_documents set config = config || '{\"max_restarts\": 0}'", id="its last"),
+    ],
+)
+async def test_what_does_not_go_on_at_once_asks_for_nothing(database: Database, change: str) -> None:
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        trial = await add_trial(conn, await add_experiment(conn, config={"max_restarts": 5}))
+        attempt = await run_attempt(conn, trial)
+        await conn.execute(change)
+    await exits(database, attempt.containers[0], 3)
+    assert await requested(database) == []
+
+
+async def test_no_more_ask_again_than_the_search_lets_run_at_once(database: Database) -> None:
+    """Of two the one that lives longest, where an older one that had ended was made to go on."""
+    searcher: JsonObject = {"name": "random", "metric": "loss", "max_trials": 2, "max_concurrent_trials": 1}
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        experiment = await add_experiment(conn, config={"searcher": searcher, "max_restarts": 5})
+        first = await add_trial(conn, experiment)
+        second = await add_trial(conn, experiment, seq=2)
+        attempts = [await run_attempt(conn, trial) for trial in (first, second)]
+    await exits(database, attempts[1].containers[0], 3)
+    assert await requested(database) == []
+    await exits(database, attempts[0].containers[0], 3)
+    assert await requested(database) == [first]

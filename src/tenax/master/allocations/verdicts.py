@@ -6,6 +6,7 @@ cause counts, agents that are away count, for they may come back, and disabled o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from asyncpg import Connection
 from tenax.ids import AgentId
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending, exit_status
+from tenax.lifecycle.reconcile import RequestAllocation, reconcile
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import MAX_RESTARTS, TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
@@ -145,7 +147,27 @@ async def _trials_ended(
         notes.append(SystemLine(trial.task_id, text, level, allocation.allocation_id))
     await repeats.save(conn)
     await trials.conclude(conn, concluded)
+    await _request_next_runs(conn, [each for each in concluded if each.verdict.state is TrialState.ACTIVE], plans)
     return notes
+
+
+async def _request_next_runs(conn: Connection, going_on: Sequence[Conclusion], plans: Mapping[int, Plan]) -> None:
+    """Ask for the next runs of those that are to go on at once, in the transaction that frees their slots.
+
+    Asked for in a pass of its own, a slot that is free a moment earlier would go to a trial that has not begun.
+    What is not asked for here, or was at the wrong moment, `loops.reconcile_experiments` does.
+    """
+    by_experiment: dict[int, list[Conclusion]] = defaultdict(list)
+    for each in going_on:
+        by_experiment[each.trial.experiment_id].append(each)
+    for experiment_id, concluded in by_experiment.items():
+        ids = [each.trial.id for each in concluded]
+        at_once = await trials.at_once(conn, experiment_id)
+        # Which of them may run is seen among all; without a limit these are enough.
+        live = await trials.live(conn, experiment_id, ids if at_once is None else None)
+        actions = reconcile(concluded[0].experiment, live, at_once)
+        requested = [each.trial_id for each in actions if isinstance(each, RequestAllocation) and each.trial_id in ids]
+        await trials.request_runs(conn, requested, size_of(plans[experiment_id].config))
 
 
 def _judged_by_place(

@@ -78,7 +78,7 @@ async def failed_before(conn: Connection, allocation_ids: Sequence[str]) -> dict
 
 
 async def last_failed(conn: Connection, trial_id: int) -> list[str]:
-    """The members of the newest attempt of a trial that failed; all of them where none has."""
+    """Of the newest attempt of a trial that came to have members those that failed; all of them where none has."""
     return [row["container_id"] for row in await conn.fetch(Q.last_failed, trial_id)]
 
 

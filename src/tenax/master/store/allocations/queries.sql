@@ -299,11 +299,13 @@ group by a.allocation_id, a.task_id
 having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
 -- name: last_failed
--- Of the newest attempt of a trial those that failed, or all where none has.
+-- Of the newest attempt of a trial that came to have members those that failed, or all where none has.
 with own as (
     select c.container_id, c.rank, {{failed}} as failed from containers c
     where c.allocation_id = (select a.allocation_id from tasks k join allocations a on a.task_id = k.task_id
-                             where k.trial_id = $1 order by a.run_id desc limit 1))
+                             where k.trial_id = $1
+                               and exists (select 1 from containers m where m.allocation_id = a.allocation_id)
+                             order by a.run_id desc limit 1))
 select container_id from own where failed or not exists (select 1 from own where failed) order by rank;
 
 -- name: failed_before
