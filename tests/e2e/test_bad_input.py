@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.trials import script, traces
+from tests.kits.cli.command_line import run_here
 from tests.kits.machine import Machine, machine
 
 GOOD = """\
@@ -67,11 +68,11 @@ def code(tmp_path: Path) -> Path:
 def refused(place: Machine, *arguments: str, code: int = 1) -> str:
     """What is said when a command is refused, which has to change nothing."""
     before = traces(place)
-    done = place.tenax(*arguments, check=False)
-    assert done.returncode == code, f"exit code {done.returncode}: {done.stdout}{done.stderr}"
-    assert "Traceback" not in done.stderr
+    done = run_here(place.environment, *arguments)
+    assert done.code == code, f"exit code {done.code}: {done.out}{done.err}"
+    assert "Traceback" not in done.err
     assert not traces(place).beyond(before)
-    return done.stderr
+    return done.err
 
 
 def test_the_configuration_that_is_spoiled_below_is_good(place: Machine, tmp_path: Path, code: Path) -> None:

@@ -21,6 +21,7 @@ from tenax.client.connection.session import Session
 from tenax.client.experiments import Experiment
 from tenax.errors import TenaxError
 from tenax.jsonvalue import Json
+from tests.kits.cli.command_line import run_here
 from tests.kits.ports import free_port
 
 T = TypeVar("T")
@@ -71,8 +72,10 @@ class Machine:
         )
 
     def json(self, *arguments: str) -> Json:
-        """What a reading command prints with ``--json``."""
-        found: Json = json.loads(self.tenax(*arguments, "--json").stdout)
+        """What a reading command prints with ``--json``; it is asked often, and not in a process of its own."""
+        done = run_here(self.environment, *arguments, "--json")
+        assert done.code == 0, done.out + done.err
+        found: Json = json.loads(done.out)
         return found
 
     def up(self) -> None:
