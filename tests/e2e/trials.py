@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
+from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
-from tests.kits.machine import Machine, outlast
+from tests.kits.machine import Machine, outlast, wait_for
 
 #: Written by the servers about themselves; neither a task's nor an experiment's.
 _SERVERS_OWN = ("postgres", "supervisor.json", "session.json", "lock")
@@ -77,6 +79,23 @@ def ran(
     ended = outlast(place, number, seconds)
     with place.client() as client:
         return ended, client.experiment(number).trials()
+
+
+def deleted(place: Machine, number: int) -> None:
+    """Wait until nobody finds that experiment any more."""
+
+    def look() -> bool:
+        with place.client() as client, contextlib.suppress(NotFound):
+            client.experiment(number)
+            return False
+        return True
+
+    wait_for(look, f"the deletion of experiment {number}")
+
+
+def was_kept(said: str) -> bool:
+    """Whether a run by hand was being sent, and says that its end had no time for the rest, as on a busy machine."""
+    return "tracked as trial" in said and "the master does not answer. What is not sent is kept" in said
 
 
 def output(place: Machine, trial: Trial) -> str:
