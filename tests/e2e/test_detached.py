@@ -15,7 +15,7 @@ import pytest
 import tenax
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
-from tests.e2e.trials import config, output, ran, script
+from tests.e2e.trials import config, deleted, output, ran, script, was_kept
 from tests.kits.detached_script import detached_script
 from tests.kits.machine import TENAX, Machine, wait_for
 from tests.kits.ports import free_port
@@ -31,10 +31,10 @@ class Elsewhere:
         self.root = root
         self.environment = {**place.environment, "TENAX_DATA_DIR": str(root / "data"), "PYTHONPATH": SOURCE}
 
-    def begin(self, text: str, *words: str, launcher: tuple[str, ...] = (), **env: str) -> subprocess.Popen[str]:
+    def begin(self, text: str, *words: str, **env: str) -> subprocess.Popen[str]:
         (self.root / "elsewhere.py").write_text(textwrap.dedent(text))
         return subprocess.Popen(
-            [sys.executable, *launcher, "elsewhere.py", *words],
+            [sys.executable, "elsewhere.py", *words],
             cwd=self.root,
             env={**self.environment, **env},
             stdout=subprocess.PIPE,
@@ -42,10 +42,16 @@ class Elsewhere:
             text=True,
         )
 
-    def does(self, text: str, *words: str, launcher: tuple[str, ...] = (), **env: str) -> tuple[int, str, str]:
-        process = self.begin(text, *words, launcher=launcher, **env)
+    def does(self, text: str, *words: str, **env: str) -> tuple[int, str, str]:
+        process = self.begin(text, *words, **env)
         out, err = process.communicate(timeout=120)
+        if was_kept(err):
+            self.sync()
         return process.returncode, out, err
+
+    def sync(self) -> None:
+        done = subprocess.run([TENAX, "sync"], env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def known(self, words: str) -> tuple[int, str, int]:
         """Exit code, output, and number of the trial, of the script that all users have; ``words``: its arguments."""
@@ -148,8 +154,7 @@ def test_deleted_at_the_cluster_and_begun_again(elsewhere: Elsewhere) -> None:
     _, experiment = elsewhere.at_the_cluster(number)
     assert elsewhere.known("deleted 1")[1].splitlines()[0] == "run 2 from 2"
     elsewhere.place.tenax("experiment", "delete", str(experiment.id), "--yes")
-    listed = ("experiment", "describe", str(experiment.id))
-    wait_for(lambda: elsewhere.place.tenax(*listed, check=False).returncode != 0, "the end of the experiment")
+    deleted(elsewhere.place, experiment.id)
     code, out, again = elsewhere.known("deleted 1")
     assert (code, out.splitlines()[0], again > number) == (0, "run 1 from 0", True)
 
@@ -162,8 +167,7 @@ def test_without_a_cluster_and_sent_later(elsewhere: Elsewhere) -> None:
         code, out, err = elsewhere.does(detached_script("tenax"), *words, steps, "", **away)
         assert (code, out.splitlines()[0]) == (0, begins), err
     for _ in range(2):
-        done = subprocess.run([TENAX, "sync"], env=elsewhere.environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        elsewhere.sync()
     listed = subprocess.run(
         [TENAX, "local", "list", "--json"], env=elsewhere.environment, capture_output=True, text=True, check=True
     )
@@ -213,6 +217,12 @@ def test_killed_and_begun_again(elsewhere: Elsewhere) -> None:
 def test_two_ranks(elsewhere: Elsewhere) -> None:
     """Both know the trial and where it goes on, and ask the cluster; the chief alone reports."""
     text = """
+        import os, subprocess, sys
+        # As torchrun starts them, which takes seconds to import what it is of.
+        if "RANK" not in os.environ:
+            ranks = [{**os.environ, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+            both = [subprocess.Popen([sys.executable, __file__], env=rank) for rank in ranks]
+            sys.exit(max(each.wait() for each in both))
         from tenax import core
         from tenax.experimental import core_v2
 
@@ -227,9 +237,9 @@ def test_two_ranks(elsewhere: Elsewhere) -> None:
             core_v2.train.report_validation_metrics(1, {"validation_loss": 1.0})
         core_v2.close()
     """
-    launcher = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()))
+    job = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     for goes_on in ("best None from False", "best 1.0 from True"):
-        code, out, err = elsewhere.does(text, launcher=launcher)
+        code, out, err = elsewhere.does(text, **job)
         assert code == 0, err
         (said,) = {line for line in out.splitlines() if line.startswith("trial")}
         assert said.endswith(goes_on)
