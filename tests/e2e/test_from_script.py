@@ -1,4 +1,4 @@
-"""From a plain script to trials: the handwritten digits, with a script that has flags as scripts have them."""
+"""From a plain script to trials: it has flags as scripts have them, and learns next to nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from tests.kits.machine import Machine, outlast
 
 TRAIN = """
 import argparse, json, sys
-from sklearn.datasets import load_digits
-from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import train_test_split
 from tenax import core
 
 parser = argparse.ArgumentParser()
@@ -30,12 +27,8 @@ arguments = parser.parse_args()
 with core.init(hparams=vars(arguments)) as context:
     print("called", json.dumps(sys.argv[1:]), flush=True)
     print("hparams", json.dumps(context.hparams, sort_keys=True), flush=True)
-    images, labels = load_digits(return_X_y=True)
-    train_x, test_x, train_y, test_y = train_test_split(images / 16 + arguments.shift, labels, random_state=0)
-    model = SGDClassifier(alpha=arguments.alpha, penalty=arguments.penalty, average=arguments.average, random_state=0)
     for epoch in range(1, arguments.epochs + 1):
-        model.partial_fit(train_x, train_y, classes=range(10))
-        accuracy = float(model.score(test_x, test_y))
+        accuracy = 1 - arguments.alpha / epoch + arguments.shift
         context.train.report_validation_metrics(epoch, {"accuracy": accuracy, "epochs": epoch})
         if context.preempt.should_preempt():
             break
@@ -61,7 +54,7 @@ with core.init(hparams=vars(arguments)) as context:
 
 @pytest.fixture
 def script(tmp_path: Path) -> str:
-    """It trains on the digits of scikit-learn, with a linear model."""
+    """It reports how accurate it is after each epoch."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(TRAIN)
@@ -100,7 +93,6 @@ def test_a_search_of_a_plain_script(place: Machine, script: str) -> None:
         trials = experiment.trials()
         assert (experiment.state, len(trials)) == ("COMPLETED", 3)
         assert (experiment.metric, experiment.smaller_is_better) == ("accuracy", False)
-        # Digits are read far better than by chance.
         assert experiment.best_metric is not None
         assert experiment.best_metric > 0.5
         for trial in trials:
