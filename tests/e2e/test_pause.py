@@ -5,6 +5,7 @@ One test for every runtime; the script runs unchanged in each.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,36 @@ import pytest
 from tenax.client.experiments import Experiment
 from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
-from tests.e2e.trials import config
+from tests.e2e.trials import config, script
 from tests.kits.machine import ROOT, Machine, machine, outlast, wait_for
 
 TRIALS, EPOCHS = 4, 16
+#: Of a run, after which it stands until it is asked to leave or may go on.
+HELD_AFTER = 3
+#: What ``examples/noop`` does, but for that.
+HELD = f"""
+    import os
+
+    import noop
+    from tenax import core, get_cluster_info
+
+    may_go_on = os.path.join(get_cluster_info().trial.hparams["log_dir"], "go on")
+    stopped, reports = noop.stopped, 0
+
+
+    def held(context, seconds):
+        global reports
+        reports += 1
+        while reports >= {HELD_AFTER} and not os.path.exists(may_go_on):
+            if stopped(context, 0.02):
+                return True
+        return stopped(context, seconds)
+
+
+    noop.stopped = held
+    with core.init() as context:
+        noop.main(context)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +71,12 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 def search(place: Place, directory: Path) -> JsonObject:
-    """Two of four trials at a time; each is long enough to be caught in the middle."""
+    """Two of four trials at a time, which stand in the middle."""
     return config(
         name="paused",
         hyperparameters={
             "reports": EPOCHS,
-            "seconds": 0.1,
+            "seconds": 0.0,
             "checkpoint_every": 0,
             "log_dir": str(directory),
             "quality": {"type": "double", "minval": 0.0, "maxval": 1.0},
@@ -73,8 +100,10 @@ def test_pause_saves_and_frees_and_activate_goes_on_from_there(place: Place, tmp
     # As root in a container, as another user here: both write there.
     tmp_path.chmod(0o777)
     with place.machine.client() as client:
-        experiment = client.create_experiment(search(place, tmp_path), ROOT / "examples" / "noop")
-        wait_for(lambda: noop.reports(tmp_path) >= 6 and len(noop.books(tmp_path)) >= 2, "reports of two trials")
+        code = script(tmp_path / "code", HELD)
+        shutil.copyfile(ROOT / "examples" / "noop" / "train.py", code / "noop.py")
+        experiment = client.create_experiment(search(place, tmp_path), code)
+        wait_for(lambda: noop.reports(tmp_path) == 2 * HELD_AFTER, "reports of two trials")
         experiment.pause()
         wait_for(lambda: _slots_are_free(place.machine), "free slots")
         paused = experiment.reload()
@@ -83,10 +112,11 @@ def test_pause_saves_and_frees_and_activate_goes_on_from_there(place: Place, tmp
         assert "paused" in paused.reason
         saved = _saved_steps(paused)
         left = {trial: book[-1] for trial, book in noop.books(tmp_path).items() if book[-1].get("event") == "preempted"}
-        assert left, "no trial was caught in the middle"
+        assert len(left) == 2, "a trial was not caught in the middle"
         assert {trial: line["step"] for trial, line in left.items()} == {trial: saved[trial] for trial in left}
         # A test before this one may have left a task that deletes.
-        assert not place.machine.task_processes(experiment.id)
+        wait_for(lambda: not place.machine.task_processes(experiment.id), "no process of it")
+        (tmp_path / "go on").touch()
         experiment.activate()
     ended = outlast(place.machine, experiment.id)
     assert ended.state == "COMPLETED"

@@ -65,7 +65,7 @@ def live_through(place: Machine, seed: int, whims: int) -> None:
         for experiment in made:
             check(client, outlast(place, experiment.id, 300))
     wait_for(lambda: not place.containers() or None, f"the end of {place.containers()}")
-    assert not place.task_processes()
+    wait_for(lambda: not place.task_processes(), "the end of every process of a task")
     for name in ("master", "agent", "supervisor"):
         told = (place.directory / f"{name}.log").read_text()
         assert "Traceback" not in told, told[-5000:]
