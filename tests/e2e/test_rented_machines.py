@@ -22,9 +22,16 @@ def rented() -> Iterator[RentedAtMoto]:
         yield server
 
 
-@pytest.fixture
-def place(rented: RentedAtMoto) -> Iterator[Machine]:
-    """A cluster without an agent, whose pool rents machines of two slots; each runs what it is told to."""
+@pytest.fixture(scope="module")
+def doubles(rented: RentedAtMoto) -> Iterator[MachineDoubles]:
+    """What runs what the machines are told to."""
+    with home() as directory, MachineDoubles(rented, directory / "machines").running() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def place(rented: RentedAtMoto, doubles: MachineDoubles) -> Iterator[Machine]:
+    """A cluster without an agent, whose pool rents machines of two slots. A test leaves none."""
     with home() as directory:
         file = directory / "master.yaml"
         place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
@@ -34,12 +41,11 @@ def place(rented: RentedAtMoto) -> Iterator[Machine]:
             "max_idle_agent_period": "2s", "startup_script": "echo set up for $(id -un)",
         }  # fmt: skip
         file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
-        with MachineDoubles(rented, directory / "machines").running():
-            try:
-                place.up()
-                yield place
-            finally:
-                place.down()
+        try:
+            place.up()
+            yield place
+        finally:
+            place.down()
 
 
 def machines(place: Machine) -> list[Any]:
@@ -49,8 +55,19 @@ def machines(place: Machine) -> list[Any]:
     return listed
 
 
-def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto) -> None:
+def none_left(place: Machine) -> list[Any]:
+    """All machines, once they are gone."""
+
+    def look() -> list[Any] | None:
+        found = machines(place)
+        return found if {each["state"] for each in found} == {"GONE"} else None
+
+    return wait_for(look, "the end of the machines")
+
+
+def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto, doubles: MachineDoubles) -> None:
     """Nobody started anything but the master, and in the end nothing is left."""
+    doubles.powered.clear()
     assert place.tenax("machine", "list").stdout.count("\n") == 1
     with place.client() as client:
         command = client.run_command(["sh", "-c", "echo ran on a machine"], slots=2)
@@ -60,34 +77,18 @@ def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto)
             return its if its.startswith("waits for a machine: m5.large in us-west-2") else None
 
         wait_for(reason, "a reason that names the machine")
+        doubles.powered.set()
         wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
         lines = [line.log.strip() for line in client.command(command.id).logs()]
         assert lines.count("ran on a machine") == 1, lines
     [before] = machines(place)
     assert before["wantedBy"]
-    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
-    [machine] = machines(place)
+    [machine] = none_left(place)
     assert machine["story"] == "idle for 2 s (max_idle_agent_period)"
     assert rented.running() == []
     assert [each["State"]["Name"] for each in rented.instances()] == ["terminated"]
     assert place.json("agent", "list") == []
     assert place.json("machine", "plan") != []
-
-
-def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedAtMoto) -> None:
-    """Nobody ends it meanwhile; the cluster that is started again does."""
-    with place.client() as client:
-        command = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
-        wait_for(lambda: client.command(command.id).state == "RUNNING" or None, "the command at work")
-    [machine] = place.json("machine", "list")  # type: ignore[misc]
-    warning = place.tenax("down").stderr
-    assert f"1 machine is still rented ({machine['providerId']})" in warning  # type: ignore[index,call-overload]
-    place.up()
-    with place.client() as client:
-        client.command(command.id).kill()
-    wait_for(lambda: machines(place)[0]["state"] == "GONE" or None, "the end of the machine")
-    assert rented.running() == []
-    assert "still rented" not in place.tenax("down").stderr
 
 
 def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: RentedAtMoto) -> None:
@@ -101,9 +102,25 @@ def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: Ren
     with place.client() as client:
         wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
         assert [line.log.strip() for line in client.command(command.id).logs()].count("ran once") == 1
-    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
+    none_left(place)
     assert len(rented.instances()) == before + 1
     assert rented.running() == []
+
+
+def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedAtMoto) -> None:
+    """Nobody ends it meanwhile; the cluster that is started again does."""
+    with place.client() as client:
+        command = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
+        wait_for(lambda: client.command(command.id).state == "RUNNING" or None, "the command at work")
+    [machine] = place.json("machine", "list")  # type: ignore[misc]
+    warning = place.tenax("down").stderr
+    assert f"1 machine is still rented ({machine['providerId']})" in warning  # type: ignore[index,call-overload]
+    place.up()
+    with place.client() as client:
+        client.command(command.id).kill()
+    none_left(place)
+    assert rented.running() == []
+    assert "still rented" not in place.tenax("down").stderr
 
 
 @pytest.fixture
@@ -125,6 +142,7 @@ def at_google(tmp_path: Path) -> Iterator[tuple[Machine, RentedAtGoogle]]:
                 place.down()
 
 
+@pytest.mark.long
 def test_from_none_to_one_and_back_to_none_at_google(at_google: tuple[Machine, RentedAtGoogle]) -> None:
     """Nobody started anything but the master, and in the end nothing is left, no stopped machine either."""
     place, server = at_google
@@ -133,8 +151,7 @@ def test_from_none_to_one_and_back_to_none_at_google(at_google: tuple[Machine, R
         wait_for(lambda: client.command(command.id).has_ended, "the end of the command")
         lines = [line.log.strip() for line in client.command(command.id).logs()]
         assert lines.count("ran on a machine") == 1, lines
-    wait_for(lambda: machines(place)[0]["state"] == "GONE", "the end of the machine")
-    [machine] = machines(place)
+    [machine] = none_left(place)
     assert (machine["provider"], machine["region"], machine["zone"]) == ("gcp", f"{PROJECT}/us-central1", ZONES[0])
     assert machine["story"] == "idle for 2 s (max_idle_agent_period)"
     assert server.engine.instances == {}

@@ -147,6 +147,9 @@ class MachineDoubles:
         self._rented = rented
         self._directory = directory
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        #: What is rented while it is clear gets its power later.
+        self.powered = threading.Event()
+        self.powered.set()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machines")
         programs = directory / "bin"
@@ -173,7 +176,7 @@ class MachineDoubles:
     def _run(self) -> None:
         while not self._over.wait(0.2):
             running = set(self._rented.up())
-            for instance in running - self._processes.keys():
+            for instance in (running - self._processes.keys()) if self.powered.is_set() else ():
                 self._power_on(instance)
             for instance in self._processes.keys() - running:
                 self._power_off(instance)
