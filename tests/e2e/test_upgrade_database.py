@@ -17,6 +17,8 @@ from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.store.database.migrate import shipped
 from tests.kits.machine import Machine, home, machine, wait_for
 
+# Clusters start and end several times in each.
+pytestmark = pytest.mark.timeout(900)
 OLD_MAJOR = 16
 VARIABLE = "TENAX_MASTER_DB__BACKUP_COMMAND"
 POST = next(each.name for each in reversed(shipped()) if each.post)
@@ -37,9 +39,9 @@ def old() -> Iterator[Machine]:
             place.down()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def current() -> Iterator[Machine]:
-    """A cluster that is up, as it is made today."""
+    """A cluster as it is made today; one for all, which a test may leave stopped."""
     with machine(options=("--no-agent",)) as place:
         yield place
 
@@ -56,7 +58,7 @@ def forget(place: Machine, name: str) -> None:
 
 
 def undo(place: Machine) -> None:
-    """Have the database be as it was before PRE; while the master is not up."""
+    """Have the database be as it was before PRE."""
 
     async def change() -> None:
         conn = await asyncpg.connect(address_of(place.directory / "postgres"))
@@ -76,6 +78,12 @@ def applied(place: Machine) -> list[str]:
         return names
 
     return asyncio.run(read())
+
+
+def started(place: Machine) -> None:
+    """Have it be up, where another test has left it stopped."""
+    if not place.answers():
+        place.up()
 
 
 def stopped(place: Machine) -> Path:
@@ -119,6 +127,30 @@ def test_a_cluster_of_an_older_postgresql_is_moved_to_the_newer(old: Machine) ->
     assert "PostgreSQL" not in old.tenax("status").stderr
 
 
+def copied(place: Machine) -> Path:
+    """Have the master start on a database of before PRE; the copy that it made."""
+    before = copies(place)
+    undo(place)
+    place.kill("master")
+    [copy] = wait_for(lambda: [each for each in copies(place) if each not in before], "a copy")
+    wait_for(place.answers, "a master on the new database")
+    return copy
+
+
+def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None:
+    """By the master that starts and by the command."""
+    assert copies(current) == []
+    copy = copied(current)
+    assert copy.name.startswith(f"before-{PRE}-")
+    assert copy.stat().st_mode & 0o077 == 0
+
+    forget(current, POST)
+    assert f"making a backup before {POST} is applied" in upgrade(current)[1]
+    assert copies(current)[-1].name.startswith(f"before-{POST}-")
+    assert copies(current)[0] == copy
+    assert len(copies(current)) == 2
+
+
 def test_migrations_wait_until_they_are_asked_for(current: Machine) -> None:
     """Beside the master at work, with the cluster stopped, and in a database that settings name."""
     forget(current, POST)
@@ -139,23 +171,11 @@ def test_migrations_wait_until_they_are_asked_for(current: Machine) -> None:
     assert f"Applied: {POST}" in upgrade(current)[1]
 
 
-def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None:
-    """By the master that starts and by the command; where it cannot be made, nothing is changed and that is said."""
-    current.tenax("workspace", "create", "before")
-    assert copies(current) == []
-    undo(current)
-    current.kill("master")
-    [copy] = wait_for(lambda: copies(current) or None, "a copy")
-    assert copy.name.startswith(f"before-{PRE}-")
-    assert copy.stat().st_mode & 0o077 == 0
-    wait_for(current.answers, "a master on the new database")
-
-    forget(current, POST)
-    assert f"making a backup before {POST} is applied" in upgrade(current)[1]
-    assert copies(current)[-1].name.startswith(f"before-{POST}-")
-    assert copies(current)[0] == copy
-    assert len(copies(current)) == 2
-
+@pytest.mark.long
+def test_where_no_copy_can_be_made_nothing_is_changed(current: Machine) -> None:
+    """That is said; who wants none has none."""
+    started(current)
+    before = copies(current)
     with EmbeddedPostgres(stopped(current)):
         undo(current)
     refused = Machine(current.directory, options=("--no-agent",), environment={VARIABLE: '["false"]'})
@@ -167,9 +187,16 @@ def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None
     without = Machine(current.directory, options=("--no-agent",), environment={VARIABLE: "[]"})
     without.up()
     assert PRE in applied(current)
-    assert len(copies(current)) == 2
+    assert copies(current) == before
     without.down()
 
+
+@pytest.mark.long
+def test_a_copy_comes_back_and_is_upgraded(current: Machine) -> None:
+    """All is there that was before, in a database as it is made today."""
+    started(current)
+    current.tenax("workspace", "create", "before")
+    copy = copied(current)
     with home() as directory:
         restored = Machine(directory / "cluster", options=("--no-agent",))
         restored.tenax("restore", str(copy))
