@@ -28,14 +28,14 @@ def write(settings: Path, preemption: bool, **more: object) -> None:
     settings.write_text(yaml.safe_dump({"pools": pools, **more}))
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Path:
-    path = tmp_path / "master.yaml"
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("settings") / "master.yaml"
     write(path, preemption=False)
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def place(settings: Path) -> Iterator[Machine]:
     with machine(slots=1, options=("--config", str(settings))) as up:
         yield up
