@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tenax.client.checkpoints import Checkpoint
+from tenax.jsonvalue import JsonObject
 from tests.e2e.collecting import all_of
 from tests.e2e.trials import config, output, script
-from tests.kits.machine import machine, outlast, wait_for
+from tests.kits.machine import Machine, machine, outlast, wait_for
 from tests.kits.object_places import PREFIX, ObjectPlace, new_place
 
 #: Ten layers, of which one changes with each step. Goes on from what it is given.
@@ -38,7 +40,8 @@ def shared(place: ObjectPlace) -> list[str]:
 
 
 @pytest.mark.timeout(240)
-def test_an_operators_bucket(tmp_path: Path) -> None:
+@pytest.mark.parametrize("forked", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_an_operators_bucket(tmp_path: Path, forked: bool) -> None:
     """What is kept is whole, with its whole size; what is collected takes nothing of it; nothing is left in the end."""
     settings = tmp_path / "master.yaml"
     with new_place("s3") as place:
@@ -50,32 +53,46 @@ def test_an_operators_bucket(tmp_path: Path) -> None:
             checkpoint_storage={"save_trial_latest": 2, "save_trial_best": 0},
         )
         with machine(slots=2, options=("--config", str(settings))) as up:
-            with up.client() as client:
-                number = client.create_experiment(document, script(tmp_path / "code", SCRIPT)).id
-            ended = outlast(up, number)
-            assert ended.state == "COMPLETED", output(up, ended.trials()[0])
+            number = trained(up, document, tmp_path)
             kept = [one for one in all_of(up, number)[1] if one.steps > 1]
             # Of each trial nine layers, and one of each step that is kept.
             wait_for(lambda: len(shared(place)) == 22 or None, "the end of the first steps")
             assert [one.size // 900_000 for one in kept] == [1] * 4
-            source = next(one for one in kept if one.steps == 3)
-            fork = config(
-                name="fork",
-                hyperparameters={"seed": 3},
-                searcher={"name": "single", "metric": "loss", "source_checkpoint_uuid": source.uuid},
-                checkpoint_storage={"save_trial_latest": 1, "save_trial_best": 0},
-            )
-            with up.client() as client:
-                forked = client.create_experiment(fork, script(tmp_path / "code", SCRIPT)).id
-            ended = outlast(up, forked)
-            assert ended.state == "COMPLETED", output(up, ended.trials()[0])
-            # Nine layers are those that it started from.
-            wait_for(lambda: len(shared(place)) == 23 or None, "the end of its first steps")
-            with up.client() as client:
-                client.experiment(number).delete()
-                wait_for(lambda: len(shared(place)) == 10 or None, "the end of what it started from")
-                latest = max(all_of(up, forked)[1], key=lambda one: one.steps)
-                here = client.checkpoint(latest.uuid).download(tmp_path / "here", mode="master")
-                assert [(here / f"layer-{n}").read_bytes()[:3] for n in (0, 9)] == [bytes([0, 3, 3]), bytes([9, 0, 0])]
-                client.experiment(forked).delete()
+            if forked:
+                outlived_by_a_fork(up, place, number, kept, tmp_path)
+            else:
+                with up.client() as client:
+                    here = client.checkpoint(kept[0].uuid).download(tmp_path / "here", mode="master")
+                    assert sorted(path.stat().st_size for path in here.glob("layer-*")) == [90_000] * 10
+                    client.experiment(number).delete()
             wait_for(lambda: not place.objects.names() or None, "the end of everything")
+
+
+def trained(up: Machine, document: JsonObject, directory: Path) -> int:
+    """An experiment that has completed."""
+    with up.client() as client:
+        number = client.create_experiment(document, script(directory / "code", SCRIPT)).id
+    ended = outlast(up, number)
+    assert ended.state == "COMPLETED", output(up, ended.trials()[0])
+    return number
+
+
+def outlived_by_a_fork(up: Machine, place: ObjectPlace, number: int, kept: list[Checkpoint], directory: Path) -> None:
+    """It is deleted before what started from a checkpoint of it, which is whole all the same."""
+    source = next(one for one in kept if one.steps == 3)
+    fork = config(
+        name="fork",
+        hyperparameters={"seed": 3},
+        searcher={"name": "single", "metric": "loss", "source_checkpoint_uuid": source.uuid},
+        checkpoint_storage={"save_trial_latest": 1, "save_trial_best": 0},
+    )
+    forked = trained(up, fork, directory)
+    # Nine layers are those that it started from.
+    wait_for(lambda: len(shared(place)) == 23 or None, "the end of its first steps")
+    with up.client() as client:
+        client.experiment(number).delete()
+        wait_for(lambda: len(shared(place)) == 10 or None, "the end of what it started from")
+        latest = max(all_of(up, forked)[1], key=lambda one: one.steps)
+        here = client.checkpoint(latest.uuid).download(directory / "here", mode="master")
+        assert [(here / f"layer-{n}").read_bytes()[:3] for n in (0, 9)] == [bytes([0, 3, 3]), bytes([9, 0, 0])]
+        client.experiment(forked).delete()
