@@ -80,7 +80,9 @@ class Machine:
 
     def up(self) -> None:
         """``tenax up``, as often as needed after a fault."""
-        done = self.tenax("up", "--dir", str(self.directory), "--port", str(self.port), *self._options, check=False)
+        command = ("up", "--dir", str(self.directory), "--port", str(self.port), *self._options)
+        # A minute of it was seen on two processors with a load of forty.
+        done = self.tenax(*command, check=False, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr + self.logs()
 
     def down(self) -> None:
