@@ -18,7 +18,7 @@ from tenax.errors import InvalidInput
 from tenax.master.observability import tracing
 from tests.kits.machine import wait_for
 from tests.kits.master.process import MasterProcess
-from tests.kits.otlp import Collector, collector
+from tests.kits.otlp import Collector, SpanRecord, collector
 
 #: Of OpenTelemetry: what answers a request, and what makes one.
 SERVER, CLIENT = 2, 3
@@ -32,9 +32,11 @@ def spans() -> Iterator[Collector]:
 
 
 def started(directory: Path, url: str, spans: Collector, *arguments: str, **settings: str) -> MasterProcess:
-    """A master that traces, and sends soon."""
+    """A master that traces, and sends soon: by itself OpenTelemetry's SDK waits five seconds with each batch."""
     settings = {"TRACING__ENDPOINT": spans.url, "TRACING__SAMPLE": "1", **settings}
-    return MasterProcess(directory, url, "--port", "0", *arguments, **settings)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+        return MasterProcess(directory, url, "--port", "0", *arguments, **settings)
 
 
 def ask(port: object, path: str, body: object = None, **headers: str) -> tuple[int, dict[str, str]]:
@@ -47,6 +49,16 @@ def ask(port: object, path: str, body: object = None, **headers: str) -> tuple[i
     except urllib.error.HTTPError as error:
         with error:
             return error.code, {name.lower(): value for name, value in error.headers.items()}
+
+
+def about(process: MasterProcess, request: str) -> list[dict[str, object]]:
+    """The lines of a request, so far."""
+    return [line for line in process.lines() if line.get("request") == request]
+
+
+def asked(spans: Collector, request: str) -> list[SpanRecord]:
+    """The spans of a request, so far."""
+    return [span for span in spans.spans if span.attributes.get("tenax.request") == request]
 
 
 async def test_a_request_is_a_span_below_its_caller(database_url: str, tmp_path: Path, spans: Collector) -> None:
@@ -73,7 +85,7 @@ async def test_a_request_is_a_span_below_its_caller(database_url: str, tmp_path:
         (scheduling, *_) = wait_for(lambda: spans.named("loop scheduling"), "a pass of a loop")
         assert wait_for(lambda: spans.below(scheduling), "what the pass did")
         assert spans.resources[0]["service.name"] == "tenax-master"
-        (line,) = [line for line in process.lines() if line.get("request") == "my-login.1"]
+        (line,) = wait_for(lambda: about(process, "my-login.1"), "the line of the login")
         assert (line["trace_id"], line["route"]) == (TRACE, "/api/v1/auth/login")
     finally:
         assert process.end() == 0
@@ -93,7 +105,14 @@ async def test_what_a_caller_says_of_its_trace_decides_nothing(
         for _ in range(60):
             assert ask(port, "/info", traceparent=f"00-{TRACE}-{CALLER}-00", tracestate="evil user=admin")[0] == 200
             assert ask(port, "/info", traceparent="00-evil-evil-01" * 100)[0] == 200
-        kept = wait_for(lambda: [one for one in spans.named("GET /info") if one.trace_id == TRACE], "some spans")
+
+        def later() -> list[SpanRecord]:
+            """What ends later is sent later."""
+            assert ask(port, "/health")[0] == 200
+            return spans.named("GET /health")
+
+        wait_for(later, "a span after all of them")
+        kept = [span for span in spans.named("GET /info") if span.trace_id == TRACE]
         assert 5 < len(kept) < 55
     finally:
         assert process.end() == 0
@@ -116,15 +135,14 @@ async def test_requests_of_one_connection_are_apart(database_url: str, tmp_path:
             connection.sendall((first + second).encode())
             while connection.recv(65536):
                 pass
-        (anonymous,) = wait_for(
-            lambda: [span for span in spans.spans if span.attributes.get("tenax.request") == "second"], "its span"
+        (known,), (anonymous,) = (
+            wait_for(lambda name=name: asked(spans, name), f"the span of the {name}") for name in ("first", "second")
         )
-        (known,) = [span for span in spans.spans if span.attributes.get("tenax.request") == "first"]
         assert known.attributes["tenax.user"] == "admin"
         assert "tenax.user" not in anonymous.attributes
         assert anonymous.parent_id == ""
         assert anonymous.trace_id != known.trace_id
-        (line,) = [line for line in process.lines() if line.get("request") == "second"]
+        (line,) = wait_for(lambda: about(process, "second"), "its line")
         assert "user" not in line
     finally:
         assert process.end() == 0
