@@ -20,6 +20,7 @@ import pytest
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.store.database.connection import CHANNEL, Database, prepare
 from tenax.master.store.database.migrate import migrate
+from tenax.master.store.database.wakeups import Listener, Subscription
 from tests.kits.temporary import PREFIX, remove_abandoned
 
 #: It may lie in memory: what it keeps for recovery stays small.
@@ -87,6 +88,18 @@ async def until_somebody_waits(database: Database) -> None:
             await asyncio.sleep(0.01)
 
 
+async def until_held(listener: Listener, kind: str, id: str, *held: asyncio.Future[object]) -> None:
+    """Until all of ``held`` have looked at a thing and wait for news of it. Raises AssertionError if one ends first."""
+
+    def waiting() -> int:
+        subscriptions = listener._subscriptions.get((kind, id), set())
+        return sum(isinstance(each, Subscription) and bool(each._event._waiters) for each in subscriptions)
+
+    while waiting() < len(held):
+        assert not any(each.done() for each in held), held
+        await asyncio.sleep(0.001)
+
+
 @asynccontextmanager
 async def hearing(database: Database) -> AsyncIterator[Callable[[str], Awaitable[list[str]]]]:
     """``await until(payload)``: all wake-ups that were sent since, to this one; raises TimeoutError after a minute."""
@@ -121,7 +134,12 @@ async def make_template(dsn: str, name: str) -> None:
     admin = await asyncpg.connect(dsn)
     await admin.execute(f"create database {name}")
     await admin.close()
-    conn = await asyncpg.connect(database_in(dsn, name))
+    await migrated(database_in(dsn, name))
+
+
+async def migrated(dsn: str) -> None:
+    """Apply every migration to a database that is empty."""
+    conn = await asyncpg.connect(dsn)
     await prepare(conn)
     await migrate(conn)
     await conn.close()

@@ -17,6 +17,7 @@ from tenax.master.store.allocations.containers import MemberChange
 from tenax.master.store.logs import policies
 from tests.kits.api import Api
 from tests.kits.cases import answers, load
+from tests.kits.database import until_held
 from tests.kits.master.attempts import running
 from tests.kits.rows import Attempt, add_agent, add_trial, run_attempt
 
@@ -88,8 +89,7 @@ async def test_four_gather(api: Api) -> None:
         return sorted(part["d"] for part in reply.json()["data"])
 
     early = [asyncio.create_task(bring(number)) for number in (1, 2, 3, 3)]
-    done, _ = await asyncio.wait(early, timeout=0.05)
-    assert not done
+    await until_held(api.master.listener, "allocation", run.attempt.allocation_id, *early)
     assert await bring(4) == [1, 2, 3, 4]
     assert await asyncio.gather(*early) == [[1, 2, 3, 4]] * 4
 

@@ -27,6 +27,7 @@ from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Conclusion
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
 from tests.kits.cases import answers
+from tests.kits.database import until_held
 from tests.kits.telemetry import Book
 
 
@@ -317,8 +318,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     query = LogQuery(LogFilters(), follow=True)
     lines = read(LogReads(book.database), listener, book.intake.threads, LogSource(task_id), query, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
-    await asyncio.wait({end}, timeout=0.05)
-    assert not end.done()
+    await until_held(listener, "logs", task_id, end)
     async with book.database.transaction() as conn:
         killed = TrialVerdict(TrialState.CANCELED, 0, "killed", TrialExit.USER_CANCELED)
         conclusion = Conclusion(await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
