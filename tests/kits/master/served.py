@@ -22,6 +22,7 @@ from tenax.master.process import bind
 from tenax.master.store.database.connection import Database
 from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api, answering
+from tests.kits.ports import free_port
 from tests.kits.telemetry import Book
 
 #: Of the agent ``a1``, which `Book.run` puts containers on.
@@ -37,7 +38,8 @@ class ServedMaster:
         self._name = database_url.partition("?")[0].rpartition("/")[2]
         self._settings = settings
         self._stack = AsyncExitStack()
-        self._port = 0
+        # Of the tests: while it is away nobody else may be given it.
+        self._port = free_port()
         self._copied = False
         self.api: Api
         self.book: Book
@@ -62,7 +64,6 @@ class ServedMaster:
         self.api = await self._stack.enter_async_context(answering(database, self._settings))
         self.book = Book(database, self.api.master.intake)
         listening = bind("127.0.0.1", self._port)
-        self._port = listening.getsockname()[1]
         config = uvicorn.Config(
             self.api.app, log_config=None, access_log=False, http=BoundedHttp, ws=BoundedWebSocket, lifespan="off"
         )
