@@ -375,7 +375,7 @@ async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, conte
     base(api).rename(base(api).with_name("unmounted"))
     await collect(api, context)
     ((task, _),) = await gc_tasks(api)
-    async with api.master.db.transaction() as conn, asyncio.timeout(20):
+    async with api.master.db.transaction() as conn, asyncio.timeout(60):
         await conn.execute("select 1 from checkpoints where uuid = $1 for no key update", uuid(2))
         telling = asyncio.create_task(tell(api, task, {"uuid": uuid(2), "failure": "no room"}))
         await until_somebody_waits(api.master.db)
@@ -386,7 +386,7 @@ async def test_removals_are_held_in_one_order_whoever_takes_them(api: Api, conte
         "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'",
         f"update removals set task_id = null, retry_at = now(), delegated = true where uuid = '{uuid(2)}'",
     )
-    async with api.master.db.transaction() as conn, asyncio.timeout(20):
+    async with api.master.db.transaction() as conn, asyncio.timeout(60):
         await conn.execute("select 1 from removals where uuid = $1 for update", uuid(2))
         collecting = asyncio.create_task(collect(api, context))
         await until_somebody_waits(api.master.db)

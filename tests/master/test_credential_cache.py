@@ -23,7 +23,7 @@ async def test_a_credential_is_looked_up_once(api: Api) -> None:
     """The next requests of the same caller ask the database nothing."""
     # The logins before are changes of their users, too.
     await api.heard()
-    credentials = CredentialCache(api.master.db, api.master.listener)
+    credentials = CredentialCache(api.master.db, api.master.listener, keep_s=3600.0)
     first = await credentials.caller(token_of(api), Allow.USER)
     assert await credentials.caller(token_of(api), Allow.USER) is first
     assert first.person.username == "determined"

@@ -104,9 +104,10 @@ def is_there(pid: int) -> bool:
     """Whether it runs."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        # It may go between the two looks.
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (ProcessLookupError, FileNotFoundError):
         return False
-    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
 
 
 async def test_one_that_is_given_up_is_ended(tmp_path: Path) -> None:
