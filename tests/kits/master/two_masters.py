@@ -18,7 +18,8 @@ from tests.kits.master.process import MasterProcess
 from tests.kits.pretend_agent import Script
 from tests.kits.proxy import Proxy, proxied
 
-_LOOPS = 12
+#: Of a master.
+LOOPS = 12
 _SEARCH: JsonObject = {**ASHA, "max_trials": 20}
 _HOLDERS = "select count(distinct holder) = 1 and count(*) = $1 and min(expires_at) > now() from leases"
 #: Entries of its journal by which a search is in the middle.
@@ -52,7 +53,7 @@ class TwoMasters:
         ended_at = await self._break(fault)
 
         async def have_moved() -> bool:
-            return await self.place.value(_MOVED, holder, _LOOPS) is True
+            return await self.place.value(_MOVED, holder, LOOPS) is True
 
         await self.place.until(have_moved)
         # Whoever was cut off gives its connections up, and is known to be gone before its leases run out.
@@ -103,7 +104,7 @@ async def two_masters(database: Database, url: str, directory: Path) -> AsyncIte
                 await asyncio.to_thread(master.wait_for, "serving")
 
                 async def has_all() -> bool:
-                    return await place.value(_HOLDERS, _LOOPS) is True
+                    return await place.value(_HOLDERS, LOOPS) is True
 
                 await place.until(has_all)
             yield TwoMasters(place, *masters, proxy)
