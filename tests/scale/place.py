@@ -23,10 +23,14 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
+from tenax.config.master import MasterSettings
 from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.access.bootstrap import bootstrap
+from tenax.master.access.passwords import Passwords
 from tenax.master.access.task_tokens import allocation_token, token_hash
 from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.database.connection import Database
+from tests.kits.database import migrated
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed, settle
 from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
@@ -136,16 +140,15 @@ async def together(ask: Callable[[], Awaitable[object]], users: int, times: int)
 
 @contextlib.contextmanager
 def large_master() -> Iterator[Large]:
-    """A master whose database was filled before it was started; gone with all its files afterwards."""
+    """A master that was started on a database that was filled before; gone with all its files afterwards."""
     root = Path(tempfile.mkdtemp(prefix="tenax-scale-"))
     root.chmod(0o755)
     postgres = EmbeddedPostgres(root / "postgres")
     amount = Amount(experiments=scaled(100_000, 500), live=scaled(200, 4))
     try:
         dsn = postgres.start()
-        with _master(root, dsn):
-            pass  # makes the tables, and those who are there from the beginning
-        sender = asyncio.run(_fill(dsn, amount))
+        (root / "master").mkdir(mode=0o700)
+        sender = asyncio.run(_fill(dsn, root / "master", amount))
         with _master(root, dsn) as (url, _):
             yield Large(url, _login(url, root), amount, sender, root, dsn)
     finally:
@@ -217,8 +220,11 @@ def _login(url: str, root: Path) -> str:
     return asyncio.run(ask())
 
 
-async def _fill(dsn: str, amount: Amount) -> Sender:
+async def _fill(dsn: str, directory: Path, amount: Amount) -> Sender:
+    """As a master leaves it that has begun once, and all that is to be there."""
+    await migrated(dsn)
     database = await Database.open(dsn)
+    await bootstrap(database, MasterSettings(dir=directory), Passwords())
     async with database.transaction() as conn:
         await seed(conn, amount)
         await add_agent(conn, "scale")

@@ -48,7 +48,7 @@ async def _fill(database: Database, trials: int) -> tuple[int, dict[str, list[st
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("round_trip_ms", [3, 100])
+@pytest.mark.parametrize("round_trip_ms", [3, pytest.param(100, marks=pytest.mark.long)])
 async def test_a_mass_kill(database: Database, database_url: str, round_trip_ms: int) -> None:
     """No transaction grows with the number of trials, and no agent waits to be heard; all of them end."""
     number, held = await _fill(database, scaled(2500, 120))
