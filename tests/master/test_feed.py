@@ -298,7 +298,7 @@ async def test_the_progress_of_a_running_experiment(desk: Desk, book: Book, monk
         async with desk.others.transaction() as conn:
             await conn.execute("update experiment_progress set progress = 0.5 where experiment_id = $1", experiment)
             await notify(conn, "progress", experiment)
-        assert (await until_kind(follower, "experiment"))["progress"] == 0.5
+        await until_kind(follower, "experiment", progress=0.5)
 
 
 async def test_a_list_that_changes_too_much(desk: Desk, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
