@@ -1,4 +1,8 @@
-"""Many clients at once on a whole cluster: who follows, who submits, who brings a lot."""
+"""Many clients at once on a whole cluster: who follows, who submits, who brings a lot.
+
+What holds of them whatever their number is shown without a cluster: `tests/master/ingest/test_logs.py`,
+`tests/master/test_random_verbs.py`, `tests/master/test_uploads.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ import pytest
 from tenax.jsonvalue import JsonObject
 from tests.kits.machine import Machine, wait_for
 from tests.scale.place import scaled, tell
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 _TALKING = """\
 import sys, time
@@ -48,7 +54,6 @@ def _config(entrypoint: str) -> JsonObject:
     }
 
 
-@pytest.mark.timeout(900)
 async def test_followers_of_one_log(cluster: Machine, tmp_path: Path) -> None:
     """Each gets every line once and in order, and the end."""
     followers, lines = scaled(200, 5), 2000
@@ -79,7 +84,6 @@ async def test_followers_of_one_log(cluster: Machine, tmp_path: Path) -> None:
     tell("from a line's printing to a follower", late, followers=followers)
 
 
-@pytest.mark.timeout(900)
 def test_experiments_submitted_at_once(cluster: Machine, tmp_path: Path) -> None:
     """All are made, run and completed; none twice."""
     count = scaled(50, 8)
@@ -103,7 +107,6 @@ def test_experiments_submitted_at_once(cluster: Machine, tmp_path: Path) -> None
     tell("all of them to their ends", [(time.perf_counter() - began) * 1e3], experiments=count)
 
 
-@pytest.mark.timeout(900)
 def test_a_large_context(cluster: Machine, tmp_path: Path) -> None:
     """Model code of 90 MiB reaches the script as it was."""
     content = os.urandom(scaled(90 * 1024 * 1024, 1024))

@@ -28,6 +28,7 @@ from tenax.master.store.trials.rows import Conclusion
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
 from tests.kits.cases import answers
 from tests.kits.database import until_held
+from tests.kits.slow_link import CountingDatabase
 from tests.kits.telemetry import Book
 
 
@@ -305,6 +306,44 @@ async def test_following_ends_with_the_task(book: Book) -> None:
     assert rest == ["over"]
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_everyone_who_follows_has_every_line(book: Book, database_url: str) -> None:
+    """Once and in order, and the end; what several wait for is read once."""
+    task = await book.run(await book.trial(), 1)
+    counted = await CountingDatabase.open(database_url, max_connections=8)
+    assert isinstance(counted, CountingDatabase)
+    listener = Listener(counted)
+    listening = asyncio.create_task(listener.run())
+    await listener.connected()
+    reads = LogReads(counted)
+
+    async def follow(seen: list[str]) -> None:
+        query = LogQuery(LogFilters(), follow=True)
+        lines = read(reads, listener, book.intake.threads, LogSource(task.task_id), query, asyncio.Event())
+        async for some in lines:
+            seen += [line.line.text for line in some]
+
+    everyone: list[list[str]] = [[] for _ in range(20)]
+    following = [asyncio.ensure_future(follow(seen)) for seen in everyone]
+    offset = 0
+    for number in range(30):
+        offset = await ship(book, task.allocation_id, offset, b"".join(b"%d %d\n" % (number, n) for n in range(10)))
+    await until_held(listener, "logs", task.task_id, *following)
+    counted.reads.clear()
+    await ship(book, task.allocation_id, offset, b"last\n")
+    while any(seen[-1] != "last" for seen in everyone):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert len(counted.reads) < len(following)
+    async with book.database.transaction() as conn:
+        await append_system_line(conn, task.task_id, "over")
+        await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
+    expected = [f"{number} {n}" for number in range(30) for n in range(10)]
+    await asyncio.gather(*following)
+    assert everyone == [[*expected, "last", "over"]] * 20
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    await counted.close()
 
 
 async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
