@@ -97,7 +97,7 @@ def lives(seed: int) -> None:
 
 
 @given(st.integers(0, 1 << 32))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_a_plan_that_was_carried_out_leaves_nothing_to_do(seed: int) -> None:
     lives(seed)
 
