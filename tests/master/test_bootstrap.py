@@ -33,7 +33,7 @@ def run(place: Path, *programs: str, pool: str = "default", **changes: object) -
     (place / "state" / "agent").mkdir(parents=True)
     (place / "state" / "agent" / "credential").touch()
     return subprocess.run(
-        ["sh", "-c", script], env=environment, cwd=place, capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", script], env=environment, cwd=place, capture_output=True, text=True, timeout=240, check=False
     )
 
 

@@ -40,7 +40,7 @@ async def test_an_event_loop_that_goes_on_is_not() -> None:
 
 def test_the_process_ends_with_the_stacks_of_its_threads() -> None:
     """So that the log says what it was at."""
-    done = subprocess.run([sys.executable, "-c", _HELD], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", _HELD], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1
     assert "in main" in done.stderr
     assert "the event loop is held" in done.stdout + done.stderr

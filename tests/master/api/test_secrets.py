@@ -81,7 +81,7 @@ async def debugging_master(database_url: str, log: int) -> AsyncIterator[str]:
 
 
 async def until_up(url: str, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(60), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(240), httpx2.AsyncClient() as http:
         while process.returncode is None:
             with contextlib.suppress(httpx2.TransportError):
                 if (await http.get(f"{url}/health")).status_code == 200:
