@@ -58,10 +58,10 @@ async def test_from_none_to_one_and_back(place: Place) -> None:
     assert await place.states() == {name: "JOINED"}
     # What waited is over; the machine is idle.
     await place.execute("update allocations set state = 'TERMINATED', ended_at = now()")
-    await place.later(59)
+    await place.later(20)
     await place.passes(2)
     assert await place.states() == {name: "JOINED"}
-    await place.later(1)
+    await place.later(40)
     await place.passes(2)
     assert place.rented.running() == []
     async with place.api.master.db.connection() as conn:

@@ -77,10 +77,10 @@ async def test_a_newer_machine_that_does_not_answer_is_ended(place: Place) -> No
     await older_copy(place)
     place.loop.use_pools([PoolSettings(name="default", provider=place.api.master.settings.pools[0].provider)])
     await place.passes(3)
-    await place.later(1199)
+    await place.later(1000)
     await place.passes(2)
     assert await place.states() == {name: "STARTING"}
-    await place.later(2)
+    await place.later(201)
     await place.passes(2)
     assert place.rented.running() == []
 

@@ -396,10 +396,14 @@ async def test_a_job_that_waits_is_explained(api: Api, three: list[JsonObject]) 
         )
         now = await conn.fetchval("select now()")
     second = await explained(three[1])
+    async with api.master.db.connection() as conn:
+        passed = (await conn.fetchval("select now()") - now).total_seconds()
     assert second["sureness"] == "LIKELY"
     left = (datetime.fromisoformat(str(second["likelyStart"])) - now).total_seconds()
-    # And the seven trials that the search has not made yet, at the same pace.
-    assert left == pytest.approx(300 + 7 * 400, abs=20)
+    # And the seven trials that the search has not made yet, at the same pace: each moment until it was asked for counts
+    # for all that is left.
+    least = 300 + 7 * 400
+    assert least - 20 <= left <= least * (1 + passed / 100) + passed + 20
     nothing = await explained(first)
     assert (nothing["waitingSlots"], nothing["reason"], nothing["remedies"]) == (None, "", [])
     assert (await api.user.get("/api/v1/job-queues/nobodys/explanation")).status_code == 404
