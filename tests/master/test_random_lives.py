@@ -230,7 +230,7 @@ def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("slots", [1, 3])
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 100))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 100))])
 async def test_every_life_ends_and_leaves_nothing(database: Database, seed: int, slots: int) -> None:
     """After a last kill nothing lives, no slot is taken, no attempt is open, and the journal has no gap."""
     resources: JsonObject = {"slots_per_trial": slots}

@@ -125,7 +125,7 @@ async def test_pause_frees_the_slots_and_activate_goes_on(database: Database) ->
         assert await place.value("select max(restarts) from trials") == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 10))])
 async def test_a_master_that_dies_again_and_again_decides_nothing_twice(database: Database, seed: int) -> None:
     """Loops that end at seeded instants, inside any transaction, and begin anew: exactly max_trials, one run each."""
     instants = random.Random(seed)
