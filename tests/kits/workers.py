@@ -33,14 +33,12 @@ _ALL = "not long and not gpu"
 _GUESSES = {
     "tests/web/test_every_route.py": 150.0,
     # Few tests that are long, which would be the last to begin.
-    "tests/master/test_random_verbs.py": 40.0,
-    "tests/master/test_two_masters.py": 40.0,
+    "tests/master/test_random_verbs.py": 15.0,
     "tests/master/api/test_authorization.py": 20.0,
-    "tests/master/api/test_malformed.py": 20.0,
     "tests/master/api/test_secrets.py": 20.0,
     "tests/compat": 400.0,
     "tests/docs/test_typed": 80.0,
-    "tests/scale": 80.0,
+    "tests/scale": 50.0,
     "tests/test_checks.py": 60.0,
     "tests/e2e": 40.0,
     "tests/web": 30.0,
