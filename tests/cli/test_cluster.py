@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from tenax.cli.console import exits
+from tests.kits.ports import free_port
 
 TENAX = str(Path(sys.executable).with_name("tenax"))
 
@@ -70,12 +71,13 @@ def place() -> Iterator[Place]:
 def up() -> Iterator[Place]:
     """A cluster that is up, without an agent."""
     with place() as made:
-        done = made.tenax("up", "--port", "0", "--no-agent")
+        # It comes up at the same port again and again, which nobody else is given meanwhile.
+        done = made.tenax("up", "--port", str(free_port()), "--no-agent")
         assert done.returncode == exits.OK, done.stderr
         yield made
 
 
-def are_gone(pids: list[int], seconds: float = 30.0) -> bool:
+def are_gone(pids: list[int], seconds: float = 120.0) -> bool:
     """Whether all of them end, or are zombies that nobody collects."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -245,6 +247,6 @@ def test_foreground() -> None:
                 break
         pids = made.pids()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         assert process.returncode == exits.OK
         assert are_gone(pids)

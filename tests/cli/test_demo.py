@@ -127,7 +127,7 @@ def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> 
             break
     assert any("train.py" in spec.read_text() for spec in temporary.glob("*/agent/containers/*/spec.json"))
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == exits.INTERRUPTED
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
