@@ -155,7 +155,7 @@ def test_machines(group: Desk) -> None:
 
         def leave(made: Desk) -> None:
             on.close()
-            wait_for(lambda: re.search(r"box3\s+(?!enabled|disabled)", made.tenax("agent", "list")), "its end")
+            wait_for(lambda: re.search(r"\bbox3\s+away\b", made.tenax("agent", "list")), "its end")
 
         def leave_or_come_and_leave(made: Desk) -> None:
             if "box3" not in made.tenax("agent", "list"):
