@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ import pytest
 
 from tests.kits import temporary
 from tests.kits.ports import free_port
-from tests.kits.workers import Times, folder_of, guess, next_unit, unit_of
+from tests.kits.workers import APART, Times, folder_of, guess, next_unit, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
     [
         ("tests/master/api/test_users.py::test_a[x/y]", "tests/master/api/test_users.py", "tests/master"),
         ("tests/compat/test_jobs.py::test_a", "tests/compat", "tests/compat"),
+        ("tests/compat/test_harness_core.py::test_a", "tests/compat/test_harness_", "tests/compat"),
         ("tests/scale/test_lists.py::test_a", "tests/scale", "tests/scale"),
         ("tests/web/test_live.py::test_a", "tests/web/test_live.py", "tests/web"),
         ("tests/test_checks.py::test_a", "tests/test_checks.py", "tests"),
@@ -33,6 +35,15 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_what_runs_on_one_worker(test: str, unit: str, folder: str) -> None:
     """A file; of some folders all that is in them."""
     assert (unit_of(test), folder_of(test)) == (unit, folder)
+
+
+def test_what_is_apart_of_its_folder_uses_no_client_of_it() -> None:
+    """What a client there has used, the last test of the folder would not know: that is on the other worker."""
+    (beginning,) = APART
+    files = list(ROOT.glob(f"{beginning}*.py"))
+    assert len(files) > 1
+    for path in files:
+        assert not re.search(r"\b(RealClient|Det|Sdk|Story)\b", path.read_text()), path
 
 
 def test_what_takes_long_is_expected_to() -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: takes longer than its tests, of which nothing is measured but in `make scale`; frameworks take seconds to import what
 #: they share.
 TOGETHER = ("tests/compat", "tests/scale", "tests/integrations")
+#: Files of those folders that are one more unit, by the beginning of their paths: a folder that takes long is two. Here
+#: those that run Determined's library in tasks, and use nothing of its client that the last test of `compat` asks for.
+APART = ("tests/compat/test_harness_",)
 #: Folders whose files one worker after another takes: they share a set-up, and a browser is busy for two.
 BY_TURNS = ("tests/web",)
 _REMEMBERED = "tenax/seconds"
@@ -36,7 +39,8 @@ _GUESSES = {
     "tests/master/test_random_verbs.py": 15.0,
     "tests/master/api/test_authorization.py": 20.0,
     "tests/master/api/test_secrets.py": 20.0,
-    "tests/compat": 400.0,
+    "tests/compat/test_harness_": 120.0,
+    "tests/compat": 300.0,
     "tests/docs/test_typed": 80.0,
     "tests/scale": 50.0,
     "tests/test_checks.py": 60.0,
@@ -59,7 +63,8 @@ _GUESSES = {
 def unit_of(nodeid: str) -> str:
     """What must be on one worker together with this test."""
     path = nodeid.partition("::")[0]
-    return next((folder for folder in TOGETHER if path.startswith(f"{folder}/")), path)
+    together = (*APART, *(f"{folder}/" for folder in TOGETHER))
+    return next((beginning.rstrip("/") for beginning in together if path.startswith(beginning)), path)
 
 
 def folder_of(nodeid: str) -> str:
