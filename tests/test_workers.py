@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.kits import temporary
+from tenax.config.master import MasterSettings
+from tests.agent.master_double import MasterDouble
+from tests.kits import ports, temporary
+from tests.kits.master.served import ServedMaster
 from tests.kits.ports import free_port
+from tests.kits.task_master import TaskMaster
 from tests.kits.workers import APART, Times, folder_of, guess, next_unit, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -106,6 +113,29 @@ def test_two_processes_never_have_a_port_in_common() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert len(here) == 20
     assert not here & {int(port) for port in done.stdout.split()}
+
+
+def test_a_port_is_given_again_where_all_were_used_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system keeps one for a minute from whoever does not say that it is to be reused: servers do."""
+    port = free_port()
+    monkeypatch.setattr(ports, "_blocks", [itertools.cycle([port])])
+    with socket.create_server(("127.0.0.1", port)) as server:
+        with pytest.raises(AssertionError, match="in use"):
+            free_port()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            server.accept()[0].close()
+            assert client.recv(1) == b""
+    assert free_port() == port
+
+
+def test_who_comes_back_at_its_port_has_one_that_nobody_is_given(
+    master_settings: MasterSettings,
+) -> None:
+    """The system gives ports of its own range to whatever connects to something, meanwhile as well."""
+    task_master = TaskMaster()
+    task_master.close()
+    for each in (task_master, MasterDouble(), ServedMaster("", "", master_settings)):
+        assert (urlsplit(each.url).port or 0) in range(ports._FIRST, ports._LAST), each
 
 
 def test_only_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from tenax.wire.agents import (
     SessionRefused,
     Welcome,
 )
+from tests.kits.ports import free_port
 
 TOKEN = "join-me"
 CLUSTER = "11111111-1111-1111-1111-111111111111"
@@ -85,7 +86,8 @@ class MasterDouble:
         self._sockets: list[web.WebSocketResponse] = []
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
-        self._port = 0
+        # Kept while it is away, which no port of the system's own range is.
+        self._port = free_port()
 
     @property
     def url(self) -> str:
@@ -112,7 +114,6 @@ class MasterDouble:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True, ssl_context=self._tls)
         await site.start()
-        self._port = self._runner.addresses[0][1]
 
     async def away(self) -> None:
         """Stop listening and cut all connections."""

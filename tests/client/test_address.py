@@ -23,6 +23,7 @@ from tenax.client.connection.listener import listening_uid
 from tenax.errors import InvalidInput
 from tenax.local import state_dir
 from tenax.local.state_dir import StateDir, write_json
+from tests.kits.ports import free_port
 
 
 @pytest.mark.parametrize(
@@ -160,8 +161,7 @@ def test_the_directory_of_another_user(home: Path, monkeypatch: pytest.MonkeyPat
 def test_who_listens() -> None:
     """The kernel says whose program listens on a port; nobody's where none does."""
     with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        port = server.getsockname()[1]
+        server.bind(("127.0.0.1", port := free_port()))
         assert listening_uid(port) is None
         server.listen()
         assert listening_uid(port) == os.geteuid()

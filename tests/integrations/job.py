@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import sys
 
 import torch
 
 from tenax import core
 from tests.integrations.place import EXAMPLES
+from tests.kits.ports import free_port
 
 
 def train(name: str) -> None:
@@ -63,9 +63,7 @@ def main(name: str) -> None:
     importlib.import_module("torch._dynamo")
     for line in sys.stdin:
         run = json.loads(line)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         ranks = range(run["ranks"])
         children = [forked(name, rank, len(ranks), port, run["environment"], run["directory"]) for rank in ranks]
         failed = [child for child in children if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]

@@ -25,9 +25,11 @@ def free_port() -> int:
     """A port of this process on which nobody listens; all others come before it comes again."""
     if not _blocks:
         _blocks.append(itertools.cycle(_own_block()))
-    for port in itertools.islice(_blocks[0], _SIZE):
-        if _is_free(port):
-            return port
+    # Rather one that no connection was at lately; who sets SO_REUSEADDR, as servers do, can have the others.
+    for reuse in (False, True):
+        for port in itertools.islice(_blocks[0], _SIZE):
+            if _is_free(port, reuse):
+                return port
     raise AssertionError("all ports of this process are in use")
 
 
@@ -48,9 +50,10 @@ def _own_block() -> range:
     raise AssertionError(f"all ports of tests are taken: see {directory}")
 
 
-def _is_free(port: int) -> bool:
-    """Whether a server could listen there now, on any address."""
+def _is_free(port: int, reuse: bool) -> bool:
+    """Whether a server could listen there now, on any address; ``reuse``: one that sets SO_REUSEADDR."""
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
         try:
             probe.bind(("0.0.0.0", port))
         except OSError:

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from tenax.wire.task_names import SEGMENTS, SPOOL_FORMATS
+from tests.kits.ports import free_port
 
 TOKEN = "v2.allocation.token"
 ALLOCATION = "3.5e1f.1"
@@ -46,7 +47,8 @@ class TaskMaster:
         self.changed = threading.Condition()
         self._connections: set[socket.socket] = set()
         self._server: ThreadingHTTPServer | None = None
-        self._port = 0
+        # Kept while it is down, which no port of the system's own range is.
+        self._port = free_port()
         self.up()
 
     @property
@@ -56,7 +58,6 @@ class TaskMaster:
     def up(self) -> None:
         """Listen (again, on the same port)."""
         self._server = _Server(self, self._port)
-        self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def down(self) -> None:

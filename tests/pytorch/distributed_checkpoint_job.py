@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 
 from tenax import core, pytorch
+from tests.kits.ports import free_port
 
 STEPS = 3
 
@@ -74,9 +74,7 @@ def main(directory: Path, jobs: list[int]) -> None:
     importlib.import_module("torch._dynamo")
     checkpoint = None
     for number, ranks in enumerate(jobs):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         children = [_forked(rank, ranks, port, directory, number, checkpoint) for rank in range(ranks)]
         if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
             sys.exit(f"a rank of job {number} failed")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.kits.ports import free_port
 from tests.pytorch.trials import digits
 
 #: Where a rank writes down what it saw, for how many batches it trains, and from which checkpoint; the part itself.
@@ -26,9 +26,7 @@ def train_parts(parts: list[dict[str, Any]], train: Train) -> None:
         checkpoint = None
         if part["after"] is not None:
             checkpoint = json.loads((Path(part["after"]) / "0.json").read_text())["stored"][-1]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         output = Path(part["output"])
         output.mkdir()
         children = [_forked(rank, port, part, train, checkpoint) for rank in range(part["ranks"])]
