@@ -7,6 +7,8 @@ arguments. An exception is allowed where it reads better; it stands here with it
 from __future__ import annotations
 
 import ast
+import functools
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,6 +137,23 @@ def _pure_files() -> list[Path]:
     return [path for folder in PURE for path in sorted((SOURCE / folder).rglob("*.py"))]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_let_go() -> Iterator[None]:
+    """After the last test: they fill some hundred megabytes."""
+    yield
+    _tree.cache_clear()
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Parsed once for all tests. The garbage collector, which would look through all of them again and again, waits."""
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
+
+
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -153,7 +172,7 @@ def test_no_function_is_over_60_lines() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {(node.end_lineno or 0) - node.lineno + 1} lines"
         for path in _files("src", "tests", "benchmarks", "examples")
-        for node in _functions(ast.parse(path.read_text()))
+        for node in _functions(_tree(path))
         if (node.end_lineno or 0) - node.lineno + 1 > MAX_FUNCTION
     ]
     assert not long
@@ -165,7 +184,7 @@ def test_only_the_store_speaks_sql() -> None:
         (str(path.relative_to(SOURCE)), node.lineno, f"{ast.unparse(node.value)}.{node.attr}")
         for path in sorted(SOURCE.rglob("*.py"))
         if SOURCE / "master" / "store" not in path.parents
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Attribute) and node.attr in SENDING and isinstance(node.ctx, ast.Load)
     ]
     wrong = [f"{file}:{line} {name}" for file, line, name in sent if (file, name) not in NO_CONNECTION]
@@ -195,7 +214,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
     for path in _files("src"):
         if SOURCE / "experimental" in path.parents:
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     twice = {name: files for name, files in places.items() if len(files) > 1}
@@ -225,7 +244,7 @@ def test_nothing_is_imported_from_tests() -> None:
     wrong = sorted(
         f"{path.relative_to(ROOT)}:{line} {name}"
         for path in _files("src", "tests", "benchmarks", "examples")
-        for line, name in _imported(ast.parse(path.read_text()))
+        for line, name in _imported(_tree(path))
         if name.startswith("tests.") and name.split(".")[-1].startswith(("test_", "conftest"))
     )
     assert not wrong
@@ -233,14 +252,14 @@ def test_nothing_is_imported_from_tests() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     """Every module of the package opens with a docstring."""
-    silent = [str(p.relative_to(ROOT)) for p in _files("src") if not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [str(p.relative_to(ROOT)) for p in _files("src") if not ast.get_docstring(_tree(p))]
     assert not silent
 
 
 @pytest.mark.parametrize("path", _pure_files(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_pure_folders_decide_over_values(path: Path) -> None:
     """No async, no I/O, no unseeded randomness in search, scheduler and lifecycle."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         assert not isinstance(node, (ast.AsyncFunctionDef, ast.Await)), f"line {node.lineno}: async"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in FORBIDDEN_NAMES, f"line {node.lineno}: {node.func.id}"
@@ -251,7 +270,7 @@ def test_pure_folders_decide_over_values(path: Path) -> None:
 @pytest.mark.parametrize("path", _pure_files(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_values_of_pure_folders_are_frozen(path: Path) -> None:
     """Dataclasses of the pure folders are frozen, but for the listed ones."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if not isinstance(node, ast.ClassDef) or f"{path.stem}.{node.name}" in MUTABLE:
             continue
         for decorator in node.decorator_list:
@@ -266,7 +285,7 @@ def test_members_of_a_registry_are_named_in_it_alone() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line} {name!r}, one of the {what}"
         for path in sorted(SOURCE.rglob("*.py"))
-        for line, name in _named(ast.parse(path.read_text()), EVERY_NAME)
+        for line, name in _named(_tree(path), EVERY_NAME)
         for what, (names, own) in REGISTRIES.items()
         if name in names and not str(path.relative_to(SOURCE)).startswith(own)
         if (str(path.relative_to(SOURCE)), name) not in NAMED
@@ -284,7 +303,7 @@ def test_members_of_a_registry_are_named_in_it_alone() -> None:
 def test_an_exception_for_a_name_is_still_needed() -> None:
     """What no longer names a member is no longer listed here."""
     for file, name in NAMED:
-        found = {each for _, each in _named(ast.parse((SOURCE / file).read_text()), EVERY_NAME)}
+        found = {each for _, each in _named(_tree(SOURCE / file), EVERY_NAME)}
         assert name in found, f"{file} does not name {name!r}"
 
 
@@ -303,7 +322,7 @@ def test_signals_go_to_verified_processes() -> None:
     senders = {
         str(path.relative_to(SOURCE))
         for path in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Attribute) and node.attr in ("kill", "killpg", "pidfd_send_signal")
         if isinstance(node.value, ast.Name) and node.value.id in ("os", "signal", "_signal")
     }
@@ -316,7 +335,7 @@ def test_what_cannot_be_looked_at_is_not_taken_for_gone() -> None:
         str(path.relative_to(SOURCE))
         for folder in ("agent", "runtime", "local")
         for path in (SOURCE / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "exists"
     }
     assert asking == set(EXISTS_WILL_DO)
