@@ -20,9 +20,13 @@ _WHOLE = frozenset({"api_records", "job_queue", "metrics", "run_metadata", "asha
 
 
 def _named() -> list[set[str]]:
-    """Of each module of tests the words that its code has, as a part of a file is named: alone, or as ``file/part``."""
+    """Of each module of tests the words that its code has, as a part of a file is named: alone, or as ``file/part``.
+
+    Only those that name a file are parsed: the others run no part of one.
+    """
+    a_file = re.compile(rf"""["'](?:{"|".join(re.escape(path.stem) for path in cases.files())})["'/]""")
     modules = [path for path in _TESTS.rglob("*.py") if path.parent.name != "kits" and path.name != Path(__file__).name]
-    return [_words(ast.parse(path.read_text())) for path in modules]
+    return [_words(ast.parse(text)) for path in modules if a_file.search(text := path.read_text())]
 
 
 def _words(module: ast.Module) -> set[str]:
@@ -45,7 +49,8 @@ def _answered() -> dict[str, set[str]]:
     """Of each part that says its cases in words those that a test shows, as the tests name them."""
     answered: dict[str, set[str]] = defaultdict(set)
     for path in _TESTS.rglob("test_*.py"):
-        for call in _answers(ast.parse(path.read_text())):
+        text = path.read_text()
+        for call in _answers(ast.parse(text)) if "@answers(" in text else ():
             place, *told = (ast.literal_eval(text) for text in call.args)
             answered[place].update(told)
     return answered

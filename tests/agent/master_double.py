@@ -132,7 +132,7 @@ class MasterDouble:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait for something that the agent brings about."""
-        async with asyncio.timeout(60), self._changed:
+        async with asyncio.timeout(240), self._changed:
             await self._changed.wait_for(lambda: bool(holds()))
 
     # What is wanted

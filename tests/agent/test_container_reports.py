@@ -35,6 +35,6 @@ async def test_a_state_on_the_way_waits_for_the_next() -> None:
     assert reports.take().containers == [RUNNING]
     pulling = msgspec.structs.replace(RUNNING, container_id="d", state="pulling")
     reports.put(pulling, passing=True)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         await reports.news.wait()
     assert reports.take().containers == [pulling]

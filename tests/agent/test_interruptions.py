@@ -184,7 +184,7 @@ async def _ended(pidfd: int) -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(pidfd, done.set)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await done.wait()
     finally:
         loop.remove_reader(pidfd)

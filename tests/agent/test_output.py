@@ -81,7 +81,7 @@ class Lab:
             offsets = await self.master.api.master.intake.logs.offsets("a1", self.container_id)
             return offsets["stdout"] == len(self.tape.raw)
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while not await has_all():  # noqa: ASYNC110 - the database is asked, it has no event for this
                 await asyncio.sleep(0.01)
 
@@ -92,7 +92,7 @@ class Lab:
 
     async def end(self) -> None:
         self.shipper.end()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await self.shipping
 
     async def texts(self) -> list[str]:
@@ -237,7 +237,7 @@ async def test_what_a_master_refuses_to_the_end_is_said_by_the_exit(lab: Lab, mo
     assert lab.shipper.lost.startswith("5000 bytes of output were not stored: the master answered 401")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))])
 async def test_after_random_faults_each_byte_is_stored_once_or_counted(lab: Lab, seed: int) -> None:
     """A budget that is full and free again, segments that are dropped, a master that is away, its database restored."""
     rng = random.Random(seed)
@@ -278,7 +278,7 @@ async def test_after_random_faults_each_byte_is_stored_once_or_counted(lab: Lab,
 
 async def _noticed(lab: Lab, text: str) -> None:
     """Until the platform has said so in the task's log."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not any(text in line.line.text for line in await lab.master.book.output(lab.trial)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

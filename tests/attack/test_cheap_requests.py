@@ -112,8 +112,8 @@ async def test_columns_of_an_order_are_few(api: Api, path: str) -> None:
         assert status != 400 or str(MAX_SORTS) in reply.text
 
 
-@pytest.mark.parametrize("count", [MAX_FILES + 1, 200_000])
-async def test_entries_of_a_code_directory_count(api: Api, count: int) -> None:
+@pytest.mark.parametrize(("count", "kinds"), [(MAX_FILES + 1, 3), (200_000, 1)])
+async def test_entries_of_a_code_directory_count(api: Api, count: int, kinds: int) -> None:
     """Empty files cost as much as others; the refusal says what to do."""
     files = [{"path": f"f{number}", "content": ""} for number in range(count)]
     bodies: list[tuple[str, dict[str, object]]] = [
@@ -121,7 +121,7 @@ async def test_entries_of_a_code_directory_count(api: Api, count: int) -> None:
         ("/api/v1/commands", {"config": {"entrypoint": ["sh"]}, "files": files}),
         ("/api/v1/generic-tasks", {"config": "entrypoint: [sh]", "contextDirectory": files}),
     ]
-    for path, body in bodies:
+    for path, body in bodies[:kinds]:
         reply = await api.user.post(path, body)
         assert reply.status_code in (400, 413)
         assert ".detignore" in reply.text

@@ -40,7 +40,7 @@ class Held:
 
     def write(self, path: Path) -> None:
         self.writing.set()
-        assert self.let.wait(60)
+        assert self.let.wait(240)
         if self.failure is not None:
             raise self.failure
         (path / "state").write_text(self.text)
@@ -74,7 +74,7 @@ def test_the_loop_goes_on_while_it_is_stored(task: Task) -> None:
     """Until then there is no checkpoint and no report; then it is as any other."""
     held = Held()
     pending = task.context.store_async(held.take, steps(1))
-    assert held.writing.wait(60)
+    assert held.writing.wait(240)
     assert not pending.done()
     with pytest.raises(SaveUnfinished, match="not stored yet"):
         pending.wait(0)
@@ -111,7 +111,7 @@ def test_a_second_save_waits_for_the_first(task: Task, tmp_path: Path, second: s
 
     saving = threading.Thread(target=save)
     saving.start()
-    assert first.writing.wait(60)
+    assert first.writing.wait(240)
     assert order == []
     first.let.set()
     saving.join(60)
@@ -157,7 +157,7 @@ def test_a_storage_that_goes_while_it_is_written(task: Task) -> None:
     """The message says what happened and what to do."""
     held = Held()
     pending = task.context.store_async(held.take, steps(1))
-    assert held.writing.wait(60)
+    assert held.writing.wait(240)
     shutil.rmtree(task.base)
     held.let.set()
     with pytest.raises(StorageFailed, match=r"is gone: was its storage removed.*Bring it back, or choose another"):

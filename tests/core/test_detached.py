@@ -143,10 +143,10 @@ def test_resumed_by_the_command_line(tmp_path: Path) -> None:
         "    with context.checkpoint.store_path({'steps_completed': 1}) as (path, uuid):\n"
         "        (path / 'state').write_text(uuid)\n"
     )
-    subprocess.run([sys.executable, "named.py"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, "named.py"], cwd=tmp_path, check=True, capture_output=True, timeout=240)
     (first,) = local_runs()
     resume = [str(TENAX), "local", "resume", "--offline", "last"]
-    done = subprocess.run(resume, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(resume, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (0, f"from {RunStory(first).kept[-1].uuid}\n"), done.stderr
 
 
@@ -163,7 +163,7 @@ def test_what_was_forked_does_not_keep_it_running(tmp_path: Path) -> None:
         "with core_v2.init_context(config=named) as context:\n"
         "    os.close(writes)\n    os.waitpid(child, 0)\n    print('again', context.train is not None)\n"
     )
-    done = subprocess.run([sys.executable, "forks.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "forks.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "again True\n"), done.stderr
     assert [state_of(one)[0] for one in local_runs()] == ["COMPLETED"] * 2
 

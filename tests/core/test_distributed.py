@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -118,19 +119,26 @@ def test_missing_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=free_port())  # type: ignore[arg-type]
 
 
+def stranger(address: tuple[str, int]) -> socket.socket:
+    """A connection to a hub, once it listens."""
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(address)
+
+
 def test_strangers_are_kept_out() -> None:
     """Who does not know the job's secret is not let in, and does not keep the others from meeting."""
     port = free_port()
     address = ("127.0.0.1", port)
     stars: list[object] = []
-    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 20)), daemon=True)
+    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 120)), daemon=True)
     hub.start()
     with pytest.raises(PeerLost, match="could not reach"):
         collectives.join_hub(address, 1, b"wrong", 0.3)
-    with socket.create_connection(address) as noise:
+    with stranger(address) as noise:
         noise.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
-    star = collectives.join_hub(address, 1, b"secret", 20)
-    hub.join(60)
+    star = collectives.join_hub(address, 1, b"secret", 120)
+    hub.join(120)
     assert len(stars) == 1
     star.close()
 
@@ -140,22 +148,17 @@ def test_strangers_who_say_nothing_hold_nobody_up(said: bytes | None) -> None:
     """More of them than the hub would have time for, one after another; also more than it listens to. None: they go."""
     address = ("127.0.0.1", free_port())
     stars: list[collectives.Star] = []
-    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 30)), daemon=True)
+    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 120)), daemon=True)
     hub.start()
     strangers = []
     for _ in range(300):
-        while True:
-            try:
-                strangers.append(socket.create_connection(address))
-                break
-            except ConnectionRefusedError:
-                continue
+        strangers.append(stranger(address))
         if said is None:
             strangers.pop().close()
         else:
             strangers[-1].sendall(said)
-    star = collectives.join_hub(address, 1, b"secret", 30)
-    hub.join(30)
+    star = collectives.join_hub(address, 1, b"secret", 120)
+    hub.join(120)
     assert star.size == 1
     assert [hub_star.size for hub_star in stars] == [2]
     for sock in strangers:
@@ -295,4 +298,4 @@ def _outputs(directory: Path, envs: list[dict[str, str]], args: list[str]) -> li
         )
         for rank, env in enumerate(envs)
     ]
-    return [process.communicate(timeout=60)[0] for process in processes]
+    return [process.communicate(timeout=240)[0] for process in processes]

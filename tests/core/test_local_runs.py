@@ -191,7 +191,7 @@ def test_a_run_whose_process_was_killed() -> None:
         "    context.train.report_training_metrics(1, {'loss': 1.0})\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=240)
     run = only()
     with open(run.stream_path("reports"), "ab") as file:
         file.write(b'{"n":2,"kind":"metrics","at":1,"body":{"group":"training","stepsCom')

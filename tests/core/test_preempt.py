@@ -21,7 +21,7 @@ from tests.kits.ranks import on_ranks
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
 
 
-def until(happened: Callable[[], object], seconds: float = 20.0) -> None:
+def until(happened: Callable[[], object], seconds: float = 240.0) -> None:
     """Call until true: for answers that come by themselves."""
     event = threading.Event()
     for _ in range(int(seconds / 0.005)):

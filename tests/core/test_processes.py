@@ -33,7 +33,7 @@ def start(script: str, run_dir: Path, python: str = sys.executable, **env: str) 
 
 def run(script: str, run_dir: Path, python: str = sys.executable, **env: str) -> tuple[int, str, str]:
     process = start(script, run_dir, python, **env)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     return process.returncode, out, err
 
 
@@ -135,7 +135,7 @@ with core.init() as context:
         context.train.report_metrics("of-" + sys.argv[0][-4:-3], step, {"x": step})
 """
     processes = [start(script, trial) for _ in range(2)]
-    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [process.wait(240) for process in processes] == [0, 0]
     assert len(master.streams) == 2
     for records in master.streams.values():
         assert [record["n"] for record in records] == list(range(1, 52))
@@ -262,7 +262,7 @@ with core.init() as context:
     assert process.stdout is not None
     assert process.stdout.readline() == "seen\n"
     master.down()
-    _, err = process.communicate("go\n", timeout=60)
+    _, err = process.communicate("go\n", timeout=240)
     assert process.returncode == 0
     assert "the agent sends them" in err
     assert streams(trial)[0][-1]["kind"] == "ack_preemption"

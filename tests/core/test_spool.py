@@ -107,7 +107,6 @@ def test_written_before_the_call_returns(directory: str) -> None:
     assert isinstance(line["at"], float)
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_a_handler_reports_while_it_interrupts_a_report(
     master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch, at_end: bool

@@ -44,7 +44,7 @@ class Place:
     def run(self, python: str = sys.executable, *, before: Sequence[str] = (), **env: str) -> tuple[int, str, str]:
         """Exit code, output, errors; ``before``: what starts it."""
         process = self.start(python, before=before, **env)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
         return process.returncode, without_beginning(out), err
 
 

@@ -106,7 +106,7 @@ def test_signals_reach_the_script(place: Place) -> None:
     assert process.stdout.readline().startswith(BEGINNING)
     assert int(process.stdout.readline()) == process.pid
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert (out, process.returncode) == ("asked\n", 7)
 
 
@@ -355,7 +355,7 @@ def test_the_head_of_a_run_whose_members_never_meet(place: Place, master: TaskMa
     two_containers(place)
     error = {"error": {"code": 9, "reason": "FailedPrecondition", "error": "rank 1 did not come"}}
     master.answers[RENDEZVOUS] = (400, error, {})
-    out, err = place.start(TENAX_FIRST_MEMBER=first).communicate(timeout=60)
+    out, err = place.start(TENAX_FIRST_MEMBER=first).communicate(timeout=240)
     assert ("did not meet" in err, out.count(BEGINNING), len(out.splitlines())) == (True, heads, heads)
 
 
@@ -367,7 +367,7 @@ def test_the_head_of_a_run_on_several_machines_is_said_once(
     two_containers(place)
     met = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 0, "slots": [1, 1]}
     master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
-    out, _ = place.start(**given).communicate(timeout=60)
+    out, _ = place.start(**given).communicate(timeout=240)
     assert (out.count(BEGINNING), out.splitlines()[-1]) == (1, "chief 10.0.0.1")
 
 
@@ -381,7 +381,7 @@ def test_rendezvous_over_a_restart(place: Place, master: TaskMaster) -> None:
     master.down()
     master.answers[RENDEZVOUS] = (200, {"rendezvousInfo": met}, {})
     threading.Timer(0.1, master.up).start()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert (process.returncode, without_beginning(out)) == (0, "chief 10.0.0.1\n")
 
 
@@ -404,9 +404,9 @@ def test_the_output_of_a_run_begins_with_a_line_that_readers_count(place: Place)
     (place.work / "startup-hook.sh").write_text("echo hook\n")
     place.configure(entrypoint="echo script", **SECRETS)
     process = place.start(DET_CONTAINER_ID="c1")
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     first, *rest = out.splitlines()
     assert first.startswith(BEGINNING + f"c1) on agent {place.env['DET_AGENT_ID']}: {{")
     assert ("t0p" in out, "TOKEN=********" in first, rest) == (False, True, ["hook", "script"])
     place.configure(entrypoint="echo determined.exec.launch", **SECRETS)
-    assert place.start().communicate(timeout=60)[0].splitlines() == ["hook", "determined.exec.launch"]
+    assert place.start().communicate(timeout=240)[0].splitlines() == ["hook", "determined.exec.launch"]

@@ -83,7 +83,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 async def until_somebody_waits(database: Database) -> None:
     """Until a statement waits for a lock; raises TimeoutError after a minute."""
     text = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-    async with asyncio.timeout(60), database.connection() as conn:
+    async with asyncio.timeout(240), database.connection() as conn:
         while not await conn.fetchval(text):  # noqa: ASYNC110 - the database has no event for it
             await asyncio.sleep(0.01)
 
@@ -110,7 +110,7 @@ async def hearing(database: Database) -> AsyncIterator[Callable[[str], Awaitable
 
     async def until(payload: str) -> list[str]:
         heard: list[str] = []
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while payload not in heard:
                 heard.append(await queue.get())
         return heard

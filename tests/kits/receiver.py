@@ -45,7 +45,7 @@ class Receiver:
 
     async def wait_for(self, requests: int) -> None:
         """Until so many have come; 20 seconds at most."""
-        async with asyncio.timeout(60), self._came:
+        async with asyncio.timeout(240), self._came:
             await self._came.wait_for(lambda: len(self.requests) >= requests)
 
     async def _answer(self, request: web.Request) -> web.Response:

@@ -109,7 +109,7 @@ def placement(archive: Path | None = None) -> Placement:
 
 async def until(runtime: Runtime, holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait by the runtime's own news; look now and then without, as an agent does."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not await holds():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
@@ -344,7 +344,7 @@ class RuntimeKit:
         runtime = await bench.runtime()
         task_spec = spec(bench, "hello")
         await runtime.start(task_spec, placement())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             async for container_id in runtime.changed():
                 if container_id == task_spec.container_id:
                     break

@@ -81,7 +81,7 @@ class TaskMaster:
     def bodies_of(self, kind: str) -> list[dict[str, object]]:
         return [record["body"] for record in self.records(kind)]  # type: ignore[misc]
 
-    def wait_for(self, happened: Callable[[], object], seconds: float = 20.0) -> None:
+    def wait_for(self, happened: Callable[[], object], seconds: float = 240.0) -> None:
         """Wait until something that a request changes is so."""
         with self.changed:
             assert self.changed.wait_for(lambda: bool(happened()), seconds), "it did not happen"

@@ -38,7 +38,7 @@ def launched(python: str, *command: str, **variables: str) -> subprocess.Popen[s
 @pytest.mark.parametrize("python", interpreters())
 def test_each_knows_its_place(python: str) -> None:
     """Under every Python that is served, without any package; each line has its rank."""
-    out, _ = launched(python, python, "-c", TELLS).communicate(timeout=60)
+    out, _ = launched(python, python, "-c", TELLS).communicate(timeout=240)
     lines = sorted(line.partition("] ") for line in out.splitlines())
     assert [rank for rank, _, _ in lines] == ["[rank=0", "[rank=1", "[rank=2"]
     told = [json.loads(text) for _, _, text in lines]
@@ -74,7 +74,7 @@ def test_one_that_fails_ends_the_others(tmp_path: Path) -> None:
         "while True: time.sleep(1)\n"
     )
     process = launched(sys.executable, sys.executable, "-c", program)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert process.returncode == 7, out
     assert "rank 1 failed first, with exit code 7" in out
     assert sorted(path.name for path in tmp_path.glob("ended-*")) == ["ended-0", "ended-2"]
@@ -93,8 +93,9 @@ def wrappers(place: Path) -> dict[str, int]:
 WAITS = (
     "import os, pathlib, time\n"
     "place = pathlib.Path({place!r}) / ('ready-' + os.environ['RANK'])\n"
-    "place.with_suffix('.new').write_text(str(os.getpid()))\n"
-    "place.with_suffix('.new').rename(place)\n"
+    "new = place.with_name('new-' + os.environ['RANK'])\n"
+    "new.write_text(str(os.getpid()))\n"
+    "new.rename(place)\n"
     "while True: time.sleep(1)\n"
 )
 
@@ -103,7 +104,7 @@ def test_who_is_killed_with_its_wrapper_is_named(tmp_path: Path) -> None:
     """A wrapper that is killed says nothing of its rank: the others, which are asked to end, are not to blame."""
     process = launched(sys.executable, sys.executable, "-c", WAITS.format(place=str(tmp_path)))
     os.kill(wrappers(tmp_path)["1"], signal.SIGKILL)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert "rank 1 failed first, killed by SIGKILL" in out
     assert process.returncode == 128 + signal.SIGKILL
 
@@ -113,7 +114,7 @@ def test_nothing_is_left_of_a_launcher_that_is_killed(tmp_path: Path) -> None:
     process = launched(sys.executable, sys.executable, "-c", WAITS.format(place=str(tmp_path)))
     pids = wrappers(tmp_path).values()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids) or None, "their end")
 
 
@@ -130,6 +131,6 @@ def test_a_signal_ends_all(tmp_path: Path) -> None:
     process = launched(sys.executable, sys.executable, "-c", program)
     wait_for(lambda: len(list(tmp_path.glob("ready-*"))) == 3 or None, "all ranks")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
     assert process.returncode in (143, -15)
     assert len(list(tmp_path.glob("ended-*"))) == 3

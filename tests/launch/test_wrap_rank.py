@@ -38,7 +38,7 @@ class Heard:
 
     def run(self, *command: str, python: str = sys.executable) -> tuple[int, str, str]:
         process = self.start(*command, python=python)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
         return process.returncode, out, err
 
 
@@ -76,20 +76,20 @@ def test_a_rank_that_raises(launcher: Heard, tmp_path: Path, python: str) -> Non
         "import sys\nsys.excepthook = sys.excepthook\n\ndef f():\n    raise ValueError('bad batch')\n\nf()\n"
     )
     assert launcher.run(python, str(script), python=python)[0] == 1
-    failure = launcher.failures.get(timeout=20)
+    failure = launcher.failures.get(timeout=240)
     assert (failure.rank, failure.code) == (3, 1)
     assert failure.exception == f"ValueError: bad batch (in {tmp_path.name}/train.py, line 5)"
     marked = (
         '[rank3]: Traceback (most recent call last):\n[rank3]:   File "/a/b/c.py", line 7, in x\n[rank3]: KeyError: 1'
     )
     assert launcher.run("sh", "-c", f"printf '%s' '{marked}' >&2; exit 4", python=python)[0] == 4
-    assert launcher.failures.get(timeout=20).exception == "KeyError: 1 (in b/c.py, line 7)"
+    assert launcher.failures.get(timeout=240).exception == "KeyError: 1 (in b/c.py, line 7)"
 
 
 def test_a_rank_that_is_killed(launcher: Heard) -> None:
     """As a shell has it: 128 and the signal."""
     assert launcher.run("sh", "-c", "kill -SEGV $$")[0] == 128 + signal.SIGSEGV
-    failure = launcher.failures.get(timeout=20)
+    failure = launcher.failures.get(timeout=240)
     assert str(failure) == "rank 3 failed first, killed by SIGSEGV"
 
 
@@ -97,7 +97,7 @@ def test_a_command_that_is_not_there(launcher: Heard) -> None:
     """Is told in words, with a shell's exit code."""
     code, _, err = launcher.run("no-such-program")
     assert (code, err) == (127, "[rank=3] tenax: no-such-program cannot be started: No such file or directory\n")
-    assert launcher.failures.get(timeout=20).code == 127
+    assert launcher.failures.get(timeout=240).code == 127
 
 
 def test_signals_are_passed_on(launcher: Heard) -> None:
@@ -106,7 +106,7 @@ def test_signals_are_passed_on(launcher: Heard) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "[rank=3] ready\n"
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert (process.returncode, out) == (5, "[rank=3] saved\n")
 
 
@@ -118,7 +118,7 @@ def test_nothing_outlives_it(launcher: Heard) -> None:
     assert process.stdout.readline() == "[rank=3] ready\n"
     [command] = psutil.Process(process.pid).children()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
     wait_for(lambda: not command.is_running() or command.status() == psutil.STATUS_ZOMBIE, "its end")
 
 

@@ -172,7 +172,7 @@ MOMENTS = (
     "copying the database",
     pytest.param("comparing the copy of database tenax", marks=pytest.mark.long),
     pytest.param("writing it to disk", marks=pytest.mark.long),
-    "before data.upgraded",
+    pytest.param("before data.upgraded", marks=pytest.mark.long),
     "after data.upgraded",
     pytest.param("after data.16", marks=pytest.mark.long),
 )
@@ -246,7 +246,7 @@ def test_without_room_nothing_is_begun(place: Path, monkeypatch: pytest.MonkeyPa
     ("loss", "named"),
     [
         ("delete from allocations where ctid = (select max(ctid) from allocations)", "rows of public.allocations"),
-        ("drop index containers_live", "relations of kind i"),
+        pytest.param("drop index containers_live", "relations of kind i", marks=pytest.mark.long),
     ],
 )
 def test_a_copy_that_lacks_something_is_thrown_away(

@@ -73,7 +73,7 @@ def test_up_and_down(state: StateDir, run: Run) -> None:
     process = run(f"one!={SERVE}", f"two={SERVE}")
     seen = wait_for(state, lambda seen: seen.phase == "up" and seen.services()["two"]["state"] == "up")
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(240) == 0
     assert glance(state).phase == "down"
     assert is_gone(pid_of(seen, "one"))
     assert is_gone(pid_of(seen, "two"))
@@ -106,7 +106,7 @@ def test_servers_die_with_the_supervisor(state: StateDir, run: Run) -> None:
 def test_a_vital_server_that_does_not_come_up(state: StateDir, run: Run) -> None:
     """The first start fails with the last words of the server that failed, and the others are ended."""
     process = run(f"one!={SERVE}", "two!=raise SystemExit('the port is taken')")
-    _, output = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=240)
     assert process.returncode == 1
     assert "two ended with exit code 1" in output
     assert "the port is taken" in output
@@ -129,7 +129,7 @@ def test_stop_while_starting(state: StateDir, run: Run) -> None:
     process = run("one!=import signal; signal.pause()")
     seen = wait_for(state, lambda seen: "one" in seen.services() and pid_of(seen, "one") > 0)
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(240) == 0
     assert is_gone(pid_of(seen, "one"))
 
 

@@ -257,7 +257,7 @@ def test_a_directory_that_was_moved_while_its_master_started(state: StateDir) ->
     """It is not made anew: with passwords in it `tenax up` would take it for somebody else's."""
     command = [sys.executable, "-P", "-m", "tenax.master", "--existing-dir", "--dir", str(state.root)]
     environment = {**os.environ, "TENAX_MASTER_DB__URL": "postgresql://nobody@127.0.0.1:1/none"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert (done.returncode, "is not there any more" in done.stderr) == (2, True)
     assert not state.root.exists()
 
@@ -266,7 +266,7 @@ def test_a_directory_that_was_moved_while_its_agent_started(state: StateDir) -> 
     """Nor is it made anew for what the agent keeps."""
     command = [sys.executable, "-P", "-m", "tenax.agent", "--existing-parent", "--dir", str(state.agent)]
     environment = {**os.environ, "TENAX_AGENT_SLOTS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert (done.returncode, "No such file or directory" in done.stderr) == (2, True), done.stderr
     assert not state.root.exists()
 

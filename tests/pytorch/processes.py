@@ -24,7 +24,7 @@ def run(command: list[str]) -> None:
         start_new_session=True,
     ) as started:
         try:
-            printed, _ = started.communicate(timeout=180)
+            printed, _ = started.communicate(timeout=280)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(started.pid, signal.SIGKILL)

@@ -86,7 +86,7 @@ class Slow:
         def saving_late(*arguments: Any, **named: Any) -> None:
             if threading.current_thread() is not threading.main_thread():
                 self.writing.set()
-                assert self.reached.wait(60)
+                assert self.reached.wait(240)
             save(*arguments, **named)
 
         monkeypatch.setattr(torch, "save", saving_late)
@@ -151,7 +151,7 @@ def test_a_save_that_fails_ends_the_training(here: Path, monkeypatch: pytest.Mon
     class Removing(slow.trial()):  # type: ignore[misc]
         def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
             if batch_idx == 8:
-                assert slow.writing.wait(60)
+                assert slow.writing.wait(240)
                 shutil.rmtree(here / "checkpoints")
             return super().train_batch(batch, epoch_idx, batch_idx)  # type: ignore[no-any-return]
 

@@ -27,7 +27,7 @@ def job(output: Path, ranks: int, **variables: str) -> subprocess.CompletedProce
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [*launcher, "-m", "tests.pytorch.batch_job", str(output)]
     environment = {**os.environ, **variables}
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=280, check=False)
 
 
 def newest(data: Path) -> Path:

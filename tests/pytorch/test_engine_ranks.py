@@ -63,8 +63,8 @@ def test_ranks_go_on_bit_for_bit(tmp_path: Path, kind: str, stage: int) -> None:
 
 def test_a_checkpoint_holds_the_part_of_each_rank(tmp_path: Path, here: Path) -> None:
     """One file a rank of what ZeRO shares out; with another number of ranks it is said what is wrong."""
-    [(chief, _)] = trained(tmp_path, "engine", 1, two=(2, 2, None)).values()
+    with pytest.raises(AssertionError, match=r"the checkpoint is of 2 ranks, and these are 1"):
+        trained(tmp_path, "engine", 1, two=(2, 2, None), one=(1, 4, "two"))
+    chief, _ = said_in(tmp_path / "two", 2)
     names = {path.name for path in (here / "checkpoints" / chief["stored"][-1] / "model0").iterdir()}
     assert names >= {f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in range(2)}
-    with pytest.raises(AssertionError, match=r"the checkpoint is of 2 ranks, and these are 1"):
-        trained(tmp_path, "engine", 1, one=(1, 4, "two"))

@@ -61,6 +61,7 @@ def test_a_sharded_job_is_one_that_is_not(tmp_path: Path, here: Path) -> None:
     assert [tuple(value.shape) for value in model.values()][:2] == [(16, 64), (16,)]
 
 
+@pytest.mark.long
 def test_a_sharded_job_goes_on_with_other_ranks(tmp_path: Path) -> None:
     """Four, two, four: states are shared out anew, no sample is lost or trained twice. Four ranks have three batches of
     validation among them, and two batches make a step."""

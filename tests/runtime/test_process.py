@@ -253,7 +253,7 @@ class TestProcess(RealRuntimeKit):
         runtime = await bench.runtime()
         await runtime.find()
         os.kill(bench.supervisor(task_spec.container_id), signal.SIGKILL)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             async for container_id in runtime.changed():
                 status = await runtime.inspect(container_id)
                 if status is not None and status.state == "exited":

@@ -377,7 +377,7 @@ class _Turns:
     def step(self) -> None:
         number = self._mine.number
         with self._changed:
-            assert self._changed.wait_for(lambda: self._turn == number, 30.0)
+            assert self._changed.wait_for(lambda: self._turn == number, 240.0)
             self._next()
 
     def _next(self) -> None:
