@@ -182,6 +182,10 @@ class MasterDouble:
     def exited(self, container_id: str) -> bool:
         return self.state(container_id) == "exited"
 
+    def pid(self, container_id: str) -> int | None:
+        """Of its main process; None before a report has it, which output may overtake."""
+        return self.reports[container_id].pid if container_id in self.reports else None
+
     def text(self, container_id: str, stream: str = "stdout") -> str:
         return bytes(self.output.get((container_id, stream), b"")).decode()
 

@@ -169,7 +169,7 @@ def ailing(monkeypatch: pytest.MonkeyPatch, machine: list[SlotInfo]) -> Callable
     """An agent's machine with two GPUs, whose driver says what it is set to."""
     now: dict[int, str] = {}
     monkeypatch.setattr(
-        app, "DeviceWatch", lambda slots: DeviceWatch(slots, look=lambda _: dict(now), every_s=0.01, within_s=10)
+        app, "DeviceWatch", lambda slots: DeviceWatch(slots, look=lambda _: dict(now), every_s=0.01, within_s=240)
     )
 
     def say(faults: Mapping[int, str]) -> None:

@@ -54,8 +54,8 @@ async def test_an_agent_killed_and_restarted(master: MasterDouble, host: Host, t
     await master.until(lambda: master.hellos)
     await master.run(task_spec)
     name = task_spec.container_id
-    await master.until(lambda: "\n3\n" in master.text(name))
-    pid = master.reports[name].pid
+    await master.until(lambda: "\n3\n" in master.text(name) and master.pid(name))
+    pid = master.pid(name)
     await host.kill()
     seen = len(master.text(name))
     await host.spawn()
@@ -75,8 +75,8 @@ async def test_a_container_that_ends_while_no_agent_runs(master: MasterDouble, h
     await master.until(lambda: master.hellos)
     await master.run(task_spec)
     name = task_spec.container_id
-    await master.until(lambda: "\n3\n" in master.text(name))
-    pid = master.reports[name].pid
+    await master.until(lambda: "\n3\n" in master.text(name) and master.pid(name))
+    pid = master.pid(name)
     assert pid is not None
     waiting = os.pidfd_open(pid)
     await host.kill()
@@ -97,8 +97,8 @@ async def test_a_master_that_is_away_while_the_container_ends(master: MasterDoub
     await master.until(lambda: master.hellos)
     await master.run(task_spec)
     name = task_spec.container_id
-    await master.until(lambda: "\n3\n" in master.text(name))
-    pid = master.reports[name].pid
+    await master.until(lambda: "\n3\n" in master.text(name) and master.pid(name))
+    pid = master.pid(name)
     assert pid is not None
     waiting = os.pidfd_open(pid)
     await master.away()
@@ -135,10 +135,11 @@ async def test_an_agent_told_to_end_leaves_its_containers(master: MasterDouble, 
     task_spec = spec(WAIT)
     await master.until(lambda: master.hellos)
     await master.run(task_spec)
-    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
+    name = task_spec.container_id
+    await master.until(lambda: master.text(name) == "ready\n" and master.pid(name))
     process.send_signal(signal.SIGTERM)
     assert await process.wait() == 0
-    pid = master.reports[task_spec.container_id].pid
+    pid = master.pid(name)
     assert pid is not None
     os.kill(pid, 0)
     await host.spawn()
@@ -215,12 +216,12 @@ async def test_a_database_restored_while_the_container_ran_gets_all_again(
     await master.until(lambda: master.hellos)
     await master.run(task_spec)
     name = task_spec.container_id
-    await master.until(lambda: "\n3\n" in master.text(name))
+    await master.until(lambda: "\n3\n" in master.text(name) and master.pid(name))
     spools = host.directory / "containers" / name / "run" / "spool"
     # As the task itself notes what the master took.
     acked = len(_whole_lines(spools / "boot-1-2.jsonl"))
     (spools / "boot-1-2.ack").write_text(f'{{"n": 2, "offset": {acked}}}')
-    pid = master.reports[name].pid
+    pid = master.pid(name)
     assert pid is not None
     waiting = os.pidfd_open(pid)
     await master.away()

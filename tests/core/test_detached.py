@@ -51,7 +51,7 @@ def run(tmp_path: Path, *words: str, python: str = sys.executable, **env: str) -
         env={**os.environ, "PYTHONPATH": SOURCE, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -328,7 +328,7 @@ def test_beats_of_a_process(tmp_path: Path, python: str) -> None:
         assert beats.start_ticks(record.pid) == record.start
         process.stdin.write("\n")
         process.stdin.close()
-        process.wait(20)
+        process.wait(240)
     assert beats.start_ticks(record.pid) == 0
 
 

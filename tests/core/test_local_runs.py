@@ -286,7 +286,7 @@ def test_a_cluster_that_is_not_for_us(broken: str, sent_to: PretendMaster, capsy
     with sent_to.running():
         tracker = Tracker(run, session)
         tracker.start()
-        tracker.tried(30)
+        tracker.tried(240)
         assert not tracker.finish()
     said = capsys.readouterr().err
     assert "belongs to ann" in said or "not yours" in said

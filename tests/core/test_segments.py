@@ -337,7 +337,7 @@ def test_no_room_is_an_error_in_words(tmp_path: Path) -> None:
     """Not a signal that kills the process; what was written stands, and goes on without a gap once there is room."""
     env = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)], env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FULL, str(tmp_path)], env=env, capture_output=True, text=True, timeout=240, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     step, message = done.stdout.split(" ", 1)

@@ -190,12 +190,12 @@ def test_master_down_neither_loses_nor_stops(master: TaskMaster, directory: str)
     """With the master away reports are written down as ever, and sent when it is back."""
     spool = spool_to(master, directory)
     report_values(spool, range(10))
-    assert spool.flush(20)
+    assert spool.flush(120)
     master.down()
     report_values(spool, range(10, 300))
     assert len(values_at(master)) == 10
     master.up()
-    assert spool.flush(20)
+    assert spool.flush(120)
     assert values_at(master) == list(range(300))
     spool.close()
 
@@ -206,7 +206,7 @@ def test_faults_of_the_master_are_outlived(master: TaskMaster, directory: str, f
     master.faults = [fault, None, fault, fault]
     spool = spool_to(master, directory)
     report_values(spool, range(50))
-    assert spool.flush(20)
+    assert spool.flush(120)
     report_values(spool, range(50, 100))
     spool.close()
     assert values_at(master) == list(range(100))
@@ -226,7 +226,7 @@ def test_master_that_forgot_is_told_again(master: TaskMaster, directory: str) ->
     """A master that was restored from a backup gets what it lost."""
     spool = spool_to(master, directory)
     report_values(spool, range(5))
-    assert spool.flush(20)
+    assert spool.flush(120)
     master.streams.clear()
     report_values(spool, range(5, 8))
     spool.close()
@@ -238,7 +238,7 @@ def test_refused_report_is_raised_by_the_next_one(master: TaskMaster, directory:
     master.judge = lambda record: ("step 3 has another loss already", False) if record["n"] == 1 else None
     spool = spool_to(master, directory)
     spool.report("metrics", '{"value":0}')
-    assert spool.flush(20)
+    assert spool.flush(120)
     with pytest.raises(ReportRefused, match="step 3 has another loss already") as refusal:
         spool.report("metrics", '{"value":1}')
     assert not refusal.value.fatal
@@ -261,7 +261,7 @@ def test_fatal_refusal_stays(master: TaskMaster, directory: str) -> None:
     master.judge = lambda record: ("expected the metric 'loss', found 'los'", True) if record["n"] == 1 else None
     spool = spool_to(master, directory)
     spool.report("metrics", "{}")
-    assert spool.flush(20)
+    assert spool.flush(120)
     for _ in range(2):
         with pytest.raises(ReportRefused, match="found 'los'"):
             spool.report("metrics", "{}")
@@ -283,7 +283,7 @@ def test_ended_token_is_fatal(master: TaskMaster, directory: str) -> None:
     """A master that no longer knows this task is not asked for ever: the script ends with its words."""
     spool = spool_to(master, directory, "another token")
     spool.report("metrics", "{}")
-    assert not spool.flush(20)
+    assert not spool.flush(120)
     with pytest.raises(ReportRefused, match="takes no more reports of this task: invalid credentials") as refusal:
         spool.report("metrics", "{}")
     assert refusal.value.fatal
@@ -391,7 +391,7 @@ def test_broken_shipper_does_not_stop_training(
 
     monkeypatch.setattr(os, "pread", unreadable)
     spool.report("metrics", "{}", urgent=True)
-    assert not spool.flush(20)
+    assert not spool.flush(120)
     spool.report("metrics", "{}")
     spool.close()
     errors = capfd.readouterr().err
@@ -407,7 +407,7 @@ def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatc
     spool = spool_to(master, directory)
     for start in range(0, 400, 40):
         report_values(spool, range(start, start + 40))
-        assert spool.flush(20)
+        assert spool.flush(120)
     spool.report("metrics", '{"value":400}')
     spool.close()
     assert values_at(master) == list(range(401))

@@ -36,7 +36,7 @@ def run(directory: Path, python: Path | str, *command: str, **env: str) -> tuple
         env={**kept, "PYTHONPATH": SOURCE, **given, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     return done.returncode, done.stdout, done.stderr
 

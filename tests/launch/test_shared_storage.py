@@ -20,7 +20,7 @@ def check(directories: list[Path | None]) -> None:
     port = free_port()
 
     def launcher(member: int) -> None:
-        star = connect(member, ADDRESSES, port, 30.0)
+        star = connect(member, ADDRESSES, port, 120.0)
         directory = directories[member]
         section = None if directory is None else from_config({"type": "shared_fs", "host_path": str(directory)})
         warn_where_apart(star, ADDRESSES, section)
@@ -29,7 +29,7 @@ def check(directories: list[Path | None]) -> None:
     other = threading.Thread(target=launcher, args=(1,))
     other.start()
     launcher(0)
-    other.join(30.0)
+    other.join(120.0)
 
 
 def test_one_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

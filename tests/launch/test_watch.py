@@ -15,16 +15,17 @@ import pytest
 from tests.exec.place import SOURCE
 from tests.kits.ports import free_port
 
-#: A launcher, with a shell script in place of torchrun; waits are short for what never comes.
+#: A launcher, with a shell script in place of torchrun; waits are short for what never comes, and long for what does.
 LAUNCHER = """
 import subprocess, sys, os
 from tenax.launch import watch
 from tenax.launch.failures import LaunchersApart, connect
-watch.YIELD_S, watch.NEWS_S = 0.2, float(os.environ.get("NEWS", 20))
+watch.YIELD_S, watch.NEWS_S = 0.2, float(os.environ.get("NEWS", 120))
+watch.CAUSE_S = float(os.environ.get("CAUSE", 120))
 member, machines, port = map(int, sys.argv[1:4])
 addresses = ["127.0.0.1"] * machines
 try:
-    launchers = connect(member, addresses, port, float(os.environ.get("MEETING", 30))) if machines > 1 else None
+    launchers = connect(member, addresses, port, float(os.environ.get("MEETING", 120))) if machines > 1 else None
 except LaunchersApart as apart:
     print("tenax:", apart, file=sys.stderr)
     sys.exit(1)
@@ -110,7 +111,7 @@ def test_a_rank_that_lost_another_one_is_not_to_blame(tmp_path: Path, machines: 
 def test_ranks_that_all_lost_another_one(tmp_path: Path) -> None:
     """Whose machine is gone says nothing: the first that missed it is named, after a while."""
     (tmp_path / "left").write_text(LEFT)
-    [(code, error)] = ended(launch([FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; exit 1")]))
+    [(code, error)] = ended(launch([FAILS.format(rank=0, then=f"cat {tmp_path}/left >&2; exit 1")], CAUSE="0.2"))
     assert code == 1
     assert error.splitlines()[-1] == (
         "tenax: a rank ended without a word: it was killed, or its machine is gone "
@@ -126,7 +127,7 @@ def test_all_end_well() -> None:
 def test_a_launcher_whose_chief_has_ended() -> None:
     """Its own ranks' failure is then the first that it knows of."""
     first, second = launch(["true", f"read line; {FAILS.format(rank=1, then='exit 9')}"], NEWS="0.5")
-    assert first.wait(60) == 0
+    assert first.wait(240) == 0
     _, error = second.communicate("go on\n", timeout=240)
     assert (second.returncode, error.splitlines()[-1]) == (9, "tenax: rank 1 failed first, with exit code 9")
 
