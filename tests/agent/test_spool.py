@@ -54,7 +54,7 @@ async def test_all_streams_to_their_ends(master: MasterDouble, link: Link, tmp_p
     (tmp_path / "a.jsonl").write_text(lines(1, 30, 100_000) + lines(31, 31, 3_000_000) + lines(32, 33) + '{"n": 34')
     (tmp_path / "b.jsonl").write_text(lines(1, 2))
     (tmp_path / "empty.jsonl").write_text("")
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     assert stored(master, "a") == list(range(1, 34))
     assert stored(master, "b") == [1, 2]
 
@@ -72,7 +72,7 @@ async def test_a_file_that_grows_meanwhile(master: MasterDouble, link: Link, tmp
         return await post(*arguments, **options)  # type: ignore[arg-type]
 
     link.post = growing  # type: ignore[method-assign]
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     assert stored(master, "a") == [1, 2, 3]
 
 
@@ -86,7 +86,7 @@ async def test_what_cannot_be_read_now_is_read_later(
     failing = FailingCall(getattr(os, call), errno.EIO if call == "stat" else errno.EMFILE)
     failing.left = 2
     monkeypatch.setattr(os, call, failing)
-    assert await spool.ship(link, tmp_path / "spool", SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path / "spool", SPEC, lambda: 240.0) == ""
     assert failing.failed == 2
     assert stored(master, "a") == [1, 2, 3]
 
@@ -202,7 +202,7 @@ async def test_it_goes_on_where_the_task_was_acknowledged(master: MasterDouble, 
     (tmp_path / "a.jsonl").write_text(text)
     (tmp_path / "a.ack").write_text(json.dumps({"n": 3, "offset": len(lines(1, 3))}))
     master.spool["c", "a"] = [{"n": n} for n in (1, 2, 3)]
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     assert master.spool["c", "a"][3]["kind"] == "metrics"
     assert json.loads((tmp_path / "a.ack").read_text()) == {"n": 5, "offset": len(text)}
 
@@ -214,7 +214,7 @@ async def test_an_ack_that_cannot_be_is_not_believed(
     """Then all is sent: the master knows what it has."""
     (tmp_path / "a.jsonl").write_text(lines(1, 3))
     (tmp_path / "a.ack").write_text(ack)
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     assert stored(master, "a") == [1, 2, 3]
 
 
@@ -228,7 +228,7 @@ async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_p
     os.mkfifo(folder / "pipe.jsonl")
     (folder / "good.jsonl").write_text(lines(1, 1))
     (folder / "good.ack").symlink_to("/dev/zero")
-    lost = await spool.ship(link, folder, SPEC, lambda: 10.0)
+    lost = await spool.ship(link, folder, SPEC, lambda: 240.0)
     assert "link.jsonl" in lost
     assert "pipe.jsonl" in lost
     assert stored(master, "link") == []
@@ -252,7 +252,7 @@ async def test_segments_to_their_ends(master: MasterDouble, link: Link, tmp_path
     for n in range(40):
         long.append("metrics", json.dumps({"x": "x" * 100_000 * (1 + (n == 20) * 15)}))
     (tmp_path / "c.jsonl").write_text(lines(1, 3))
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     records = master.spool["c", "a"]
     assert [record["body"] for record in records] == [
         {"group": "training", "stepsCompleted": n, "metrics": {"x": n / 7}, "batchMetrics": None, "reportTime": None}
@@ -273,7 +273,7 @@ async def test_a_segment_goes_on_where_its_task_was_acknowledged(
     for step in (3, 4):
         file.append("metrics", json.dumps({"stepsCompleted": step}))
     master.spool["c", "a"] = [{"n": n} for n in (1, 2)]
-    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 240.0) == ""
     assert [record.get("body") for record in master.spool["c", "a"]][2:] == [{"stepsCompleted": n} for n in (3, 4)]
     assert json.loads((tmp_path / "a.ack").read_text()) == {"n": 4, "offset": file.written_offset}
     assert file.written_offset > segments
@@ -300,7 +300,7 @@ async def test_a_damaged_record_is_lost_in_words(master: MasterDouble, link: Lin
     content = bytearray(path.read_bytes())
     content[file.written_offset // 2] ^= 4
     path.write_bytes(content)
-    lost = await spool.ship(link, tmp_path, SPEC, lambda: 10.0)
+    lost = await spool.ship(link, tmp_path, SPEC, lambda: 240.0)
     assert lost == "1 reports of the task were not stored: they are damaged in a.records"
     assert stored(master, "a") == list(range(1, 21))
     assert sum(record["kind"] == "metrics" for record in master.spool["c", "a"]) == 19
@@ -317,7 +317,7 @@ async def test_a_segment_of_another_release(master: MasterDouble, link: Link, tm
 
 async def test_no_spool_at_all(link: Link, tmp_path: Path) -> None:
     """A container that never said anything has nothing to lose."""
-    assert await spool.ship(link, tmp_path / "absent", SPEC, lambda: 10.0) == ""
+    assert await spool.ship(link, tmp_path / "absent", SPEC, lambda: 240.0) == ""
 
 
 async def test_a_master_that_has_less_than_it_acknowledged_gets_it_again(
@@ -349,7 +349,7 @@ async def test_reports_of_a_removed_file_are_counted(master: MasterDouble, link:
     (tmp_path / "c.jsonl").write_text(lines(1, 3))
     master.spool["c", "a"] = [{"n": n} for n in range(1, 61)]
     master.spool["c", "b"] = [{"n": n} for n in range(1, 6)]
-    assert (await spool.ship(link, tmp_path, SPEC, lambda: 10.0)).startswith("10 reports of the task are not stored")
+    assert (await spool.ship(link, tmp_path, SPEC, lambda: 240.0)).startswith("10 reports of the task are not stored")
     assert stored(master, "c") == [1, 2, 3]
     assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0, acks_hold=True) == ""
 
@@ -378,10 +378,10 @@ async def test_a_restored_database_gets_the_reports_of_the_file(
         link = Link(AgentSettings(agent_id="a1", master_url=served.url))
         await link.open()
         (tmp_path / "s-1-2.jsonl").write_text("".join(text.splitlines(keepends=True)[:5]))
-        assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 240.0) == ""
         await served.copy()
         (tmp_path / "s-1-2.jsonl").write_text(text)
-        assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 240.0) == ""
         assert len(await served.book.reports(trial)) == 75
         await served.restore()
         assert len(await served.book.reports(trial)) == 5
@@ -432,10 +432,10 @@ async def test_a_restored_database_gets_the_file_before_the_last_one(
         for step in range(1, 31):
             file.append("metrics", json.dumps({"group": "training", "stepsCompleted": step, "metrics": {"x": 1}}))
             if step == 10:
-                assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+                assert await spool.ship(link, tmp_path, task_spec, lambda: 240.0) == ""
                 await served.copy()
             if step in (20, 30):
-                assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+                assert await spool.ship(link, tmp_path, task_spec, lambda: 240.0) == ""
                 batch = file.next_batch()
                 file.acknowledge(batch, len(batch.ends))
                 assert file.turn() is (step == 20)

@@ -114,7 +114,7 @@ def test_a_second_save_waits_for_the_first(task: Task, tmp_path: Path, second: s
     assert first.writing.wait(240)
     assert order == []
     first.let.set()
-    saving.join(60)
+    saving.join(240)
     assert order == ["copied"]
     assert task.steps() == [1, 2]
 

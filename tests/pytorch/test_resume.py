@@ -36,11 +36,14 @@ def train(stop_after: int | None, checkpoint: str | None = None, **fit: Any) -> 
         return trial
 
 
-def test_a_paused_run_is_the_run_that_was_not() -> None:
+@pytest.mark.parametrize(
+    "pauses", [([7], [5, 16]), pytest.param(([1], [13], [14], [20], [LENGTH - 1]), marks=pytest.mark.long)]
+)
+def test_a_paused_run_is_the_run_that_was_not(pauses: tuple[list[int], ...]) -> None:
     """Wherever it is paused: within an epoch, at its end, several epochs on; twice, too."""
     whole = train(None)
     assert [index for index, _, _ in whole.seen] == list(range(LENGTH))
-    for stops in ([1], [7], [13], [14], [20], [5, 16], [LENGTH - 1]):
+    for stops in pauses:
         seen: list[Any] = []
         checkpoint = None
         for stop in [*stops, None]:

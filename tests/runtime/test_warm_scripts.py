@@ -102,24 +102,38 @@ def comparable(printed: bytes) -> dict[str, object]:
     ("ending", "code"),
     [
         ("def deep(n): return 1 / n\ndeep(0)", 1),
-        ("raise SystemExit('enough')", 1),
-        ("raise SystemExit(300)", 300 & 0xFF),
-        ("import sys; sys.excepthook = lambda *seen: print('seen', seen[0], file=sys.stderr)\nraise KeyError(1)", 1),
-        ("try: 1 / 0\nexcept ZeroDivisionError: int('no')", 1),
-        ("exec('def broken(:')", 1),
-        ("import nowhere_to_be_found", 1),
+        pytest.param("raise SystemExit('enough')", 1, marks=pytest.mark.long),
+        pytest.param("raise SystemExit(300)", 300 & 0xFF, marks=pytest.mark.long),
+        pytest.param(
+            "import sys; sys.excepthook = lambda *seen: print('seen', seen[0], file=sys.stderr)\nraise KeyError(1)",
+            1,
+            marks=pytest.mark.long,
+        ),
+        pytest.param("try: 1 / 0\nexcept ZeroDivisionError: int('no')", 1, marks=pytest.mark.long),
+        pytest.param("exec('def broken(:')", 1, marks=pytest.mark.long),
+        pytest.param("import nowhere_to_be_found", 1, marks=pytest.mark.long),
         (
             "import threading; threading.Thread(target=lambda: [waited.wait(), print('thread')]).start()\nwaited.set()",
             0,
         ),
-        ("import atexit; atexit.register(print, 'first'); atexit.register(print, 'then')", 0),
+        pytest.param(
+            "import atexit; atexit.register(print, 'first'); atexit.register(print, 'then')", 0, marks=pytest.mark.long
+        ),
         ("kept = open('kept.txt', 'w'); kept.write('never closed')", 0),
-        ("class Late:\n    def __del__(self): print('deleted')\nlate = Late()", 0),
+        pytest.param("class Late:\n    def __del__(self): print('deleted')\nlate = Late()", 0, marks=pytest.mark.long),
         ("import os; os._exit(7)", 7),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", None),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGINT); waited.wait()", None),
-        ("import pickle\nclass Point: pass\nprint(type(pickle.loads(pickle.dumps(Point()))) is Point)", 0),
-        ("import sys; sys.stdout.write('no newline'); sys.stderr.write('\\N{SNOWMAN}')", 0),
+        pytest.param(
+            "import os, signal; os.kill(os.getpid(), signal.SIGINT); waited.wait()", None, marks=pytest.mark.long
+        ),
+        pytest.param(
+            "import pickle\nclass Point: pass\nprint(type(pickle.loads(pickle.dumps(Point()))) is Point)",
+            0,
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "import sys; sys.stdout.write('no newline'); sys.stderr.write('\\N{SNOWMAN}')", 0, marks=pytest.mark.long
+        ),
     ],
 )
 async def test_an_end_is_the_same(

@@ -404,7 +404,7 @@ def test_in_any_order(source: str, tmp_path: Path, seed: int) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(240)
     bucket.step = lambda: None
     assert failures == []
     assert TWO in check_whole(bucket, tmp_path)
