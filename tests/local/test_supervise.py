@@ -49,7 +49,7 @@ def run(state: StateDir) -> Iterator[Run]:
 
 def wait_for(state: StateDir, condition: Callable[[Glance], bool]) -> Glance:
     """The first glance that meets the condition."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while time.monotonic() < until:
         seen = glance(state)
         if condition(seen):
