@@ -198,7 +198,7 @@ class ObjectKit(StorageKit):
 
         broken.fault = fault
         process.append(subprocess.Popen([sys.executable, "-c", program]))
-        assert process[0].wait(60) == -9
+        assert process[0].wait(240) == -9
         with pytest.raises(CheckpointMissing):
             storage.list_files(STORAGE_ID)
         storage.abandon(STORAGE_ID)

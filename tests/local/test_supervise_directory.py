@@ -16,12 +16,13 @@ from tenax.errors import UserError
 from tenax.local.binaries import NoPostgres
 from tenax.local.postgres import DatabaseFailed, EmbeddedPostgres
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
-from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
+from tenax.local.supervise.cluster import PortInUse, plan, refuse_taken_port
 from tenax.local.supervise.control import NotStarted, occupied, prepare
 from tenax.local.supervise.ending import stop
 from tenax.local.supervise.glance import AlreadyUp, Occupied, glance
 from tenax.local.supervise.logs import open_log, rotate, tail
 from tenax.local.supervise.options import Options, load_options, save_options
+from tests.kits.ports import free_port
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_taken_port() -> None:
         port = other.getsockname()[1]
         with pytest.raises(PortInUse, match=rf"{port}.*--port"):
             refuse_taken_port("127.0.0.1", port)
-    refuse_taken_port("127.0.0.1", free_port("127.0.0.1"))
+    refuse_taken_port("127.0.0.1", free_port())
 
 
 def test_foreign_address() -> None:
