@@ -487,5 +487,8 @@ def hover_until(part: Locator, shows: Locator) -> None:
 
 
 def fits(page: Page) -> None:
-    """Once nothing is wider than the window, which may have just changed its size; fails where it stays so."""
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    """Once nothing is wider than the window, which may have just changed its size, and the window itself does not
+    scroll beside what scrolls in it; fails where it stays so."""
+    page.wait_for_function(
+        "document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"
+    )

@@ -8,7 +8,7 @@ from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.kits.machine import wait_for
 from tests.web.searched import PLANTED, TRIALS
@@ -137,6 +137,19 @@ def test_the_best_trial_and_the_curves(page: Page, site: Site) -> None:
     expect(more.locator("canvas")).to_be_visible()
     expect(page).to_have_url(re.compile("best=100"))
     expect(page.get_by_role("figure", name="Best loss so far").locator("canvas")).to_be_visible()
+
+
+def test_what_is_still_read_is_not_said_to_be_missing(page: Page, site: Site) -> None:
+    """Until the history of the best value is there its chart says that it loads, not that nothing was validated."""
+    held: list[Route] = []
+    page.route("**/validation-history*", lambda route: held.append(route))
+    opened(page, site)
+    chart = page.get_by_role("figure", name="Best loss so far")
+    expect(chart).to_contain_text("Loading…")
+    expect(chart).not_to_contain_text("No validation yet")
+    for route in held:
+        route.continue_()
+    expect(chart.locator("canvas")).to_be_visible()
 
 
 def test_selected_trials_are_compared(page: Page, site: Site) -> None:

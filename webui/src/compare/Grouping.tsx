@@ -16,7 +16,7 @@ import { Swatch } from "./Legend";
 
 /** `lr 0.1, width 64`. */
 export function groupName({ values, trials }: TrialGroup, by: readonly string[]): string {
-  const parts = by.map((name, place) => `${name} ${values[place] ?? "–"}`);
+  const parts = by.map((name, place) => visible(`${name} ${values[place] ?? "–"}`));
   return parts.join(", ") || `${count(trials.length)} trials`;
 }
 
@@ -85,7 +85,7 @@ function GroupDialog(props: {
             <Button onClick={() => setBy(varying)}>All</Button>
             {seeds.map((seed) => (
               <Button key={seed} onClick={() => setBy(varying.filter((name) => name !== seed))}>
-                All but {seed}
+                All but {visible(seed)}
               </Button>
             ))}
           </div>
@@ -132,7 +132,9 @@ export function Groups({ groups, by, trials, looks }: GroupsProps) {
       className="max-h-72 shrink-0 overflow-auto rounded-md border border-line"
     >
       <table className="w-full border-collapse">
-        <caption className="sr-only">{`Groups of trials, by their best ${metrics.join(", ") || "metric"}`}</caption>
+        <caption className="sr-only">
+          {visible(`Groups of trials, by their best ${metrics.join(", ") || "metric"}`)}
+        </caption>
         <thead className="sticky top-0 z-10">
           <tr className="border-line border-b bg-raised text-left text-dim text-sm">
             <th scope="col" className="h-[30px] px-2 font-medium">
@@ -142,7 +144,7 @@ export function Groups({ groups, by, trials, looks }: GroupsProps) {
               <th
                 key={place}
                 scope="col"
-                title={place > by.length ? `of the best ${metrics.join(", ")} of each trial` : undefined}
+                title={place > by.length ? visible(`of the best ${metrics.join(", ")} of each trial`) : undefined}
                 className={`max-w-48 truncate px-2 font-medium ${place > by.length ? "text-right" : ""}`}
               >
                 {visible(title)}

@@ -164,7 +164,8 @@ export function Shell() {
           <Account user={me} onLeave={() => void leave()} />
         </Suspense>
       </div>
-      <main id="main" tabIndex={-1} className="min-h-0 min-w-0 flex-1 overflow-auto outline-none">
+      {/* relative: what is there for readers aloud alone is laid out in it, and makes the window itself no taller. */}
+      <main id="main" tabIndex={-1} className="relative min-h-0 min-w-0 flex-1 overflow-auto outline-none">
         <Banner first={master.clusterMessage?.message} />
         {problem && (
           <p role="alert" className="px-4 py-2 text-bad">

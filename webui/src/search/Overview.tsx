@@ -161,7 +161,7 @@ function BestSoFar({ experiment, metric }: { experiment: Experiment; metric: str
       looks={looks}
       axis="time"
       nameOf={() => "best so far"}
-      waiting="No validation yet."
+      waiting={entries ? "No validation yet." : history.error ? history.error.message : "Loading…"}
     />
   );
 }
@@ -194,11 +194,11 @@ function Learning(props: {
   const looks = useMemo(() => looksOf(ids.slice(0, ids.length > COLOURED ? FIRST : ids.length), theme), [ids, theme]);
   return (
     <Curves
-      title={`${metric} of the best ${lines.length > 1 ? `${count(ids.length)} trials` : "trial"}`}
+      title={`${metric} of the best ${ids.length > 1 ? `${count(ids.length)} trials` : "trial"}`}
       lines={lines}
       looks={looks}
       axis="steps"
-      waiting="Loading…"
+      waiting={series.error ? series.error.message : "Loading…"}
       aside={
         ranked.length > (BEST_CURVES[0] ?? 0) && (
           <select

@@ -68,7 +68,7 @@ function Bar(props: { title: string; parts: Part[]; most: number; apart?: boolea
   const shown = props.parts.filter((part) => part.count > 0);
   return (
     <div
-      className={`grid grid-cols-[120px_1fr] items-center gap-x-3 gap-y-0.5 ${props.apart ? "mt-1 border-line border-t pt-2" : ""}`}
+      className={`grid grid-cols-[minmax(120px,32%)_1fr] items-center gap-x-3 gap-y-0.5 ${props.apart ? "mt-1 border-line border-t pt-2" : ""}`}
     >
       <p className="truncate" title={props.title}>
         {props.title}
