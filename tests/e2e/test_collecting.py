@@ -108,9 +108,11 @@ def test_the_command_line_shows_what_would_go_and_why(shared: Machine, tmp_path:
     # Not one of the directories that the operator listed: a task of the owner deletes there.
     left = ["1.bin", "metadata.json"]
     wait_for(lambda: sorted(path.name for path in (storage / best.uuid).iterdir()) == left or None, "a file to go")
-    listed = shared.tenax("checkpoint", "list", str(number), "--state", "PARTIALLY_DELETED", "--csv").stdout
-    assert [line.split(",")[0] for line in listed.splitlines()[1:]] == [best.uuid]
     with shared.client() as client:
+        # The task says so when it has deleted.
+        wait_for(lambda: client.checkpoint(best.uuid).state == "PARTIALLY_DELETED", "its record to say so")
+        listed = shared.tenax("checkpoint", "list", str(number), "--state", "PARTIALLY_DELETED", "--csv").stdout
+        assert [line.split(",")[0] for line in listed.splitlines()[1:]] == [best.uuid]
         one = client.checkpoint(best.uuid)
         assert one.add_metadata({"note": "good"}).remove_metadata(["absent"]).metadata["note"] == "good"
         assert one.metrics() == []
