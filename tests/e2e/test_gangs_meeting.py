@@ -22,8 +22,9 @@ pytestmark = pytest.mark.timeout(240)
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Three slots on its own machine; what is urgent takes them."""
     settings = tmp_path_factory.mktemp("settings") / "master.yaml"
-    pools = [{"name": "default", "scheduler": {"preemption": True}}]
-    settings.write_text(yaml.safe_dump({"rendezvous_timeout": 60, "pools": pools}))
+    # What is slow on a busy machine is not given up.
+    pools = [{"name": "default", "scheduler": {"preemption": True}, "agent_reconnect_wait": 120}]
+    settings.write_text(yaml.safe_dump({"rendezvous_timeout": 240, "pools": pools}))
     with machine(slots=3, options=("--config", str(settings))) as up:
         yield up
 
