@@ -3,7 +3,8 @@
     with ordeal(place, tmp_path, figures, "a name", seed) as chance:
         ...  # begin the fault, and end it before the block ends; ``chance`` is seeded by name and seed
 
-The block begins at a seeded instant of the search. Several faults befall one search, one after another, by
+The block begins at a seeded instant of the search, which does not end before the block does. Several faults befall one
+search, one after another, by
 
     with ordeals(place, tmp_path, figures) as befalls:
         with befalls("a name", seed) as chance:
@@ -74,8 +75,8 @@ class Work:
 
 
 SMALL = Work(trials=4, steps=20, epochs=2, lines=2)
-#: As long as the whole, with less to do meanwhile.
-CALM = Work(steps=20, pause=0.05, lines=3)
+#: For faults that come one after another: as long as they last, with little to do meanwhile.
+CALM = Work(trials=6, steps=20, pause=0.05, lines=3)
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ def _through(
         faults.append(_Fault(name, seed, round(time.monotonic() - began, 2), place.now()))
 
     yield befalls
+    (directory / "befallen").touch()
     lost = _account(place, running, restored=restored, tried_again=tried_again)
     for fault in faults:
         figures.tell(
@@ -215,6 +217,8 @@ def _submit(
     }
     if name == "steady":
         hparams["until"] = str(directory / "over")
+    else:
+        hparams |= {"trials": work.trials, "befallen": str(directory / "befallen")}
     document: JsonObject = {
         "name": name,
         "entrypoint": "python3 train.py",

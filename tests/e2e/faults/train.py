@@ -8,6 +8,7 @@
 Each line is written after what it tells of, so that a process killed in between has done one thing more than it wrote.
 Per epoch: ``steps`` training reports and one validation, then a checkpoint. Per step: ``lines`` lines of output, each
 of 64 bytes, with the first letters of the container's name and a number. It ends early once there is a file ``until``.
+Once the last of ``trials`` has begun, none validates before there is a file ``befallen``: the search goes on.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def _train(context: core.Context, hparams: dict[str, object], lines: object, ste
         _note(lines, "training", step, value)
         if step % steps == 0:
             epoch = step // steps
+            _await_the_faults(hparams)
             context.train.report_validation_metrics(steps_completed=step, metrics={"loss": value, "epochs": epoch})
             _note(lines, "validation", step, value)
             _save(context, step)
@@ -65,6 +67,17 @@ def _train(context: core.Context, hparams: dict[str, object], lines: object, ste
 
 def _has_come(hparams: dict[str, object]) -> bool:
     return "until" in hparams and pathlib.Path(str(hparams["until"])).exists()
+
+
+def _await_the_faults(hparams: dict[str, object]) -> None:
+    if "befallen" in hparams:
+        while len(_trials(hparams)) == hparams["trials"] and not pathlib.Path(str(hparams["befallen"])).exists():
+            time.sleep(0.02)
+
+
+def _trials(hparams: dict[str, object]) -> set[str]:
+    """Those that have begun."""
+    return {path.name.partition("-")[0] for path in pathlib.Path(str(hparams["book"])).glob("*.jsonl")}
 
 
 def _print(before: int, count: int) -> None:

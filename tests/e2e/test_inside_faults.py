@@ -1,5 +1,8 @@
-"""Nothing is lost when a loop of the master hangs, at a seeded random instant of a search: with one master and with
-two.
+"""Nothing is lost when something is wrong inside a process, at a seeded random instant of a search: its clock jumps by
+an hour, or a loop of the master hangs, with one master and with two.
+
+Durations are counted on monotonic clocks, and decisions are made by the database's: what a process's own says of the
+time of day is shown and nothing else.
 
 A pass may wait for ever, be deaf to its cancellation, or hold the whole event loop. What a step may take is shortened
 for the pass that hangs (`tests/kits/inside/sitecustomize.py`); all else is as it comes.
@@ -7,20 +10,23 @@ for the pass that hangs (`tests/kits/inside/sitecustomize.py`); all else is as i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.e2e.ordeal import SMALL, Work, ordeal
+from tests.e2e.ordeal import SMALL, Work, ordeal, ordeals
 from tests.kits.faulty_cluster import FaultyCluster, faulty_cluster
 from tests.kits.figures import Figures
-from tests.kits.inside_faults import InsideFaults
+from tests.kits.inside_faults import ROLES, InsideFaults
 from tests.kits.machine import wait_for
 from tests.kits.master.process import MasterProcess
 
@@ -29,6 +35,7 @@ LOOPS = ("searching", "reconcile_experiments", "scheduling", "timeouts", "progre
 WAYS = ("waits", "stubborn", "blocks")
 #: The agent knows no other master than the one that hangs.
 PATIENT: JsonObject = {"pools": [{"name": "default", "agent_reconnect_wait": 120}]}
+HOUR_S = 3600
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Masters:
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Masters]:
-    """One master."""
-    faults = InsideFaults(tmp_path_factory.mktemp("one") / "faults")
+    """One master; it, the agent and the tasks each have a clock of their own."""
+    faults = InsideFaults(tmp_path_factory.mktemp("one") / "faults", clocks=True)
     with faulty_cluster(settings=PATIENT, environment=faults.environment) as up:
         yield Masters(up, faults)
 
@@ -109,3 +116,48 @@ def test_ten_loops_that_hang_beside_another_master_lose_nothing(
 ) -> None:
     """The same with two masters."""
     endure(two, tmp_path, figures, how, "two masters", seed, Work())
+
+
+def name_of(role: str, hours: int) -> str:
+    return f"the clock of the {role} jumps by {hours:+d} h"
+
+
+def jump(one: Masters, role: str, hours: int, seconds: float) -> None:
+    """There, and after a while back again: the second jump is one in the other direction."""
+    one.faults.jump(role, hours * HOUR_S)
+    if role == "master":
+        wait_for(lambda: abs(_ahead_s(one.place) - hours * HOUR_S) < HOUR_S / 2, "the master's clock to jump")
+    time.sleep(0.5 + seconds)
+    one.faults.jump(role, 0)
+
+
+def _ahead_s(place: FaultyCluster) -> float:
+    """By how much the master's clock is ahead of ours, as its answers say."""
+    # Whether it is well or not.
+    with contextlib.closing(HTTPConnection("127.0.0.1", place.machine.port, timeout=60)) as connection:
+        connection.request("GET", "/health")
+        date = connection.getresponse().getheader("Date") or ""
+    return parsedate_to_datetime(date).timestamp() - time.time()
+
+
+@pytest.mark.timeout(240)
+def test_clocks_that_jump_lose_nothing(one: Masters, tmp_path: Path, figures: Figures) -> None:
+    """Each forward and back again, which is a jump back, one after another, in one search."""
+    with ordeals(one.place, tmp_path, figures, environment=one.faults.environment) as befalls:
+        for role in ROLES:
+            with befalls(name_of(role, 1), 0) as chance:
+                jump(one, role, 1, chance.uniform(0.0, 0.5))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize("hours", [1, -1])
+@pytest.mark.parametrize("role", ROLES)
+def test_ten_clocks_that_jump_lose_nothing(
+    one: Masters, tmp_path: Path, figures: Figures, role: str, hours: int, seed: int
+) -> None:
+    """Each ten times, in a search of its own, and for longer."""
+    environment = one.faults.environment
+    with ordeal(one.place, tmp_path, figures, name_of(role, hours), seed, environment=environment) as chance:
+        jump(one, role, hours, chance.uniform(0.0, 5.0))
