@@ -1,5 +1,7 @@
 """Nothing is lost: each part is killed at a seeded random instant of a search, which ends as if it had not been.
 
+Each fault has to leave the cluster, which is that of other tests too, as it was.
+
 `make test` kills each part once, what training does not notice in one search; `make test-long` ten times, in searches
 of their own.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
 from tests.e2e import books
 from tests.e2e.stored import count, database_url, stored_rows
-from tests.kits.machine import Machine, machine, outlast, pick, wait_for
+from tests.kits.machine import Machine, outlast, pick, wait_for
 
 SCRIPT = Path(__file__).parent / "faults"
 
@@ -60,13 +62,6 @@ def search(book: Path, work: Work) -> JsonObject:
         "resources": {"slots_per_trial": 1},
         "max_restarts": 5,
     }
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Machine]:
-    """One cluster for all faults: each has to leave it as it was."""
-    with machine() as up:
-        yield up
 
 
 Fault = Callable[[Machine], None]
@@ -131,12 +126,9 @@ def test_faults_that_training_does_not_notice_lose_nothing(place: Machine, tmp_p
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(
-    "fault", [fault for fault, (_, training_is_spared) in FAULTS.items() if not training_is_spared]
-)
-def test_a_fault_loses_nothing(place: Machine, tmp_path: Path, fault: str) -> None:
-    """One kill, in a running search."""
-    suffer(place, tmp_path, fault, 0, SMALL)
+def test_a_power_cut_loses_nothing(place: Machine, tmp_path: Path) -> None:
+    """In a running search. What a killed training goes on from is in `test_killed_training.py`."""
+    suffer(place, tmp_path, "power cut", 0, SMALL)
 
 
 @pytest.mark.long
