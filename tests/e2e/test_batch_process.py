@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.trials import config, output, ran, script
 from tests.kits.machine import Machine, outlast, wait_for
 
@@ -17,9 +19,10 @@ SAVES = """
         context.train.report_validation_metrics(7, {"loss": 0.0})
         print("UUID", uuid)
 """
-#: Of 80 numbers, 2 in a batch, each takes a while.
+#: Of 80 numbers, 2 in a batch; after the sixth a rank goes on once somebody has paused it, and has more to do than it
+#: takes until it hears of that.
 PROCESSES = """
-    import json, time
+    import json, pathlib, time
     import torch
     from determined.experimental import client
     from determined.pytorch import experimental
@@ -38,6 +41,8 @@ PROCESSES = """
             print("BATCH", self.context.get_distributed_rank(), batch_idx, answers)
             with self.context.upload_path() as path:
                 (path / f"{batch_idx}.json").write_text(json.dumps(answers))
+            while batch_idx > 5 and not pathlib.Path(self.context.get_hparams()["paused"]).exists():
+                time.sleep(0.02)
             time.sleep(0.1)
 
     data = torch.utils.data.TensorDataset(torch.arange(80))
@@ -45,13 +50,15 @@ PROCESSES = """
 """
 
 
+# Two ranks load torch twice, which takes minutes where much else runs.
+@pytest.mark.timeout(600)
 def test_a_data_set_is_processed_once(shared: Machine, tmp_path: Path) -> None:
     """By two ranks, over a pause: no batch is left out, and none is done twice; metrics are found with what it used."""
     _, (first,) = ran(shared, config(), script(tmp_path / "saves", SAVES))
     uuid = output(shared, first).split("UUID ")[1].split()[0]
     document = config(
         entrypoint="python3 -m determined.launch.torch_distributed python3 train.py",
-        hyperparameters={"uuid": uuid},
+        hyperparameters={"uuid": uuid, "paused": str(tmp_path / "paused")},
         searcher={"name": "single", "metric": "sum"},
         resources={"slots_per_trial": 2},
     )
@@ -64,8 +71,12 @@ def test_a_data_set_is_processed_once(shared: Machine, tmp_path: Path) -> None:
 
         wait_for(begun, "its first checkpoint")
         experiment.pause()
-        wait_for(lambda: client.experiment(experiment.id).state == "PAUSED" or None, "the pause")
-        experiment.activate()
+        (tmp_path / "paused").touch()
+        (trial,) = client.experiment(experiment.id).trials()
+        # On a busy machine it may have ended by then.
+        ways = ("PAUSED", "COMPLETED")
+        if wait_for(lambda: (now := trial.reload()).state in ways and now, "the pause").state == "PAUSED":
+            experiment.activate()
     ended = outlast(shared, experiment.id)
     (trial,) = ended.trials()
     printed = output(shared, trial)
