@@ -22,7 +22,7 @@ def place(docker_host: str) -> Iterator[Machine]:
         yield up
 
 
-@pytest.mark.parametrize("kind", ["directory", "shared_fs"])
+@pytest.mark.parametrize("kind", ["directory", pytest.param("shared_fs", marks=pytest.mark.long)])
 def test_a_place_that_the_master_does_not_see_is_cleared_by_a_task(
     place: Machine, docker_image: str, tmp_path: Path, kind: str
 ) -> None:

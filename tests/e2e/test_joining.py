@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tenax.client.cluster import MasterInfo, masters
 from tenax.client.connect import Client
-from tests.kits.machine import TENAX, Machine, machine, wait_for
+from tests.kits.machine import TENAX, Machine, wait_for
 from tests.kits.ports import free_port
 
 PASSWORD = "Long-enough-1"
@@ -106,13 +104,6 @@ def test_another_master_joins_from_one_file(database_url: str, tmp_path: Path) -
         (tmp_path / "invitation").unlink()
         with running(second, "--config", str(second / "state" / "master.yaml")):
             wait_for(lambda: healthy(urls[1]), "the second master again")
-
-
-@pytest.fixture
-def place() -> Iterator[Machine]:
-    """A cluster of `tenax up`."""
-    with machine(options=("--no-agent",)) as up:
-        yield up
 
 
 def test_on_the_machine_of_tenax_up_another_master_joins_its_database(place: Machine, tmp_path: Path) -> None:
