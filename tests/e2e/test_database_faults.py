@@ -1,6 +1,7 @@
 """Nothing is lost when the database is away in whatever way, at a seeded random instant of a search.
 
-`make test` lets all of them happen to one search; `make test-long` each ten times, to searches of their own.
+`make test` lets those that differ most happen to one search; `make test-long` all of them, and each ten times to
+searches of their own.
 """
 
 from __future__ import annotations
@@ -64,10 +65,20 @@ FAULTS: dict[str, tuple[Fault, float, float]] = {
 
 
 @pytest.mark.timeout(240)
-def test_faults_of_the_database_lose_nothing(place: FaultyCluster, tmp_path: Path, figures: Figures) -> None:
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(("a role without login", "connections that stall"), id="those that differ most"),
+        pytest.param(tuple(FAULTS), id="all", marks=pytest.mark.long),
+    ],
+)
+def test_faults_of_the_database_lose_nothing(
+    place: FaultyCluster, tmp_path: Path, figures: Figures, faults: tuple[str, ...]
+) -> None:
     """Each for as short as it may be, one after another, in one search."""
     with ordeals(place, tmp_path, figures) as befalls:
-        for fault, (strike, least, _) in FAULTS.items():
+        for fault in faults:
+            strike, least, _ = FAULTS[fault]
             with befalls(fault, 0):
                 strike(place, least)
 
