@@ -87,7 +87,7 @@ class Masters:
         """Tasks run on."""
         if self.agent is not None:
             self.agent.terminate()
-            self.agent.wait(30)
+            self.agent.wait(120)
 
     def client(self, urls: str = "") -> Client:
         password = (self.directory / "password").read_text()
