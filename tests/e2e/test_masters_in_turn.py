@@ -17,7 +17,7 @@ __all__ = ["masters"]
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.long)])
 def test_masters_are_killed_in_turn(masters: Masters, tmp_path: Path, kills: int) -> None:
     """Each is killed while the other is up, and started again; the search ends as if nothing had been."""
     trials, reports = 3 * kills, 20
@@ -33,10 +33,10 @@ def test_masters_are_killed_in_turn(masters: Masters, tmp_path: Path, kills: int
             assert client.experiment(number).id == number
             masters.start(port)
     check(masters, number, tmp_path / "books", trials=trials, reports=reports)
-    told = (tmp_path / "agent.log").read_text()
-    assert "asking another master" in told
+    wait_for(lambda: "asking another master" in (tmp_path / "agent.log").read_text(), "the agent to have moved on")
 
 
+@pytest.mark.long
 def test_a_master_that_stays_away_is_not_waited_for(masters: Masters, tmp_path: Path) -> None:
     """The one that the agent asked is killed for good: trials end, new ones start, and report to the other."""
     with masters.client() as client:
@@ -54,7 +54,7 @@ def test_a_master_that_stays_away_is_not_waited_for(masters: Masters, tmp_path: 
 def test_a_master_that_hangs_is_left(masters: Masters, tmp_path: Path) -> None:
     """It takes connections and answers none: agent and tasks go to the other, within the time that agents are given."""
     with masters.client() as client:
-        number = searched(client, tmp_path / "books", trials=4, reports=40).id
+        number = searched(client, tmp_path / "books", trials=3, reports=20).id
         wait_for(lambda: noop.reports(tmp_path / "books") >= 4 or None, "some reports")
     stopped, other = masters.ports
     masters.signal(stopped, signal.SIGSTOP)
@@ -63,7 +63,7 @@ def test_a_master_that_hangs_is_left(masters: Masters, tmp_path: Path) -> None:
             # Each process meets the hung one first, and waits for it; on a busy machine some meet it again.
             ended = wait_for(lambda: ((e := client.experiment(number)).has_ended and e) or None, "its end", 800)
             assert ended.state == "COMPLETED", ended.reason
-            assert [trial.restarts for trial in ended.trials()] == [0] * 4
+            assert [trial.restarts for trial in ended.trials()] == [0] * 3
     finally:
         masters.signal(stopped, signal.SIGCONT)
-    check(masters, number, tmp_path / "books", trials=4, reports=40)
+    check(masters, number, tmp_path / "books", trials=3, reports=20)

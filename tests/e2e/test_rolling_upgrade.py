@@ -51,7 +51,7 @@ def progress(books: Path) -> None:
     wait_for(lambda: noop.reports(books) >= goal or None, "some reports")
 
 
-TRIALS, REPORTS = 10, 40
+TRIALS, REPORTS = 8, 30
 
 
 def test_a_release_replaces_the_one_before_while_trials_run(
