@@ -46,7 +46,9 @@ def stored(place: ObjectPlace) -> set[str]:
     return {name.split("/")[0] for name in below if "/tensorboard/" not in name}
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize(
+    "kind", ["s3", *(pytest.param(kind, marks=pytest.mark.long) for kind in PLACES if kind != "s3")]
+)
 def test_a_trial_with_a_bucket(shared: Machine, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its credentials are its configuration's: no other has them, and no log shows them."""
     with new_place(kind) as place:
