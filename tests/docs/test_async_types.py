@@ -76,6 +76,17 @@ async def main(client: AsyncClient, experiment: AsyncExperiment) -> None:
     await client.experiment("7")
 """
 
+#: What the sources of the SDK use is not read, where no type of it is one of the SDK's: torch alone is half of all.
+#: Mistakes in those sources are found by `make check`.
+SETTINGS = """
+[mypy]
+strict = True
+[mypy-tenax.*]
+follow_imports = silent
+[mypy-torch.*,numpy.*,azure.*,cryptography.*,rich.*,filelock.*]
+follow_imports = skip
+"""
+
 
 def test_the_types_are_current() -> None:
     """They were made of the synchronous SDK as it is now: make docs."""
@@ -86,8 +97,9 @@ def test_types_are_those_of_the_calls(tmp_path: Path) -> None:
     """mypy --strict passes what uses every kind of call, and refuses each mistake, a forgotten await among them."""
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(BAD)
+    (tmp_path / "mypy.ini").write_text(SETTINGS)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache", "good.py", "bad.py"],
+        [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--cache-dir=/dev/null", "good.py", "bad.py"],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
