@@ -187,7 +187,7 @@ def test_kill_the_supervisor(up: Place) -> None:
     assert up.tenax("user", "whoami").returncode == exits.OK
 
 
-@pytest.mark.parametrize("instant", [0.0, 0.05, 0.15])
+@pytest.mark.parametrize("instant", [0.0, *(pytest.param(later, marks=pytest.mark.long) for later in (0.05, 0.15))])
 def test_down_while_up_is_loading(instant: float) -> None:
     """From its first moment on, when nothing of the directory is there yet, `tenax up` is waited for, and ended."""
     with place() as made:

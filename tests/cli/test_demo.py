@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tenax.cli.console import exits
+from tenax.cli.local.demo import _end_like_ctrl_c
 
 TENAX = str(Path(sys.executable).with_name("tenax"))
 
@@ -93,7 +94,7 @@ def processes_of(temporary: Path) -> list[str]:
 def test_from_start_to_end(example: Path, temporary: Path) -> None:
     """It ends with a table of trials and a checkpoint that was loaded again, and leaves no process and no file."""
     process = demo(temporary, "--example", str(example))
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=240)
     assert process.returncode == exits.OK, output
     assert "Experiment 1 COMPLETED" in output
     assert "BEST loss" in output
@@ -109,13 +110,30 @@ def test_a_checkpoint_that_lies(example: Path, temporary: Path) -> None:
     """When the checkpoint does not give what was reported the demo fails, and cleans up all the same."""
     (example / "evaluate.py").write_text("raise SystemExit('another figure')\n")
     process = demo(temporary, "--example", str(example))
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=240)
     assert process.returncode == exits.FAILED
     assert "another figure" in output
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Put back in the end."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_it_otherwise_ends_it_like_ctrl_c(handlers: None, number: signal.Signals) -> None:
+    """Of which the next test shows what it does."""
+    _end_like_ctrl_c()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> None:
     """Whoever ends it in the middle of training gets everything stopped and removed."""
     config = (example / "adaptive.yaml").read_text()
@@ -127,7 +145,7 @@ def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> 
             break
     assert any("train.py" in spec.read_text() for spec in temporary.glob("*/agent/containers/*/spec.json"))
     process.send_signal(number)
-    process.communicate(timeout=120)
+    process.communicate(timeout=240)
     assert process.returncode == exits.INTERRUPTED
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
