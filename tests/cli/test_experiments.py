@@ -50,7 +50,7 @@ def describe(place: Machine, number: int) -> dict[str, object]:
 
 def wait_for_state(place: Machine, number: int, enough: Callable[[str], bool]) -> dict[str, object]:
     """The experiment once its state is as wanted."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while time.monotonic() < until:
         experiment = describe(place, number)["experiment"]
         assert isinstance(experiment, dict)

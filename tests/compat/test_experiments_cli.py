@@ -297,7 +297,7 @@ def test_delete(det: Det, sdk: Sdk, config: Path, code: Path) -> None:
         "import time\n"
         "from determined.common.api import errors\n"
         "result = False\n"
-        "for _ in range(300):\n"
+        "for _ in range(1200):\n"
         "    try:\n"
         "        client.get_experiment(number)\n"
         "    except errors.NotFoundException:\n"

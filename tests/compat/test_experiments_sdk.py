@@ -180,7 +180,7 @@ def test_delete_and_tensorboard_files(sdk: Sdk, paused: int) -> None:
         "one.delete_tensorboard_files()\n"
         "one.delete()\n"
         "result = False\n"
-        "for _ in range(300):\n"
+        "for _ in range(1200):\n"
         "    try:\n"
         "        one.reload()\n"
         "    except errors.NotFoundException:\n"
