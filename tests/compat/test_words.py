@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,17 +146,27 @@ def _login(admin: RealClient) -> dict[str, Json]:
 @pytest.mark.parametrize(("error", "words"), [("NotFound", "not found"), ("AlreadyExists", "already exists")])
 def test_every_refusal_of_the_master_has_the_words(error: str, words: str) -> None:
     """Wherever one is written, by whatever name: also those that no row above meets."""
-    files = sorted((Path(tenax.__file__).parent / "master").rglob("*.py"))
-    trees = {file: ast.parse(file.read_text()) for file in files}
-    every = [node for tree in trees.values() for node in ast.walk(tree)]
-    classes = [node for node in every if isinstance(node, ast.ClassDef)]
+    classes, calls = _of_the_master()
     errors = {error, *(kind.name for kind in classes if error in map(ast.unparse, kind.bases))}
     lacking = []
-    for file, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in errors and node.args:
-                told = node.args[0]
-                # What another function words is looked at there.
-                if isinstance(told, (ast.Constant, ast.JoinedStr, ast.BinOp)) and words not in ast.unparse(told):
-                    lacking.append(f"{file.name}:{node.lineno} {ast.unparse(told)}")
+    for file, node in calls:
+        if isinstance(node.func, ast.Name) and node.func.id in errors and node.args:
+            told = node.args[0]
+            # What another function words is looked at there.
+            if isinstance(told, (ast.Constant, ast.JoinedStr, ast.BinOp)) and words not in ast.unparse(told):
+                lacking.append(f"{file.name}:{node.lineno} {ast.unparse(told)}")
     assert lacking == []
+
+
+@functools.cache
+def _of_the_master() -> tuple[list[ast.ClassDef], list[tuple[Path, ast.Call]]]:
+    """Its classes and calls; read once, for it is large."""
+    classes: list[ast.ClassDef] = []
+    calls: list[tuple[Path, ast.Call]] = []
+    for file in sorted((Path(tenax.__file__).parent / "master").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                classes.append(node)
+            elif isinstance(node, ast.Call):
+                calls.append((file, node))
+    return classes, calls
