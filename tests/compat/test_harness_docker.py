@@ -94,8 +94,9 @@ def test_hyperparameters_that_cannot_be_trained_in_an_image(place: Machine, dock
     assert (first.latest_validation is None, second.latest_validation is None) == (True, False)
 
 
+@pytest.mark.long
 def test_a_class_learns_on_two_slots_in_an_image(place: Machine, docker_image: str, tmp_path: Path) -> None:
-    """The torch launcher and a PyTorchTrial on real data, as for plain processes."""
+    """The torch launcher and a PyTorchTrial on real data, as for plain processes (test_harness_trial.py)."""
     experiment = submitted(place, docker_image, tmp_path / "code", {"model_def.py": MODEL}, **TRAINING)
     trial, _ = finished(place, experiment)
     assert trial.best_validation is not None
