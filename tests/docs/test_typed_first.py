@@ -15,6 +15,8 @@ from tests.kits.machine import wait_for
 #: A page starts and stops clusters, on a machine that others use as well.
 pytestmark = pytest.mark.timeout(900)
 
+SEARCH = "tenax experiment create examples/digits/adaptive.yaml examples/digits -f"
+
 
 @pytest.fixture(scope="module")
 def newcomer() -> Iterator[Desk]:
@@ -43,6 +45,12 @@ def until_it_has_ended(number: int) -> Hint:
             wait_for(lambda: client.experiment(number).has_ended or None, f"the end of experiment {number}")
 
     return Hint(before=wait)
+
+
+def nobody_waited_for_the_fork(made: Desk) -> None:
+    """It has a thousand epochs, and what the page starts after it is on the same slot."""
+    with made.client() as client:
+        assert client.experiment(3).state == "CANCELED"
 
 
 def stopped(made: Desk) -> None:
@@ -78,12 +86,14 @@ def test_the_quick_start(newcomer: Desk) -> None:
         newcomer,
         "quickstart.md",
         {
+            # The README's test has seen all sixteen trials.
+            SEARCH: Hint(put=lambda _: {" -f": " -f --config searcher.max_trials=4"}),
             "tenax experiment pause 2": until_it_runs(2),
             "tenax experiment continue 2": until_it_has_ended(2),
-            "tenax experiment fork 2": until_it_has_ended(2),
             "tenax checkpoint download UUID -o best": Hint(
                 put=lambda made: {"UUID": made.first("uuid", "checkpoint", "list", "1")[:8]}
             ),
+            "tenax down": Hint(before=nobody_waited_for_the_fork),
         },
     )
     assert "Experiment 1 COMPLETED" in newcomer.said
