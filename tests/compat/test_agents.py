@@ -60,7 +60,8 @@ def test_an_agent_is_disabled_and_enabled(admin: RealClient, tmp_path: Path, nam
         wait_for(lambda: trial(admin, number)["state"] == "STATE_QUEUED", "the trial to wait")
         (off,) = agents(admin)
         assert (off["enabled"], off["draining"]) == (False, False)
-        assert "disabled" in str(told(admin, number)["reason"])
+        # Why is known once the scheduler has looked.
+        wait_for(lambda: "disabled" in str(told(admin, number)["reason"]), "a reason")
         admin.det("agent", "enable", "--all")
         wait_for(runs(admin, number), "the trial to run again")
         assert trial(admin, number)["restarts"] == 0

@@ -15,6 +15,7 @@ import pytest
 from tenax.jsonvalue import JsonObject
 from tests.compat.client import RealClient
 from tests.compat.experiments import CONFIG
+from tests.kits.machine import wait_for
 
 TODAY = datetime.now(timezone.utc).date()
 YESTERDAY, TOMORROW = TODAY - timedelta(days=1), TODAY + timedelta(days=1)
@@ -46,10 +47,18 @@ def test_usage_of_each_attempt(real: RealClient, finished: int) -> None:
 
 def test_usage_summed_up(real: RealClient, finished: int) -> None:
     """By day and by month: the sums of attempts that have ended, in all and by whom."""
-    attempts = rows(real.det("res", "raw", YESTERDAY, TOMORROW).out)
-    total = sum(float(row["seconds"]) * int(row["slots"]) for row in attempts)
-    told = cast(JsonObject, real.json("res", "aggregated", YESTERDAY, TODAY, "--json"))
-    days = cast("list[JsonObject]", told["resourceEntries"])
+
+    def of_attempts() -> float:
+        attempts = rows(real.det("res", "raw", YESTERDAY, TOMORROW).out)
+        return sum(float(row["seconds"]) * int(row["slots"]) for row in attempts)
+
+    def both() -> tuple[float, list[JsonObject]] | None:
+        """The sum of attempts, and what is said of days; None where an attempt ended between the two."""
+        before = of_attempts()
+        told = cast(JsonObject, real.json("res", "aggregated", YESTERDAY, TODAY, "--json"))
+        return (before, cast("list[JsonObject]", told["resourceEntries"])) if of_attempts() == before else None
+
+    total, days = wait_for(both, "a moment in which nothing ends")
     assert [day["periodStart"] for day in days] == [YESTERDAY.isoformat(), TODAY.isoformat()]
     assert sum(cast(float, day["seconds"]) for day in days) == pytest.approx(total)
     assert str(finished) in {name for day in days for name in cast(JsonObject, day["byExperiment"])}
