@@ -81,14 +81,19 @@ class _Standstill:
         self._seen: object = None
         self._activity: Optional[Activity] = None
 
-    def add(self, now: float, seen: object, activity: Activity, computes: Callable[[Activity, float], bool]) -> None:
-        """A sample: what must stay the same, and what it has done so far."""
+    def add(
+        self, now: float, seen: object, before: Activity, after: Activity, computes: Callable[[Activity, float], bool]
+    ) -> None:
+        """A sample: what must stay the same, and what it had done ``before`` it was asked for that, and ``after``.
+
+        To answer is no work of its own: on a busy machine that takes long.
+        """
         passed = now - self.sampled
-        moved = self._activity is not None and computes(activity.since(self._activity), passed)
+        moved = self._activity is not None and computes(before.since(self._activity), passed)
         if seen != self._seen or moved:
             self.since, self.samples = now, 0
         self.samples += 1
-        self._seen, self._activity, self.sampled = seen, activity, now
+        self._seen, self._activity, self.sampled = seen, after, now
 
 
 class Alone:
@@ -196,14 +201,15 @@ class HangWatcher:
         elif now - still.sampled < pause:
             return
         below = processes.below(record.pid)
+        before = processes.activity([record.pid, *below])
         still.stack = self._stack(record, below)
         still.place = place_of(still.stack, record.size > 1, linecache.getline)
         workers: tuple[Stack, ...] = ()
         if still.place is not None and still.place.loads:
             workers = tuple(self._stacks.main_thread(record, *each) for each in below.items())
             still.worker = next(filter(None, (worker_place(each, linecache.getline) for each in workers)), None)
-        activity = processes.activity([record.pid, *below])
-        still.add(now, (still.stack, workers), activity, lambda done, passed: self._computes(record, done, passed))
+        after = processes.activity([record.pid, *below])
+        still.add(now, (still.stack, workers), before, after, lambda done, passed: self._computes(record, done, passed))
 
     def _stack(self, record: BeatRecord, below: Mapping[int, int]) -> Stack:
         """Of its process; of one that a shell started, of the first below it that is Python."""
