@@ -147,7 +147,8 @@ def hang_one_after_another(place: Place, process: subprocess.Popen[str], kinds: 
     ("prepare", "kinds"),
     [
         (with_py_spy, ("loader", "collective")),
-        (without_ptrace, ("checkpoint", "lock", "collective")),
+        (without_ptrace, ("lock", "collective")),
+        # A save may take its time while it does a little of anything: of that a machine that is very busy sees much.
         *(pytest.param(prepare, KINDS, marks=pytest.mark.long) for prepare in (with_py_spy, without_ptrace)),
     ],
 )
