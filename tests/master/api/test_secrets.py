@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import httpx2
+import pytest
 
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.passwords import hashed_password
@@ -23,6 +24,9 @@ from tests.master.api.matrix import ROWS, Who
 from tests.master.api.requests import DECLARED, SKIPPED, filled, master_settings, path_of, query_of, world
 
 __all__ = ["master_settings", "world"]
+
+#: Every operation is asked twice, of a master that logs all it can, on a machine that others use as well.
+pytestmark = pytest.mark.timeout(900)
 
 #: Sent where it belongs, where it does not, and wrongly.
 NEW_PASSWORD = "Fresh-Passw0rd-4711"
