@@ -34,9 +34,8 @@ def test_a_model_is_created_edited_archived_and_deleted(page: Page, site: Site) 
     expect(page.get_by_role("heading", level=1)).to_have_text("Models")
 
 
-def test_a_version_stands_beside_the_one_before(gone_page: Page, site: Site) -> None:
+def test_a_version_stands_beside_the_one_before(page: Page, site: Site) -> None:
     """Registered from the page of its model, with where it is from and how to load it; edited, and deleted."""
-    page = gone_page
     newest, earlier = site.saved()[:2]
     model = site.api("POST", "/api/v1/models", {"name": "versions of the page"})["model"]["id"]  # type: ignore[index]
     site.api("POST", f"/api/v1/models/{model}/versions", {"checkpointUuid": earlier})

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.kits.machine import wait_for
+from tests.web.handling import CURRENT
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site
 
 NOTE = f"# Plan\n\n- **first** {HOSTILE}\n- [go](javascript:alert(1)) and [there](https://a.test/)\n"
 
 
-def test_a_workspace_is_made_changed_and_deleted(gone_page: Page, site: Site) -> None:
+def test_a_workspace_is_made_changed_and_deleted(page: Page, site: Site) -> None:
     """With a project in it: pinned beside every page, archived and back, and gone once its name was typed."""
-    page = gone_page
     page.goto(f"{site.url}/ui/workspaces")
     page.get_by_role("button", name="New workspace").click()
     dialog = page.get_by_role("dialog")
@@ -59,6 +59,34 @@ def test_a_workspace_is_made_changed_and_deleted(gone_page: Page, site: Site) ->
     dialog.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
     expect(page.get_by_role("cell", name="places <b>")).to_have_count(0)
+
+
+def test_what_one_deletes_is_not_asked_for_again(page: Page, site: Site) -> None:
+    """Of it the page is told before its deletion is answered: it asks for nothing that is gone (``page``)."""
+    number = int(site.api("POST", "/api/v1/workspaces", {"name": "short-lived"})["workspace"]["id"])  # type: ignore[index, call-overload]
+    pinned = page.get_by_role("navigation", name="Pinned")
+
+    def late(route: Route) -> None:
+        answer = route.fetch()
+        # What the page asks for again by now has all been asked for.
+        expect(pinned.get_by_text("short-lived")).to_have_count(0)
+        later = site.api("POST", "/api/v1/workspaces", {"name": "later"})["workspace"]["id"]  # type: ignore[index]
+        expect(pinned.get_by_text("later")).to_be_visible()
+        site.api("DELETE", f"/api/v1/workspaces/{later}")
+        expect(pinned.get_by_text("later")).to_have_count(0)
+        route.fulfill(response=answer)
+
+    page.goto(f"{site.url}/ui/workspaces/{number}")
+    page.get_by_text("No project is in it").wait_for()
+    page.locator(CURRENT).wait_for()
+    page.route(
+        lambda address: address.endswith(f"/workspaces/{number}"),
+        lambda route: late(route) if route.request.method == "DELETE" else route.continue_(),
+    )
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_label("Type this name").fill("short-lived")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
 
 
 def test_notes_are_written_by_two(page: Page, site: Site) -> None:

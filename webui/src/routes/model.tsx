@@ -96,7 +96,7 @@ function About({ model }: { model: Model }) {
   const remove = async () => {
     closeDialog();
     const done = await outcome(
-      deleteModel(model.id).then(() => true),
+      deleteModel(model).then(() => true),
       `Delete model ${model.name}`,
     );
     if (!done) return;

@@ -99,7 +99,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
   const remove = async () => {
     closeDialog();
     const done = await outcome(
-      deleteVersion(model.id, version.version).then(() => true),
+      deleteVersion(model, version.version).then(() => true),
       `Delete ${what}`,
     );
     if (!done) return;

@@ -3,7 +3,14 @@
  * master's stream of changes, shared by all tabs, does the rest (`stream/current.ts`). There is no timer for any of it.
  */
 
-import { hashKey, keepPreviousData, type QueryClient, type UseQueryResult, useQuery } from "@tanstack/react-query";
+import {
+  hashKey,
+  keepPreviousData,
+  type QueryClient,
+  type QueryKey,
+  type UseQueryResult,
+  useQuery,
+} from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { MASTER } from "./client";
 import { connect } from "./stream/connection";
@@ -49,6 +56,15 @@ export const LIVE = {
 export function ahead<T>(client: QueryClient, asked: Query<T>): void {
   current?.expect(hashKey(asked.queryKey));
   void client.prefetchQuery({ ...asked, ...(LIVE as object) });
+}
+
+/**
+ * Delete something. What shows it is told of that before it is left, and asks for nothing of it any more.
+ *
+ * `shown`: the beginnings of the keys of what is of it alone. Raises whatever it was refused with.
+ */
+export function removing<T>(shown: readonly QueryKey[], ask: () => Promise<T>): Promise<T> {
+  return current ? current.remove(shown, ask) : ask();
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The model registry: models, and the checkpoints that are their versions. */
 
 import { answered, api } from "./client";
-import { query } from "./live";
+import { query, removing } from "./live";
 import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
@@ -72,8 +72,10 @@ export async function archiveModel(id: number, archived: boolean): Promise<void>
   else await answered(api.POST("/api/v1/models/{modelName}/unarchive", { params }));
 }
 
-export async function deleteModel(id: number): Promise<void> {
-  await answered(api.DELETE("/api/v1/models/{modelName}", { params: { path: { modelName: String(id) } } }));
+export async function deleteModel({ id, name }: Model): Promise<void> {
+  const params = { path: { modelName: String(id) } };
+  const shown = [String(id), name].map((named) => modelQuery(named).queryKey);
+  await removing(shown, () => answered(api.DELETE("/api/v1/models/{modelName}", { params })));
 }
 
 /** The number of the version that a checkpoint has become. */
@@ -112,7 +114,8 @@ export async function editVersion(modelId: number, version: number, edit: Versio
   await answered(api.PATCH("/api/v1/models/{modelName}/versions/{version}", { params, body: edit }));
 }
 
-export async function deleteVersion(modelId: number, version: number): Promise<void> {
-  const params = { path: { modelName: String(modelId), version } };
-  await answered(api.DELETE("/api/v1/models/{modelName}/versions/{version}", { params }));
+export async function deleteVersion({ id, name }: Model, version: number): Promise<void> {
+  const params = { path: { modelName: String(id), version } };
+  const shown = [String(id), name].map((named) => versionQuery(named, version).queryKey);
+  await removing(shown, () => answered(api.DELETE("/api/v1/models/{modelName}/versions/{version}", { params })));
 }

@@ -2,7 +2,7 @@
 
 import { queryOptions } from "@tanstack/react-query";
 import { answered, api } from "./client";
-import { query } from "./live";
+import { query, removing } from "./live";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -98,8 +98,10 @@ export async function moveProject(id: number, destinationWorkspaceId: number): P
 
 /** Whether it is gone already; else it goes in the background. */
 export async function deleteProject(id: number): Promise<boolean> {
-  return (await answered(api.DELETE("/api/v1/projects/{projectId}", { params: { path: { projectId: id } } })))
-    .completed;
+  const params = { path: { projectId: id } };
+  const lists = ["experiments", "listed-trials"].map((kind) => [kind, { projectId: id }]);
+  const shown = [projectQuery(id).queryKey, ...lists];
+  return (await removing(shown, () => answered(api.DELETE("/api/v1/projects/{projectId}", { params })))).completed;
 }
 
 /** Replaces all notes, where `expected` are still there. Raises Refused where somebody else has changed them. */

@@ -1,7 +1,7 @@
 /** Templates: settings that several configurations share. */
 
 import { answered, api } from "./client";
-import { query } from "./live";
+import { query, removing } from "./live";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -62,5 +62,7 @@ export async function renameTemplate(oldName: string, newName: string): Promise<
 }
 
 export async function deleteTemplate(name: string): Promise<void> {
-  await answered(api.DELETE("/api/v1/templates/{templateName}", { params: { path: { templateName: name } } }));
+  const params = { path: { templateName: name } };
+  const ask = () => answered(api.DELETE("/api/v1/templates/{templateName}", { params }));
+  await removing([templateQuery(name).queryKey], ask);
 }

@@ -1,7 +1,7 @@
 /** People: who there is, their passwords, and the groups that they are in. */
 
 import { answered, api } from "./client";
-import { type Query, query } from "./live";
+import { type Query, query, removing } from "./live";
 import type { components } from "./schema";
 import type { User } from "./session";
 import { newsOf } from "./stream/news";
@@ -134,7 +134,8 @@ export async function changeGroup(groupId: number, change: GroupChange): Promise
 }
 
 export async function deleteGroup(groupId: number): Promise<void> {
-  await answered(api.DELETE("/api/v1/groups/{groupId}", { params: { path: { groupId: groupId } } }));
+  const params = { path: { groupId: groupId } };
+  await removing([groupQuery(groupId).queryKey], () => answered(api.DELETE("/api/v1/groups/{groupId}", { params })));
 }
 
 /** Raises Refused where nobody is called so. */

@@ -1,7 +1,7 @@
 /** Webhooks: addresses that are told of what happens. */
 
 import { answered, api } from "./client";
-import { type Query, query } from "./live";
+import { type Query, query, removing } from "./live";
 import type { Once } from "./once";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
@@ -59,7 +59,9 @@ export async function readdressWebhook(webhookId: number, url: string, from: str
 }
 
 export async function deleteWebhook(webhookId: number): Promise<void> {
-  await answered(api.DELETE("/api/v1/webhooks/{webhookId}", { params: { path: { webhookId } } }));
+  const params = { path: { webhookId } };
+  const ask = () => answered(api.DELETE("/api/v1/webhooks/{webhookId}", { params }));
+  await removing([deliveriesQuery(webhookId).queryKey], ask);
 }
 
 /** Sends it a message now. Whether it was taken, and how it was answered. */

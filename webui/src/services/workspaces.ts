@@ -1,7 +1,7 @@
 /** Workspaces: where projects are filed, with the defaults for what runs in them. */
 
 import { answered, api } from "./client";
-import { query } from "./live";
+import { query, removing } from "./live";
 import type { components } from "./schema";
 import { newsOf } from "./stream/news";
 
@@ -74,5 +74,6 @@ export async function pinWorkspace(id: number, pinned: boolean): Promise<void> {
 /** Whether it is gone already; else it goes in the background. */
 export async function deleteWorkspace(id: number): Promise<boolean> {
   const params = { path: { workspaceId: id } };
-  return (await answered(api.DELETE("/api/v1/workspaces/{workspaceId}", { params }))).completed;
+  const ask = () => answered(api.DELETE("/api/v1/workspaces/{workspaceId}", { params }));
+  return (await removing([workspaceQuery(id).queryKey, ["projects", id]], ask)).completed;
 }

@@ -181,7 +181,6 @@ function useOffered(name: string): Offered[] {
     if (!done) return;
     say({ text: `Deleted template ${name}` });
     await navigate({ search: {} });
-    client.removeQueries({ queryKey: templateQuery(name).queryKey });
     await again();
   };
   const ask = () =>

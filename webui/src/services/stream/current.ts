@@ -6,6 +6,7 @@
  * - a query is current once its topics are followed and it was fetched, or asked for, after that;
  * - what comes while a fetch is under way holds for its answer as well: an answer never takes a page back;
  * - a query is fetched again only where the changes say so, once a second at most, and never while the tab is hidden;
+ * - what is deleted here is not asked for again, though the stream tells of it before the page has left what it showed;
  * - while the stream is not there, what is in view and can still change is asked for ever more rarely.
  */
 
@@ -54,6 +55,8 @@ export class Current {
   private readonly fetchedAt = new Map<string, { at: number; took: number }>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly waiting = new Set<Waiting>();
+  /** Queries of what is deleted here, for as long as they are shown -> whether it is gone already. */
+  private readonly going = new Map<string, boolean>();
   /** Queries that are about to be shown. */
   private readonly expected = new Set<string>();
   private send: Send = () => {};
@@ -81,6 +84,7 @@ export class Current {
     this.client.getQueryCache().subscribe((event) => {
       if (!liveOf(event.query)) return;
       if (event.type === "removed") this.forget(event.query.queryHash);
+      else if (event.type === "observerRemoved") this.leave(event.query);
       else if (event.type === "observerAdded") {
         this.expected.delete(event.query.queryHash);
         this.pump(event.query);
@@ -109,6 +113,10 @@ export class Current {
     const query = this.client.getQueryCache().get(hash);
     const live = query && liveOf(query);
     if (!query || !live) return ask();
+    if (this.going.has(hash) && query.state.data !== undefined) {
+      this.dirty.delete(hash);
+      return query.state.data as T;
+    }
     await this.hold(query, live, signal);
     const fetch: Fetch = { changes: [] };
     const at = Date.now();
@@ -128,6 +136,33 @@ export class Current {
     } finally {
       if (this.fetches.get(hash) === fetch) this.fetches.delete(hash);
     }
+  }
+
+  /** Delete what queries are of, by the beginnings of their keys. Raises whatever it was refused with. */
+  async remove<T>(keys: readonly QueryKey[], ask: () => Promise<T>): Promise<T> {
+    const queries = keys.flatMap((queryKey) => this.queries(queryKey));
+    for (const query of queries) this.going.set(query.queryHash, false);
+    // An answer that is on its way may come to say that it is gone.
+    await Promise.all(queries.map((query) => query.cancel({ revert: true })));
+    try {
+      const answer = await ask();
+      for (const query of queries) {
+        this.going.set(query.queryHash, true);
+        this.leave(query);
+      }
+      return answer;
+    } catch (error) {
+      for (const query of queries) {
+        this.going.delete(query.queryHash);
+        this.doubtOne(query);
+      }
+      throw error;
+    }
+  }
+
+  /** Of what is gone nothing is kept, once it is not shown. */
+  private leave(query: Query): void {
+    if (this.going.get(query.queryHash) && !query.isActive()) this.client.getQueryCache().remove(query);
   }
 
   /** For how long what was fetched holds: for good where all that changes is told. */
@@ -337,12 +372,13 @@ export class Current {
     this.pollTimer = setTimeout(() => this.poll(), pollIn(this.polls++));
   }
 
-  private queries(): Query[] {
-    return this.client.getQueryCache().findAll({ predicate: (query) => liveOf(query) !== undefined });
+  private queries(queryKey: QueryKey = []): Query[] {
+    return this.client.getQueryCache().findAll({ queryKey, predicate: (query) => liveOf(query) !== undefined });
   }
 
   private forget(hash: string): void {
     this.expected.delete(hash);
+    this.going.delete(hash);
     this.dirty.delete(hash);
     this.fetchedAt.delete(hash);
     clearTimeout(this.timers.get(hash));
