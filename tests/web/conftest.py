@@ -69,6 +69,7 @@ def admin_session(browser: Browser, site: Site) -> dict[str, object]:
 def _session(browser: Browser, site: Site, who: str) -> dict[str, object]:
     """That of another file, while the master still knows it."""
     made = browser.new_context(storage_state=site.sessions.get(who))  # type: ignore[arg-type]
+    made.set_default_timeout(TIMEOUT_MS)
     if who not in site.sessions or not made.request.get(f"{site.url}/api/v1/me").ok:
         made.clear_cookies()
         log_in(made.new_page(), site, who=who)
@@ -132,15 +133,10 @@ def home(browser: Browser, site: Site) -> Iterator[Page]:
     enter(page, site, "resident")
     troubles = watched(page, site)
     yield page
+    met = list(troubles)
     context.close()
     site.write(give, "determined", *theirs)
-    assert troubles == []
-
-
-@pytest.fixture
-def gone_page(used_browser: BrowserContext, site: Site, session: dict[str, object]) -> Iterator[Page]:
-    """A page that asks once more for what was deleted while it was shown, which browsers write down; nothing else."""
-    yield from _page(used_browser, site, session, "404 (Not Found)")
+    assert met == []
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.web.site import TIMEOUT_MS
 #: All that is shown is as the master has it, and what changes of it will be told.
 CURRENT = "html[data-current=true]"
 #: A master of a busy machine takes its time to start.
-RESTART_MS = 60_000
+RESTART_MS = 120_000
 #: A configuration that is taken as it is.
 RIGHT = "name: from the page\nentrypoint: python3 train.py\nsearcher:\n  name: single\n  metric: loss\n"
 

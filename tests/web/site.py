@@ -61,8 +61,9 @@ FLAGS = [
     # A tab keeps the process that it was opened in, empty: a second one would start for what is loaded into it.
     *("--disable-site-isolation-trials", "--renderer-process-limit=1"),
 ]
-#: For whatever a page waits for, in milliseconds; a busy machine needs a fraction of it.
-TIMEOUT_MS = 60_000
+#: For whatever a page waits for, in milliseconds. A busy machine needs a fraction of it; one that is so busy that an
+#: answer takes ten seconds asks again after fifty.
+TIMEOUT_MS = 120_000
 #: Whatever of a name or a line is taken for HTML makes itself known.
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\"><b>bold</b>"
 HOSTILE_LINE = "\x1b[31m<script>document.title='broken in'</script>\x1b[0m 10%\r 100% done"
@@ -160,12 +161,12 @@ class Site:
     def administer(self, method: str, path: str, body: object = None) -> dict[str, object]:
         """The same to an administrator."""
         login = {"username": "admin", "password": self.admin_password}
-        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
         return self._asked(token, method, path, body)
 
     def _asked(self, token: str, method: str, path: str, body: object) -> dict[str, object]:
         headers = {"Authorization": f"Bearer {token}"}
-        reply = httpx2.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=30)
+        reply = httpx2.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=120)
         assert reply.status_code == 200, reply.text
         return cast("dict[str, object]", reply.json())
 
@@ -202,7 +203,7 @@ class Site:
     def warned(self) -> None:
         """The master has said something in its log: that somebody may not log in."""
         login = {"username": "nobody at all", "password": "wrong", "isHashed": False}
-        assert httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=30).status_code == 401
+        assert httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=120).status_code == 401
 
     def registered(self) -> int:
         """A model of two versions; the same whenever it is asked for."""
@@ -273,7 +274,7 @@ def serving(server: str, dsn: str, template: str, directory: Path, amount: Amoun
     site.start()
     try:
         login = {"username": "determined", "password": site.password}
-        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
         yield site
     finally:
         site.process.terminate()
@@ -292,7 +293,7 @@ def scheduling(server: str, dsn: str, template: str, directory: Path, **settings
         drawn = json.loads((directory / "master" / CREDENTIALS_FILE).read_text())["users"]
         site.password, site.admin_password = drawn["determined"], drawn["admin"]
         login = {"username": "admin", "password": site.admin_password}
-        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
         yield site
     finally:
         site.process.terminate()
@@ -438,10 +439,10 @@ def log_in(page: Page, site: Site, address: str = "", who: str = "determined") -
 def join(site: Site, who: str) -> None:
     """A new user, if there is none of that name."""
     login = {"username": "admin", "password": site.admin_password}
-    token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).json()["token"]
+    token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
     made = {"user": {"username": who, "active": True}, "password": JOINED_PASSWORD, "isHashed": False}
     headers = {"Authorization": f"Bearer {token}"}
-    reply = httpx2.post(f"{site.url}/api/v1/users", json=made, headers=headers, timeout=30)
+    reply = httpx2.post(f"{site.url}/api/v1/users", json=made, headers=headers, timeout=120)
     assert reply.status_code in (200, 409), reply.text
 
 

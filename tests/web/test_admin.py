@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import cast
 
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.kits.machine import wait_for
 from tests.web.site import TIMEOUT_MS, Site, join
 
 MESSAGE = "Maintenance tonight <b>from ten</b>"
@@ -39,12 +41,13 @@ def test_an_administrator_creates_users_and_groups(refused_admin_page: Page, sit
     dialog.get_by_role("button", name="Create").click()
     page.get_by_text("Created user nora").wait_for()
     login = {"username": "nora", "password": "first-of-nora"}
-    assert httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).status_code == 200
+    assert httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).status_code == 200
     page.get_by_label("Part of a name").fill("nora")
     page.get_by_role("checkbox", name="Select all 1", exact=True).check()
     page.get_by_role("button", name="Deactivate").click()
     expect(page.get_by_text("Nobody is called so")).to_be_visible()
-    assert httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=30).status_code == 403
+    entered = functools.partial(httpx2.post, f"{site.url}/api/v1/auth/login", json=login, timeout=120)
+    wait_for(lambda: entered().status_code == 403, "the refusal of who is deactivated")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("gridcell", name="Active")).to_be_visible()
     _edits(page)
@@ -135,6 +138,7 @@ def test_a_message_stands_above_every_page(
     admin_page.get_by_role("button", name="Set it").click()
     expect(seen.get_by_text(MESSAGE)).to_be_visible()
     stranger = browser.new_context().new_page()
+    stranger.set_default_timeout(TIMEOUT_MS)
     stranger.goto(f"{site.url}/ui/login")
     expect(stranger.get_by_text(MESSAGE)).to_be_visible()
     stranger.context.close()
@@ -184,5 +188,5 @@ def test_everyones_tokens_are_listed_and_revoked(admin_page: Page, site: Site) -
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("gridcell", name="of the walk")).to_have_count(0)
-    reply = httpx2.get(f"{site.url}/api/v1/me", headers={"Authorization": f"Bearer {made['token']}"})
+    reply = httpx2.get(f"{site.url}/api/v1/me", headers={"Authorization": f"Bearer {made['token']}"}, timeout=120)
     assert reply.status_code == 401

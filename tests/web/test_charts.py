@@ -31,7 +31,7 @@ def trained(site: Site) -> int:
     url = f"{site.url}/api/v1/trials/{number}/runs/1/spool?stream=reports"
     for first in range(0, STEPS, 5000):
         body = "".join(lines[first : first + 5000]).encode()
-        reply = httpx2.post(url, content=body, headers={"Authorization": f"Bearer {site.token}"}, timeout=60)
+        reply = httpx2.post(url, content=body, headers={"Authorization": f"Bearer {site.token}"}, timeout=120)
         assert reply.status_code == 200, reply.text
     return number
 
@@ -114,7 +114,7 @@ def test_smoothing_keeps_the_line_and_the_gap(page: Page, site: Site, trained: i
             columns: list[list[bool]] = canvas.evaluate(COLOURED, shares)
             return columns if any(strong for strong, _ in columns) else None
 
-        gap, *columns = wait_for(lines, "lines of a chart", 20)
+        gap, *columns = wait_for(lines, "lines of a chart")
         assert gap == [False, False]
         assert any(faint for _, faint in columns) or not behind
     expect(page.get_by_label("Smoothing")).to_have_value("0.9")

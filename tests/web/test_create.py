@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.handling import RIGHT, write
-from tests.web.site import Site, log_in
+from tests.web.site import TIMEOUT_MS, Site, log_in
 
 BROKEN = RIGHT.replace("single", "nonsense")
 
@@ -62,7 +62,7 @@ def test_who_has_no_script_puts_in_an_example(page: Page, site: Site, tmp_path: 
     # Nobody waits for what it pretends to compute.
     assert "time.sleep(0.1)" in script
     (tmp_path / "train.py").write_text(script.replace("time.sleep(0.1)", "time.sleep(0)"))
-    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "step 100: loss 0.1100" in done.stdout
     page.get_by_role("button", name="Submit").click()
@@ -113,6 +113,7 @@ def test_a_fork_begins_with_what_it_comes_from(page: Page, site: Site, tmp_path:
 def test_nothing_typed_is_lost_when_the_session_ends(browser: Browser, site: Site) -> None:
     """Nor when the tab is reloaded."""
     context = browser.new_context()
+    context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
     log_in(page, site, "experiments/new")
     page.get_by_label("Or a script").fill("print('half')")

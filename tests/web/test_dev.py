@@ -13,7 +13,7 @@ import httpx2
 from playwright.sync_api import Browser
 
 from tests.kits.machine import free_port, wait_for
-from tests.web.site import Site, log_in
+from tests.web.site import TIMEOUT_MS, Site, log_in
 
 
 def test_a_page_deep_within_is_served_from_its_sources(browser: Browser, site: Site) -> None:
@@ -25,9 +25,9 @@ def test_a_page_deep_within_is_served_from_its_sources(browser: Browser, site: S
         try:
             wait_for(lambda: _answers(url) or served.poll() is not None, "Vite")
             assert served.poll() is None
-            assert "/ui/@vite/client" in httpx2.get(f"{url}/ui/experiments/{site.search}").text
+            assert "/ui/@vite/client" in httpx2.get(f"{url}/ui/experiments/{site.search}", timeout=120).text
             context = browser.new_context()
-            context.set_default_timeout(60_000)
+            context.set_default_timeout(TIMEOUT_MS)
             page = context.new_page()
             log_in(page, replace(site, url=url), f"experiments/{site.search}")
             page.get_by_role("heading", name="asha over digits").wait_for()

@@ -61,7 +61,7 @@ def test_a_wheel_serves_the_page_without_node(
         try:
             wait_for(lambda: _answers(url) or master.poll() is not None, "the master")
             assert master.poll() is None
-            with httpx2.Client(base_url=url, headers=HTML, follow_redirects=True, timeout=30) as browser:
+            with httpx2.Client(base_url=url, headers=HTML, follow_redirects=True, timeout=120) as browser:
                 page = browser.get("/")
                 assert (page.status_code, page.url.path) == (200, "/ui/")
                 named = re.findall(r"\./(assets/[\w.-]+)", page.text)

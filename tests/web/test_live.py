@@ -84,7 +84,11 @@ def test_a_row_changes_without_a_question(
 ) -> None:
     """Its state, as somebody else pauses it: what the stream says is written into the row, and nothing is fetched."""
     with opened(browser, session, shared=shared) as context:
-        page = show(context, f"{site.url}/ui/experiments")
+        page = context.new_page()
+        # The menu with one's name comes last, and asks for one's settings.
+        with page.expect_response("**/api/v1/users/setting"):
+            page.goto(f"{site.url}/ui/experiments")
+        page.locator(CURRENT).wait_for()
         row = page.get_by_role("row").filter(has_text="asha over digits")
         expect(row).to_contain_text("Running")
         before = fetched(page)
@@ -299,7 +303,9 @@ def test_an_idle_page_asks_for_nothing(
     with opened(browser, session) as context, counting(site.url) as between:
         page = context.new_page()
         page.clock.install()
-        page.goto(f"{between.url}/ui/experiments/{site.search}")
+        # The menu with one's name comes last, and asks for one's settings.
+        with page.expect_response("**/api/v1/users/setting"):
+            page.goto(f"{between.url}/ui/experiments/{site.search}")
         page.locator("figure canvas").first.wait_for()
         page.locator(CURRENT).wait_for()
         asked = list(between.paths)

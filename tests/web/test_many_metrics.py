@@ -57,7 +57,7 @@ def many(site: Site) -> Many:
             f"{site.url}/api/v1/trials/{trial}/runs/1/spool?stream=reports",
             content="\n".join(lines).encode() + b"\n",
             headers={"Authorization": f"Bearer {site.token}"},
-            timeout=60,
+            timeout=120,
         )
         assert reply.status_code == 200, reply.text
         made.trials.append(trial)

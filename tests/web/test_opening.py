@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from tenax.cli.console import exits
 from tests.kits.machine import wait_for
-from tests.web.site import Site, log_in
+from tests.web.site import TIMEOUT_MS, Site, log_in
 
 TENAX = Path(sys.executable).with_name("tenax")
 
@@ -38,7 +38,7 @@ def tenax_open(home: Path, site: Site, *arguments: str, **more: str) -> subproce
         **more,
     }
     return subprocess.run(
-        [str(TENAX), "open", *arguments], env=environment, capture_output=True, text=True, check=True, timeout=60
+        [str(TENAX), "open", *arguments], env=environment, capture_output=True, text=True, check=True, timeout=120
     )
 
 
@@ -71,6 +71,7 @@ def test_a_terminal_opens_a_page_that_is_logged_in(context: BrowserContext, site
     # The same link again leads nowhere in another browser, and says what to do.
     other = context.browser.new_context() if context.browser else context
     again = other.new_page()
+    again.set_default_timeout(TIMEOUT_MS)
     again.goto(started)
     expect(again.get_by_role("alert")).to_contain_text("used already")
     assert "ticket" not in again.url

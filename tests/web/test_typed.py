@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.handling import CURRENT
-from tests.web.site import TIMEOUT_MS, Site, log_in
+from tests.web.site import TIMEOUT_MS, Site, box_of, log_in
 
 
 @pytest.fixture
@@ -88,8 +88,7 @@ def test_a_click_beside_a_dialog_takes_nothing(page: Page, site: Site) -> None:
     expect(dialog).to_be_hidden()
     page.get_by_role("button", name="New workspace").click()
     name = dialog.get_by_label("Name")
-    field = name.bounding_box()
-    assert field is not None
+    field = box_of(name)
     page.mouse.move(field["x"] + 20, field["y"] + 5)
     page.mouse.down()
     page.mouse.move(5, field["y"] + 5)

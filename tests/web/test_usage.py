@@ -70,7 +70,7 @@ def typed(site: Site, *arguments: str) -> list[list[str]]:
     """Lines of `tenax usage aggregated` without the first."""
     environment = {**os.environ, "DET_MASTER": site.url, "DET_USER": "determined", "DET_PASS": site.password}
     command = [str(Path(sys.executable).with_name("tenax")), "usage", "aggregated", *JUNE, "--monthly", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
     return [line.split() for line in done.stdout.splitlines()[1:]]
 
 
