@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 AXE = ROOT / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+#: Those of them that ask for colours.
+COLOURS = ["color-contrast", "link-in-text-block"]
 PICTURES = os.environ.get("TENAX_PICTURES", "")
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, *, colours: bool = False) -> list[str]:
     """What axe finds on a page that has it: rule, what it asks for, and the first element that breaks it. Of what is
-    well it makes no report, which would take as long again."""
-    options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+    well it makes no report, which would take as long again. ``colours``: of them alone, which is all that another
+    theme changes."""
+    only = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": TAGS}
+    options = {"runOnly": only, "resultTypes": ["violations"]}
     found = page.evaluate("options => axe.run(options)", options)
     return [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in found["violations"]]
 

@@ -80,6 +80,16 @@ ROUTES = {
 OF_ADMINISTRATORS = ("admin-users", "admin-message", "admin-join-tokens", "master-log")
 
 
+#: Another view of what a route of the same parts shows already.
+ANOTHER_VIEW = (
+    *("usage-projects", "usage-none", "compare-grouped", "search-brushed", "cluster-pool", "trial-logs-search"),
+    "master-log-hidden",
+)
+BY_NAME = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in ANOTHER_VIEW else []) for name in ROUTES]
+)
+
+
 #: What browsers write down of a page, as they must: who is not logged in, what is not there, what is not allowed.
 WRITTEN_DOWN = {"login": "401", "missing-experiment": "404", "master-log-hidden": "403"}
 
@@ -120,7 +130,7 @@ def contexts(
         context.close()
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@BY_NAME
 def test_everyone_can_use_it_and_it_is_quiet(contexts: dict[str, BrowserContext], site: Site, name: str) -> None:
     """Under the policy that the master sends: no error in the console, and no request elsewhere. axe finds nothing in
     either theme, which is that of the system and changes with it; at 200 % it fits."""
@@ -141,7 +151,7 @@ def test_everyone_can_use_it_and_it_is_quiet(contexts: dict[str, BrowserContext]
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.locator(f"html[data-theme={theme}]").wait_for()
         keep(page, f"{name}-{theme}")
-        wrong = violations(page)
+        wrong = violations(page, colours=theme == "dark")
         assert not wrong, f"{theme}: " + "\n".join(wrong)
     # A laptop of 1280 pixels at 200 %.
     page.set_viewport_size({"width": 640, "height": 400})

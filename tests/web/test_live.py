@@ -22,7 +22,7 @@ from tests.web.pictures import AXE, violations
 from tests.web.site import TIMEOUT_MS, Site, log_in, serving
 from tests.web.troubles import watched
 
-CHANGES = 30
+CHANGES = 10
 #: With the worker that all tabs share, and where a browser has none.
 BROWSERS = pytest.mark.parametrize("shared", [True, False], ids=["shared-worker", "no-shared-worker"])
 #: The same, of what both do alike once the stream is there.
@@ -100,7 +100,7 @@ def test_a_row_changes_without_a_question(
         assert page.evaluate("'SharedWorker' in window") is shared
 
 
-@BROWSERS
+@MAINLY_SHARED
 def test_a_trial_that_trains(browser: Browser, site: Site, session: dict[str, object], shared: bool) -> None:
     """Its steps, a metric that is new, its output and its end, as they come in; its experiment shows them as well."""
     config = "name: far\nsearcher: {name: single, metric: loss}\n"
