@@ -18,8 +18,7 @@ FOLDERS = [folder for folder in ("src", "tests", "benchmarks", "examples") if (R
     [
         ["ruff", "format", "--check", *FOLDERS],
         ["ruff", "check", *FOLDERS],
-        # The minute that it takes is `make check`'s.
-        pytest.param(["mypy"], marks=pytest.mark.long),
+        ["mypy"],
         ["lint-imports", "--no-cache"],
     ],
     ids=lambda command: " ".join(command[:2]),

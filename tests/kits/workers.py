@@ -43,7 +43,7 @@ _GUESSES = {
     "tests/compat": 300.0,
     "tests/docs/test_typed": 80.0,
     "tests/scale": 50.0,
-    "tests/test_checks.py": 10.0,
+    "tests/test_checks.py": 60.0,
     "tests/e2e": 40.0,
     "tests/web": 30.0,
     "tests/local": 20.0,
