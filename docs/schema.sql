@@ -674,6 +674,7 @@ CREATE TABLE machines (
     CONSTRAINT machines_slots_check CHECK (slots >= 0),
     CONSTRAINT machines_state_check CHECK (state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'STARTING'::text, 'JOINED'::text, 'LEAVING'::text, 'ENDING'::text, 'GONE'::text, 'FAILED'::text]))
 );
+CREATE INDEX machines_ended ON machines (ended_at);
 CREATE UNIQUE INDEX machines_known ON machines (provider, region, endpoint, provider_id) WHERE provider_id <> ''::text AND ended_at IS NULL;
 CREATE INDEX machines_of_pool ON machines (pool, planned_at DESC);
 CREATE INDEX machines_open ON machines (pool) WHERE ended_at IS NULL;
@@ -1270,6 +1271,7 @@ CREATE TABLE usage (
 );
 CREATE INDEX usage_ended ON usage (ended_at, started_at);
 CREATE INDEX usage_experiment ON usage (experiment_id) WHERE experiment_id IS NOT NULL;
+CREATE INDEX usage_of_machines ON usage (agent_id, started_at) WHERE agent_id ~~ 'm-%'::text;
 CREATE INDEX usage_started ON usage (started_at, allocation_id);
 
 CREATE TABLE user_activity (

@@ -28,6 +28,7 @@ ALSO_LISTS = {
     ("usage", "raw"),
     ("simulate",),
     ("usage", "aggregated"),
+    ("machine", "cost"),
 }
 
 

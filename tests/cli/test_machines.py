@@ -72,3 +72,36 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     assert "has said nothing" in tenax("machine", "logs", "m-1").err
     master.on("GET", "/api/v1/machines", {"machines": []})
     assert "No machines are rented now" in tenax("machine", "list").err
+
+
+def test_what_machines_cost(master: PretendMaster, tenax: Tenax) -> None:
+    """A row each, what is idle by its name, and the sum; what has no price is unknown, and not 0."""
+    total = {"name": "", "hours": 6.5, "cost": 8.33, "unpricedHours": 0.5}
+    answer = {
+        "since": "2026-11-01T00:00:00Z",
+        "until": "2026-11-21T00:00:00Z",
+        "costs": [
+            {"name": "ada", "hours": 4.0, "cost": 2.17},
+            {"name": "bob", "hours": 0.5, "unpricedHours": 0.5},
+            {"name": "", "hours": 1.0, "cost": 1.0},
+            {"name": "", "idle": True, "hours": 1.0, "cost": 5.16},
+        ],
+        "total": total,
+    }
+    master.on("GET", "/api/v1/machines/cost", answer)
+    assert [line.split() for line in tenax("machine", "cost").out.splitlines()] == [
+        ["USER", "HOURS", "COST", "HOURS", "WITHOUT", "PRICE"],
+        ["ada", "4.0", "2.17"],
+        ["bob", "0.5", "unknown", "0.5"],
+        ["–", "1.0", "1.00"],
+        ["idle", "1.0", "5.16"],
+        ["total", "6.5", "8.33", "0.5"],
+    ]
+    assert json.loads(tenax("machine", "cost", "--json").out) == answer
+    assert tenax("machine", "cost", "--csv").out.splitlines()[1:3] == ["ada,4.0,2.17,", "bob,0.5,unknown,0.5"]
+    tenax("machine", "cost", "--by", "day", "--since", "2026-11-01", "--until", "2026-11-20", "-p", "gpus")
+    [*_, asked] = master.sent("GET", "/api/v1/machines/cost")
+    wanted = {"by": ["day"], "since": ["2026-11-01"], "until": ["2026-11-20"], "resourcePool": ["gpus"]}
+    assert asked.query == wanted
+    master.on("GET", "/api/v1/machines/cost", {**answer, "costs": []})
+    assert "No machines were paid for from" in tenax("machine", "cost").err

@@ -177,6 +177,29 @@ def test_at_the_most_and_at_rest_it_says_so() -> None:
     assert demand(replace(pool.snapshot, at=60.0), [FOUR], ScalingLimits(), [], {FOUR.name: rest}).launch == 1
 
 
+SPENT = "the budget of pool p of 60 for 2026-11 is used up"
+
+
+def test_once_the_money_is_spent_nothing_is_rented() -> None:
+    """What waits says why; what is there works on, and there need not be as many as at least there are otherwise."""
+    pool = Pool([agent("m1", 4, rented=True)]).run("a", 4, on="m1").ask("b", 4)
+    scaling = demand(pool.snapshot, [FOUR], ScalingLimits(min_instances=2, spent=SPENT), [machine("m1")])
+    assert (scaling.launches, scaling.end, scaling.drain, scaling.leave) == ((), {}, {}, {})
+    assert list(scaling.none_for.values()) == [f"no machine is rented for it: {SPENT}"]
+
+
+def test_money_that_stops_lets_go_what_is_there() -> None:
+    """What is idle ends, what works takes nothing new, and what can be preempted there is asked to leave."""
+    pool = Pool([agent(name, 4, rented=name != "own") for name in ("m1", "m2", "m3", "own")])
+    pool.run("a", 4, on="m1").run("b", 4, on="m2", preemptible=False).run("c", 4, on="own").ask("d", 4)
+    machines = [machine("m1"), machine("m2"), machine("m3", idle_s=0.0)]
+    scaling = demand(pool.snapshot, [FOUR], ScalingLimits(min_instances=2, spent=SPENT, stops=True), machines)
+    assert scaling.launches == ()
+    assert scaling.end == {AgentId("m3"): SPENT}
+    assert scaling.drain == {AgentId("m1"): SPENT, AgentId("m2"): SPENT}
+    assert scaling.leave == {AllocationId("a"): SPENT}
+
+
 def test_an_idle_machine_goes_unless_something_is_placed_on_it() -> None:
     """Idle for as long as it may be, it still serves what waits."""
     idle = machine("m1", idle_s=60.0)

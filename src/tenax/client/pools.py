@@ -113,6 +113,33 @@ class MachineStepInfo(Answer):
 
 
 @dataclass(frozen=True)
+class MachineCost(Answer):
+    """What belongs to one user, workspace, project, experiment, pool or day."""
+
+    #: Empty: it has none.
+    name: str = part(reading.text, "name")
+    #: It is nobody's: machines that start and end, and slots that stand free.
+    idle: bool = part(reading.flag, "idle")
+    #: Of whole machines: two of four slots for an hour are half of one.
+    hours: float = made(lambda value: reading.real(value.get("hours")) or 0.0)
+    #: None: nothing of it has a price.
+    cost: Optional[float] = made(lambda value: reading.real(value.get("cost")))
+    #: Of the hours, those of machines without a price.
+    unpriced_hours: float = made(lambda value: reading.real(value.get("unpricedHours")) or 0.0)
+
+
+@dataclass(frozen=True)
+class MachineCosts(Answer):
+    """What machines cost in a time."""
+
+    since: Optional[datetime] = part(reading.moment, "since")
+    until: Optional[datetime] = part(reading.moment, "until")
+    #: The dearest first, what is idle last; days in their order.
+    costs: List[MachineCost] = made(lambda value: [MachineCost.read(it) for it in reading.records(value, "costs")])
+    total: MachineCost = made(lambda value: MachineCost.read(reading.record(value, "total")))
+
+
+@dataclass(frozen=True)
 class PlannedStep(Answer):
     """What would become of a machine, and why."""
 
@@ -142,6 +169,22 @@ class PlannedOffer(Answer):
 
 
 @dataclass(frozen=True)
+class MachineBudget(Answer):
+    """What may be spent on machines this month, and what is."""
+
+    #: Empty: it is of all pools.
+    pool: str = part(reading.text, "resourcePool")
+    per_month: float = made(lambda value: reading.real(value.get("perMonth")) or 0.0)
+    #: Whether machines that are there are let go once it is spent.
+    stops: bool = part(reading.flag, "stops")
+    spent: float = made(lambda value: reading.real(value.get("spent")) or 0.0)
+    #: Of one that is nearly spent, or is; empty: it is neither.
+    warning: str = part(reading.text, "warning")
+    #: When it is whole again.
+    until: Optional[datetime] = part(reading.moment, "until")
+
+
+@dataclass(frozen=True)
 class MachinePlan(Answer):
     """What would be done now for one pool."""
 
@@ -150,6 +193,9 @@ class MachinePlan(Answer):
     offer: str = part(reading.text, "offer")
     slots_per_machine: int = part(reading.integer, "slotsPerMachine")
     offers: List[PlannedOffer] = made(lambda value: [PlannedOffer.read(it) for it in reading.records(value, "offers")])
+    budgets: List[MachineBudget] = made(
+        lambda value: [MachineBudget.read(it) for it in reading.records(value, "budgets")]
+    )
     min_instances: int = part(reading.integer, "minInstances")
     max_instances: int = part(reading.integer, "maxInstances")
     #: Machines that are not gone.
@@ -178,6 +224,17 @@ def machine_steps(session: Session, machine_id: str) -> List[MachineStepInfo]:
     """What a machine has said of its start, in that order. Raises NotFound."""
     answer = session.get(at("/api/v1/machines/{}/steps", machine_id))
     return [MachineStepInfo.read(value) for value in reading.records(answer, "steps")]
+
+
+def machine_costs(
+    session: Session, by: str, since: Optional[str] = None, until: Optional[str] = None, pool: Optional[str] = None
+) -> MachineCosts:
+    """What machines cost, divided among what ran on them; without ``since`` from the beginning of the month on.
+
+    ``by``: ``user``, ``workspace``, ``project``, ``experiment``; ``pool`` and ``day`` hold whole machines.
+    """
+    wanted = {"by": by, "since": since, "until": until, "resourcePool": pool}
+    return MachineCosts.read(session.get("/api/v1/machines/cost", wanted))
 
 
 def machine_plans(session: Session, pool: Optional[str] = None) -> List[MachinePlan]:

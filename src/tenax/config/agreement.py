@@ -23,7 +23,7 @@ FILES = ("agent_join_token_file", "initial_password_file")
 #: How one process works, and where it is.
 _OF_THE_PROCESS = ("port", "db", "connections", "log", "tracing")
 #: What is only ever read where it is used.
-RELOADABLE = ("pools", "default_compute_pool", "default_aux_pool", "task_container_defaults")
+RELOADABLE = ("pools", "renting", "default_compute_pool", "default_aux_pool", "task_container_defaults")
 
 
 def agreed(settings: MasterSettings) -> JsonObject:

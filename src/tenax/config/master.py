@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
-from tenax.config.provider import refuse_what_is_not_yet
+from tenax.config.provider import MonthlyBudgetSettings, refuse_what_is_not_yet
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
@@ -258,6 +258,8 @@ class MasterSettings(Settings):
     cluster_name: str = ""
     roles: tuple[Role, ...] = (Role.API, Role.LOOPS, Role.PROXY)
     pools: tuple[PoolSettings, ...] = (PoolSettings(name="default"),)
+    #: Of all pools together.
+    renting: MonthlyBudgetSettings = MonthlyBudgetSettings()
     #: Pool of jobs that name none: with slots, and without.
     default_compute_pool: str = "default"
     default_aux_pool: str = "default"
@@ -306,6 +308,18 @@ class MasterSettings(Settings):
         for kind, name in (("compute", self.default_compute_pool), ("aux", self.default_aux_pool)):
             if name not in names:
                 raise ValueError(f"default_{kind}_pool is {name!r}, which is not among the pools: {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _budget_has_prices(self) -> MasterSettings:
+        if self.renting.budget_per_month is not None:
+            for pool in self.pools:
+                for offer in pool.provider.each_offer() if pool.provider is not None else ():
+                    if offer.price is None:
+                        raise ValueError(
+                            f"the offer {offer.offer_name} of pool {pool.name} has no price, which "
+                            "renting.budget_per_month needs: write price"
+                        )
         return self
 
     @field_validator("checkpoint_roots")

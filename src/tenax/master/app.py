@@ -36,6 +36,7 @@ from tenax.master.api.http.requests import WireRoute
 from tenax.master.api.http.routing import Declared, Routes, in_order
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.logs import windows as log_windows
+from tenax.master.api.machines import costs as machine_costs
 from tenax.master.api.machines import routes as machines
 from tenax.master.api.metrics import charts as trial_charts
 from tenax.master.api.metrics import experiments as experiment_metrics
@@ -96,6 +97,7 @@ ROUTES: tuple[Routes, ...] = (
     logs.routes,
     log_windows.routes,
     machines.routes,
+    machine_costs.routes,
     metrics.routes,
     model_versions.routes,
     models.routes,

@@ -6,6 +6,8 @@ Rules:
 - A machine is rented where the planner would use it, for the most urgent work that an offer serves; carried out and
   asked again, nothing more is wanted (`tenax.scheduler.fleets`).
 - Never more machines than the limits say, nor for more money, those counted that are ending: they may still run.
+- Where the money of a month is spent nothing is rented, and where that stops machines they take nothing new, and what
+  can be preempted is asked to leave them.
 - Only an idle machine is ended, the longest idle first: after the idle period, while more are left than there must be
   at least, and where the planner needs it for nothing that waits. Above the most, one that works takes nothing new.
 - Whatever waits and could use a machine is told of the one that comes, or why none does.
@@ -84,6 +86,8 @@ class Scaling:
     none_for: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Why an offer is not used now, by offer.
     not_used: Mapping[str, str] = field(default_factory=dict)
+    #: Ask these to save and leave their machines.
+    leave: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Of what is to go on elsewhere that for which there is room now.
     room_for: frozenset[AllocationId] = frozenset()
 
@@ -119,7 +123,7 @@ def demand(
     """
     snapshot = _returned(snapshot, returning) if returning else snapshot
     not_used = _not_used(snapshot, offers, rests or {})
-    usable = [index for index, offer in enumerate(offers) if offer.name not in not_used]
+    usable = [index for index, offer in enumerate(offers) if offer.name not in not_used and not limits.spent]
     shapes, coming = _coming(offers, machines)
     present = sum(each.price or 0.0 for each in machines)
     room = max(0, limits.max_instances - len(machines))
@@ -137,6 +141,7 @@ def demand(
         coming_for,
         why_none.by_request(fleet, coming_for),
         not_used,
+        _leaving(snapshot, limits, machines),
         returning & course.placed(course.none),
     )
 
@@ -192,7 +197,24 @@ def retired(
         if left > limits.max_instances and each.id not in end:
             (drain if each.idle_s is None else end)[each.id] = above
             left -= 1
+    if limits.spent and limits.stops:
+        end |= {each.id: limits.spent for each in idle if each.id not in end}
+        drain |= {each.id: limits.spent for each in busy if each.id not in drain}
     return end, drain
+
+
+def _leaving(
+    snapshot: PoolSnapshot, limits: ScalingLimits, machines: Iterable[RentedMachine]
+) -> dict[AllocationId, str]:
+    """What runs on rented machines and can be preempted, where the money that is spent stops them."""
+    if not limits.spent or not limits.stops:
+        return {}
+    rented = {each.id for each in machines}
+    return {
+        each.allocation_id: limits.spent
+        for each in snapshot.requests
+        if each.phase is Phase.PLACED and each.preemptible and any(it.agent_id in rented for it in each.members)
+    }
 
 
 def _not_used(snapshot: PoolSnapshot, offers: Sequence[MachineOffer], rests: Mapping[str, OfferRest]) -> dict[str, str]:
@@ -310,8 +332,8 @@ class _WhyNone:
 
     def _why(self, serving: Sequence[MachineOffer], fleet: tuple[int, ...], name: AllocationId) -> str:
         """For one that these offers could serve."""
-        if not serving:
-            return ""
+        if not serving or self.limits.spent:
+            return self.limits.spent if serving else ""
         rest = [self.not_used[each.name] for each in serving if each.name in self.not_used]
         left = [each for each in serving if each.name not in self.not_used]
         there = self.present + sum(fleet) - sum(self.course.coming)

@@ -68,6 +68,10 @@ class ScalingLimits:
     cheapest: bool = False
     #: Of all machines together, per hour.
     max_cost: float | None = None
+    #: Why nothing more may be rented, since the money is spent; empty: it is not.
+    spent: str = ""
+    #: With that, what is there is let go, too.
+    stops: bool = False
 
 
 def too_dear(offer: MachineOffer) -> str:

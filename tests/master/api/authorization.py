@@ -274,6 +274,7 @@ POLICIES: dict[str, Allow] = {
     "RevokeJoinToken": Allow.ADMIN,
     # Rented machines.
     "GetMachines": Allow.USER,
+    "GetMachineCost": Allow.USER,
     "GetMachine": Allow.USER,
     "GetMachineSteps": Allow.USER,
     "GetMachinePlan": Allow.USER,

@@ -469,7 +469,7 @@ CLUSTER: dict[str, Row] = {
     "GetJoinTokens": Row(_ADMINS),
     "RevokeJoinToken": Row(_ADMINS),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
-    **dict.fromkeys(("GetMachine", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
+    **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "OverwriteRPWorkspaceBindings": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),
     "UnbindRPFromWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

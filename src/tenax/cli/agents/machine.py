@@ -13,7 +13,7 @@ from tenax.cli.console.options import Access, json_option, list_options, pass_ac
 from tenax.display.plural import counted
 
 if TYPE_CHECKING:
-    from tenax.client.pools import MachineInfo, MachinePlan, MachineStepInfo
+    from tenax.client.pools import MachineCost, MachineInfo, MachinePlan, MachineStepInfo
 
 _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("MACHINE"), lambda machine: machine.id),
@@ -104,6 +104,53 @@ def logs(access: Access, machine: str, as_json: bool, as_csv: bool) -> None:
 
 
 @group.command()
+@click.option(
+    "--by",
+    type=click.Choice(["day", "experiment", "pool", "project", "user", "workspace"]),
+    default="user",
+    show_default=True,
+    help="One row for each of these.",
+)
+@click.option("--since", metavar="TIME", help="From then on (2026-11-21, 2026-11-21T08:00:00Z); else this month.")
+@click.option("--until", metavar="TIME", help="Until then; a day is included as a whole.")
+@click.option("-p", "--pool", help="Only of this resource pool.")
+@list_options
+@pass_access
+def cost(
+    access: Access,
+    by: str,
+    since: Optional[str],
+    until: Optional[str],
+    pool: Optional[str],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Show what machines cost by their prices, divided among what ran on them. Times are in UTC.
+
+    A machine's cost belongs to what runs there, by its slots; what is left is idle: starting, ending, and free slots.
+    By pool and by day whole machines are shown. What has no price is unknown, and told in hours of its own.
+    """
+    from tenax.client.pools import machine_costs
+
+    costs = machine_costs(access.session(), by, since, until, pool)
+    if as_json:
+        output.document(costs.raw)
+        return
+    columns = (
+        TableColumn(by.upper(), cuts=True),
+        TableColumn("HOURS", right=True),
+        TableColumn("COST", right=True),
+        TableColumn("HOURS WITHOUT PRICE", right=True, spare=True),
+    )
+    rows = [_cost_cells("idle" if it.idle else it.name or "\N{EN DASH}", it) for it in costs.costs]
+    if rows and not as_csv:
+        rows.append(_cost_cells("total", costs.total))
+    output.listing(columns, rows, (), False, as_csv)
+    if not rows:
+        output.say(f"No machines were paid for from {output.moment(costs.since)} to {output.moment(costs.until)}.")
+
+
+@group.command()
 @click.option("-p", "--pool", help="Only for this resource pool.")
 @json_option
 @pass_access
@@ -126,6 +173,11 @@ def _number(value: Optional[float], digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def _cost_cells(name: str, it: MachineCost) -> List[str]:
+    unpriced = _number(it.unpriced_hours, 1) if it.unpriced_hours else ""
+    return [name, _number(it.hours, 1), "unknown" if it.cost is None else _number(it.cost, 2), unpriced]
+
+
 def _lines(plan: MachinePlan) -> List[str]:
     what = f"{plan.offer}, {counted(plan.slots_per_machine, 'slot')} each"
     if len(plan.offers) > 1:
@@ -134,6 +186,11 @@ def _lines(plan: MachinePlan) -> List[str]:
         f"Pool {plan.pool}: {plan.machines} of at most {plan.max_instances} machines ({what})",
         f"  to rent now: {plan.launch}",
     ]
+    for it in plan.budgets:
+        whose = f"pool {it.pool}" if it.pool else "all pools"
+        lines.append(
+            f"  budget of {whose}: {it.spent:.2f} of {it.per_month:g} this month" + f"; {it.warning}" * bool(it.warning)
+        )
     if len(plan.offers) > 1:
         lines += [
             f"  {it.launch} x {it.offer} ({counted(it.slots, 'slot')}): {it.reason}" for it in plan.offers if it.launch

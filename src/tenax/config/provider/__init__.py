@@ -58,7 +58,7 @@ _MAX_TAGS = 40
 #: What no order of a machine depends on.
 _NOT_ORDERED = {
     "zone", "zones", "price", "max_price", "offers", "choose", "rule", "min_instances", "max_instances",
-    "max_cost_per_hour", "max_idle_agent_period",
+    "max_cost_per_hour", "max_idle_agent_period", "budget_per_month", "budget_stops",
 }  # fmt: skip
 
 
@@ -128,7 +128,22 @@ class OfferSettings(Settings):
     max_price: float | None = Field(default=None, ge=0)
 
 
-class RentingSettings(Settings):
+class MonthlyBudgetSettings(Settings):
+    """What may be spent on machines in a month (in UTC), by their prices."""
+
+    #: Once it is spent nothing more is rented until the next month. None: no end.
+    budget_per_month: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    #: Whether machines that are there take nothing new then, and what can be preempted is asked to save and leave.
+    budget_stops: bool = False
+
+    @model_validator(mode="after")
+    def _stops_at_something(self) -> Self:
+        if self.budget_stops and self.budget_per_month is None:
+            raise ValueError("budget_stops says what follows once budget_per_month is spent: write that, too")
+        return self
+
+
+class RentingSettings(MonthlyBudgetSettings):
     """What is said of machines whoever rents them out."""
 
     #: Where machines reach the master: ``https://master.example.org``.
@@ -298,7 +313,7 @@ def _check_offers(provider: ProviderSettings) -> None:
 
 def needs_price(settings: RentingSettings) -> str:
     """The first setting of an offer that means nothing without its price; empty: there is none."""
-    names = ("max_price", "max_cost_per_hour")
+    names = ("max_price", "max_cost_per_hour", "budget_per_month")
     return next((name for name in names if getattr(settings, name) is not None), "")
 
 

@@ -80,8 +80,10 @@ def start(
     preemption_timeout_s = float(settings.preemption_timeout)
     secret = cluster.secret
     sender = Sender(settings.webhooks, secret)
-    scheduling, timeouts = Scheduling(settings.pools, secret, preemption_timeout_s), Timeouts(settings.pools)
-    scaling = ScalingLoop(settings.pools, str(cluster.cluster_id), secret, preemption_timeout_s=preemption_timeout_s)
+    pools, overall = settings.pools, settings.renting
+    scheduling, timeouts = Scheduling(pools, secret, preemption_timeout_s, overall), Timeouts(pools)
+    cluster_id = str(cluster.cluster_id)
+    scaling = ScalingLoop(pools, cluster_id, secret, preemption_timeout_s=preemption_timeout_s, overall=overall)
     deletion, checkpoint_gc = Deletion(settings), CheckpointGc(settings)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     loops: tuple[Loop, ...] = (
@@ -101,8 +103,8 @@ def start(
     counters.begin_loops((loop.name for loop in loops), (pool.name for pool in settings.pools))
 
     def apply_settings(settings: MasterSettings) -> None:
-        scheduling.use_pools(settings.pools)
-        scaling.use_pools(settings.pools)
+        scheduling.use_pools(settings.pools, settings.renting)
+        scaling.use_pools(settings.pools, settings.renting)
         timeouts.use_pools(settings.pools)
         deletion.settings = checkpoint_gc.settings = settings
 

@@ -19,15 +19,18 @@ import structlog
 from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
+from tenax.config.provider import MonthlyBudgetSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
+from tenax.lifecycle.budget import BudgetState
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
+from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
@@ -104,6 +107,8 @@ class _Loaded:
     standings: Mapping[str, MachineStanding]
     snapshots: Mapping[str, PoolSnapshot]
     pools: Mapping[str, RentedPool]
+    #: What holds for each pool.
+    budgets: Mapping[str, Sequence[BudgetState]]
 
 
 class ScalingLoop:
@@ -120,6 +125,7 @@ class ScalingLoop:
         secret: bytes,
         opened: Callable[[ProviderPlace, str], Provider] = open_provider,
         preemption_timeout_s: float = 3600.0,
+        overall: MonthlyBudgetSettings | None = None,
     ) -> None:
         self._cluster_id = cluster_id
         self._secret = secret
@@ -129,10 +135,13 @@ class ScalingLoop:
         self._sightings: dict[ProviderPlace, _Sightings] = {}
         #: What failed in this pass: a slow provider would cost each machine its time.
         self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
-        self.use_pools(pools)
+        #: What was last said of each budget, by its pool. Cache: without it, it is said once more.
+        self._warned: dict[str, str] = {}
+        self.use_pools(pools, overall)
 
-    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
-        """From the next pass on these are the pools."""
+    def use_pools(self, pools: Sequence[PoolSettings], overall: MonthlyBudgetSettings | None = None) -> None:
+        """From the next pass on these are the pools; ``overall``: what may be spent on all of them."""
+        self._overall = overall or MonthlyBudgetSettings()
         self._pools = tuple(pools)
         self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
         #: Whether there may be machines of pools that rent nothing any more.
@@ -150,6 +159,7 @@ class ScalingLoop:
         self._failed.clear()
         await self._look(context, rows)
         loaded = await self._load(context)
+        self._warn(loaded.budgets)
         if await self._scale_all(context, loaded):
             loaded = await self._load(context)
         moved = await self._follow(context, loaded)
@@ -207,7 +217,18 @@ class ScalingLoop:
                 await machines.standings(conn),
                 {each.pool: each for each in snapshots},
                 await machines.of_pools(conn),
+                await budget_states(conn, self._pools, self._overall),
             )
+
+    def _warn(self, budgets: Mapping[str, Sequence[BudgetState]]) -> None:
+        """Say once of each budget that it is nearly spent, and that it is."""
+        states = {each.budget.pool: each for its in budgets.values() for each in its}
+        for pool, state in states.items():
+            if state.warning and self._warned.get(pool) != state.warning:
+                log.warning(
+                    state.warning, spent=round(state.spent, 2), hours_without_price=round(state.unpriced_hours, 1)
+                )
+            self._warned[pool] = state.warning
 
     async def _scale_all(self, context: PassContext, loaded: _Loaded) -> bool:
         """Decide for each pool; whether anything follows."""
@@ -225,7 +246,7 @@ class ScalingLoop:
         provider = _of(pool)
         snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
         there = loaded.pools.get(pool.name, RentedPool())
-        scaling = decided(pool, provider, snapshot, there)
+        scaling = decided(pool, provider, snapshot, there, loaded.budgets.get(pool.name, ()))
         for launch in scaling.launches:
             await self._plan(context, pool, launch)
         by_id = {row.machine_id: row for row in loaded.rows}
@@ -234,12 +255,12 @@ class ScalingLoop:
         for name, why in scaling.drain.items():
             await self._drain(context, by_id[name], why)
         movable = {name: why for name, why in there.staying.items() if name in scaling.room_for}
-        if movable:
-            await self._move(context, movable)
+        if movable or scaling.leave:
+            await self._move(context, {**scaling.leave, **movable})
         return bool(scaling.launch or scaling.end or scaling.drain)
 
     async def _move(self, context: PassContext, movable: Mapping[AllocationId, str]) -> None:
-        """There is room elsewhere for what runs on machines that may be taken back: ask it to go on there."""
+        """Ask what runs on machines that may be taken back, or have no budget any more, to save and leave."""
         requests = [LeaveRequest(name, why) for name, why in sorted(movable.items())]
         for first in range(0, len(requests), AT_ONCE):
             async with context.transaction() as conn:

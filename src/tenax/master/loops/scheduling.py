@@ -17,7 +17,9 @@ import structlog
 from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
+from tenax.config.provider import MonthlyBudgetSettings
 from tenax.ids import AllocationId, JobId, PoolName
+from tenax.lifecycle.budget import BudgetState
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.concurrency.threads import run_beside
@@ -25,6 +27,7 @@ from tenax.master.loops.cluster_memory import ClusterMemory
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.wait_reasons import WaitReasons
 from tenax.master.observability import counters, tracing
+from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, prospects
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
@@ -51,16 +54,23 @@ class Scheduling:
     name = "scheduling"
     kind = "scheduling"
 
-    def __init__(self, pools: Sequence[PoolSettings], secret: bytes, preemption_timeout_s: float) -> None:
-        self.use_pools(pools)
+    def __init__(
+        self,
+        pools: Sequence[PoolSettings],
+        secret: bytes,
+        preemption_timeout_s: float,
+        overall: MonthlyBudgetSettings | None = None,
+    ) -> None:
+        self.use_pools(pools, overall)
         self._secret = secret
         self._timeout_s = preemption_timeout_s
         self._held: Mapping[JobId, float] = {}
         self._reasons = WaitReasons()
         self._memory: ClusterMemory | None = None
 
-    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
-        """From the next pass on these are the pools."""
+    def use_pools(self, pools: Sequence[PoolSettings], overall: MonthlyBudgetSettings | None = None) -> None:
+        """From the next pass on these are the pools; ``overall``: what may be spent on machines of all of them."""
+        self._overall = overall or MonthlyBudgetSettings()
         self._rules = {pool.name: rules(pool) for pool in pools}
         self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
         self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
@@ -92,7 +102,7 @@ class Scheduling:
     ) -> list[float | None]:
         """Plan what may be planned otherwise than before; seconds until plans change by the time alone."""
         due = memory.unsettled(snapshots)
-        rented = await self._rented(context)
+        rented, budgets = await self._rented(context)
         plans, size = (
             plan_all(due, self._planned),
             max((len(each.requests) + len(each.agents) for each in due), default=0),
@@ -102,7 +112,7 @@ class Scheduling:
             snapshot, its_plan, changes_then = planned
             await self._place(context, snapshot.pool, its_plan.placements)
             await self._preempt(context, snapshot.pool, its_plan.preempt)
-            self._reasons.say(snapshot.pool, self._with_machines(snapshot, its_plan.waiting, rented))
+            self._reasons.say(snapshot.pool, self._with_machines(snapshot, its_plan.waiting, rented, budgets))
             memory.settle(snapshot, its_plan, changes_then)
             changes.append(None if changes_then is None else changes_then - snapshot.at)
         changes += [memory.next_change(snapshot.at) for snapshot in snapshots[:1]]
@@ -127,21 +137,29 @@ class Scheduling:
             pending = (each.allocation_id for each in snapshot.requests if each.phase is Phase.PENDING)
             return PoolPlan(waiting=dict.fromkeys(pending, NOT_PLANNED))
 
-    async def _rented(self, context: PassContext) -> Mapping[str, RentedPool]:
-        """The machines of each pool for which some may be rented."""
+    async def _rented(
+        self, context: PassContext
+    ) -> tuple[Mapping[str, RentedPool], Mapping[str, tuple[BudgetState, ...]]]:
+        """The machines of each pool for which some may be rented, and what is spent of its budgets."""
         if not self._renting:
-            return {}
+            return {}, {}
         async with context.reading() as conn:
-            return await machines.of_pools(conn)
+            budgets = await budget_states(conn, tuple(self._renting.values()), self._overall)
+            return await machines.of_pools(conn), budgets
 
     def _with_machines(
-        self, snapshot: PoolSnapshot, waiting: Mapping[AllocationId, str], rented: Mapping[str, RentedPool]
+        self,
+        snapshot: PoolSnapshot,
+        waiting: Mapping[AllocationId, str],
+        rented: Mapping[str, RentedPool],
+        budgets: Mapping[str, tuple[BudgetState, ...]],
     ) -> Mapping[AllocationId, str]:
         """The reasons of a pool, with what becomes of machines where some are rented for it."""
         pool = self._renting.get(snapshot.pool)
         if pool is None or not waiting or pool.provider is None:
             return waiting
-        return decided(pool, pool.provider, snapshot, rented.get(snapshot.pool)).explained(waiting)
+        its_budgets = budgets.get(snapshot.pool, ())
+        return decided(pool, pool.provider, snapshot, rented.get(snapshot.pool), its_budgets).explained(waiting)
 
     async def _place(
         self, context: PassContext, pool: PoolName, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]

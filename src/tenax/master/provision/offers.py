@@ -8,6 +8,7 @@ from dataclasses import replace
 from tenax.config.master import PoolSettings
 from tenax.config.provider import OfferChoice, ScalingRule
 from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
 from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import MachineRow, RentedPool
@@ -37,8 +38,9 @@ def offers_of(pool: PoolSettings, provider: AnyProviderSettings) -> tuple[Machin
     )
 
 
-def limits_of(provider: AnyProviderSettings) -> ScalingLimits:
-    """How many machines there may be."""
+def limits_of(provider: AnyProviderSettings, budgets: Sequence[BudgetState] = ()) -> ScalingLimits:
+    """How many machines there may be; ``budgets`` that hold for the pool."""
+    over = used_up(budgets)
     return ScalingLimits(
         provider.min_instances,
         provider.max_instances,
@@ -46,11 +48,17 @@ def limits_of(provider: AnyProviderSettings) -> ScalingLimits:
         provider.rule is ScalingRule.DETERMINED,
         provider.choose is OfferChoice.CHEAPEST,
         provider.max_cost_per_hour,
+        over.reason if over is not None else "",
+        over is not None and over.budget.stops,
     )
 
 
 def decided(
-    pool: PoolSettings, provider: AnyProviderSettings, snapshot: PoolSnapshot, there: RentedPool | None
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    snapshot: PoolSnapshot,
+    there: RentedPool | None,
+    budgets: Sequence[BudgetState] = (),
 ) -> Scaling:
     """What to do now for a pool with these machines; None: it has none."""
     there = there or RentedPool()
@@ -60,7 +68,7 @@ def decided(
     machines = [
         each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines
     ]
-    return demand(snapshot, offers, limits_of(provider), machines, _rests(provider, there), there.returning)
+    return demand(snapshot, offers, limits_of(provider, budgets), machines, _rests(provider, there), there.returning)
 
 
 def offer_named(pool: PoolSettings, name: str) -> AnyProviderSettings | None:

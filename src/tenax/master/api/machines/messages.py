@@ -73,6 +73,31 @@ class GetMachineStepsResponse(Message):
     steps: list[MachineStepView]
 
 
+class MachineCostView(Message):
+    """What belongs to one of those by which costs are divided."""
+
+    #: Of a user, a workspace, a pool...; ``workspace/project``; a day as ``2026-11-21``; empty: it has none.
+    name: str = ""
+    #: It is nobody's: machines that start and end, and slots that stand free.
+    idle: bool = False
+    #: Of whole machines: two of four slots for an hour are half of one.
+    hours: float
+    #: By the prices of settings, in cents; none: nothing of it has a price.
+    cost: float | None = None
+    #: Of the hours, those of machines without a price.
+    unpriced_hours: float = 0.0
+
+
+class GetMachineCostResponse(Message):
+    """The dearest first, what is idle last; days in their order."""
+
+    since: Timestamp
+    until: Timestamp
+    costs: list[MachineCostView]
+    #: Rounded to cents, the sum of all.
+    total: MachineCostView
+
+
 class PlannedMachineStep(Message):
     """What would become of a machine, and why."""
 
@@ -100,6 +125,25 @@ class OfferPlan(Message):
     reason: str
 
 
+class MachineBudgetView(Message):
+    """What may be spent on machines this month, and what is."""
+
+    #: Empty: it is of all pools.
+    resource_pool: str = ""
+    per_month: float
+    #: Whether machines that are there are let go once it is spent.
+    stops: bool
+    spent: float
+    #: Hours of machines without a price: they are not counted.
+    unpriced_hours: float
+    #: WITHIN, NEARLY, USED_UP.
+    stage: str
+    #: Of one that is nearly spent, or is.
+    warning: str = ""
+    #: When it is whole again.
+    until: Timestamp
+
+
 class PoolMachinePlan(Message):
     """What would be done now for one pool."""
 
@@ -112,6 +156,8 @@ class PoolMachinePlan(Message):
     min_instances: int
     max_instances: int
     max_cost_per_hour: float | None = None
+    #: That hold for this pool.
+    budgets: list[MachineBudgetView] = []
     #: Machines that are not gone, those on their way among them.
     machines: int
     #: So many would be rented.

@@ -5,6 +5,7 @@ Nothing is changed here but what a machine itself says of its start, with its jo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -12,6 +13,7 @@ from fastapi import Query, Request, Response
 from tenax.config.master import PoolSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import InvalidInput, NotFound
+from tenax.lifecycle.budget import BudgetState
 from tenax.lifecycle.offer import RestCause
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
@@ -19,6 +21,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
+from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offers_of, order_of
 from tenax.master.provision.port import shown
 from tenax.master.store.machines import offer_rests
@@ -94,10 +97,12 @@ async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "
     async with master.db.snapshot() as conn:
         snapshots = await snapshots_of(conn, settings)
         rented = await machines.of_pools(conn)
+        budgets = await budget_states(conn, settings.pools, settings.renting)
 
     def plans() -> list[messages.PoolMachinePlan]:
         return [
-            _plan(pool, provider, snapshots[pool.name], rented.get(pool.name, RentedPool())) for pool, provider in pools
+            _plan(pool, provider, snapshots[pool.name], rented.get(pool.name, RentedPool()), budgets.get(pool.name, ()))
+            for pool, provider in pools
         ]
 
     return messages.GetMachinePlanResponse(plans=await master.examiners.run(plans))
@@ -116,10 +121,14 @@ def _renting(master: Master, name: str) -> list[tuple[PoolSettings, AnyProviderS
 
 
 def _plan(
-    pool: PoolSettings, provider: AnyProviderSettings, snapshot: PoolSnapshot, rented: RentedPool
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    snapshot: PoolSnapshot,
+    rented: RentedPool,
+    budgets: Sequence[BudgetState],
 ) -> messages.PoolMachinePlan:
     offers = offers_of(pool, provider)
-    scaling = decided(pool, provider, snapshot, rented)
+    scaling = decided(pool, provider, snapshot, rented, budgets)
     launches = {each.offer: each for each in scaling.launches}
     return messages.PoolMachinePlan(
         resource_pool=pool.name,
@@ -138,11 +147,25 @@ def _plan(
         min_instances=provider.min_instances,
         max_instances=provider.max_instances,
         max_cost_per_hour=provider.max_cost_per_hour,
+        budgets=[_budget(each) for each in budgets],
         machines=len(rented.machines),
         launch=scaling.launch,
         end=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.end.items()],
         drain=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.drain.items()],
         waiting=_waiting(snapshot, scaling, plan(snapshot)),
+    )
+
+
+def _budget(state: BudgetState) -> messages.MachineBudgetView:
+    return messages.MachineBudgetView(
+        resource_pool=state.budget.pool,
+        per_month=state.budget.amount,
+        stops=state.budget.stops,
+        spent=round(state.spent, 2),
+        unpriced_hours=state.unpriced_hours,
+        stage=state.stage.value,
+        warning=state.warning,
+        until=state.ends,
     )
 
 

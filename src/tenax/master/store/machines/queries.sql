@@ -114,3 +114,41 @@ where machine_id = $1 and version = $2 returning version;
 
 -- name: of_token
 select machine_id, pool, state, version from machines where token_hash = $1 for update;
+
+-- name: cost
+-- Machines that were paid for between $1 and $2, of the pool $3 or (null) of all, each with what ran on it, a row each.
+-- $4 says whose that is; by what needs no uses a machine is one row. Moments are whole microseconds.
+select m.machine_id, m.pool, m.slots, m.price, paid.begins, paid.ends, u.name, u.slots as used, u.begins as since, u.ends as until
+from machines m
+cross join lateral (
+    select extract(epoch from greatest(coalesce(m.rented_at, m.joined_at), $1)) * 1000000 as begins,
+           extract(epoch from least(coalesce(m.ended_at, now()), $2, now())) * 1000000 as ends) span
+cross join lateral (select span.begins::bigint as begins, span.ends::bigint as ends) paid
+left join lateral (
+    select o.slots, (extract(epoch from o.started_at) * 1000000)::bigint as begins,
+           (extract(epoch from coalesce(o.ended_at, now())) * 1000000)::bigint as ends,
+           case $4::text
+               when 'user' then o.username
+               when 'workspace' then o.workspace_name
+               when 'experiment' then coalesce(o.experiment_id::text, '')
+               when 'project' then coalesce((
+                   select w.name || '/' || p.name
+                   from experiments e join projects p on p.id = e.project_id join workspaces w on w.id = p.workspace_id
+                   where e.id = o.experiment_id), '') end as name
+    from usage o
+    where o.agent_id = m.machine_id and o.agent_id like 'm-%' and o.started_at < $2 and coalesce(o.ended_at, now()) > $1
+      and $4::text not in ('pool', 'day')) u on true
+where (m.ended_at is null or m.ended_at > $1::timestamptz) and ($3::text is null or m.pool = $3) and paid.begins < paid.ends
+order by m.machine_id;
+
+-- name: this_month
+-- The month that is now (in UTC), and for how long machines were paid for in it; a month without any is one row.
+with month as (
+    select date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' as begins,
+           (date_trunc('month', now() at time zone 'UTC') + interval '1 month') at time zone 'UTC' as ends)
+select month.begins, month.ends, m.pool, m.offer, m.price,
+       sum(extract(epoch from coalesce(m.ended_at, now()) - greatest(coalesce(m.rented_at, m.joined_at), month.begins)) / 3600)::float8
+           as hours
+from month
+left join machines m on (m.ended_at is null or m.ended_at > month.begins) and coalesce(m.rented_at, m.joined_at) is not null
+group by month.begins, month.ends, m.pool, m.offer, m.price;

@@ -1,0 +1,48 @@
+"""The budgets of settings, and what is spent of them: read where there are any, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from asyncpg import Connection
+
+from tenax.config.master import PoolSettings
+from tenax.config.provider import MonthlyBudgetSettings
+from tenax.lifecycle.budget import BudgetState, MonthlyBudget, MonthlyHours, state_of
+from tenax.master.store.machines import costs
+
+
+async def budget_states(
+    conn: Connection, pools: Sequence[PoolSettings], overall: MonthlyBudgetSettings
+) -> Mapping[str, tuple[BudgetState, ...]]:
+    """What holds for each pool that rents: its own budget, and that of all; pools without any are not there."""
+    renting = [pool for pool in pools if pool.provider is not None]
+    given: Sequence[MonthlyBudgetSettings] = [overall, *(pool.provider for pool in renting if pool.provider)]
+    if not renting or all(each.budget_per_month is None for each in given):
+        return {}
+    return states(renting, overall, await costs.this_month(conn))
+
+
+def states(
+    renting: Sequence[PoolSettings], overall: MonthlyBudgetSettings, month: MonthlyHours
+) -> Mapping[str, tuple[BudgetState, ...]]:
+    """The same of hours that are known."""
+    prices = {
+        (pool.name, offer.offer_name): offer.price
+        for pool in renting
+        if pool.provider is not None
+        for offer in pool.provider.each_offer()
+        if offer.price is not None
+    }
+    of_all = [state_of(each, month, prices) for each in _budgets("", overall)]
+    by_pool = {
+        pool.name: (*(state_of(each, month, prices) for each in _budgets(pool.name, pool.provider)), *of_all)
+        for pool in renting
+        if pool.provider is not None
+    }
+    return {name: its for name, its in by_pool.items() if its}
+
+
+def _budgets(pool: str, settings: MonthlyBudgetSettings) -> list[MonthlyBudget]:
+    amount = settings.budget_per_month
+    return [] if amount is None else [MonthlyBudget(pool, amount, settings.budget_stops)]

@@ -1,0 +1,71 @@
+"""What rented machines cost, read machine by machine: no more than one's uses are held at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from enum import Enum
+
+from asyncpg import Connection, Record
+
+from tenax.lifecycle.budget import MachineHours, MonthlyHours
+from tenax.lifecycle.machine_cost import CostSums, MachineUse, PaidMachine, by_day, by_pool, by_use
+from tenax.master.store.database.queries import load
+
+Q = load("machines")
+#: Rows that are read at a time.
+_PAGE = 1000
+
+
+class CostBy(str, Enum):
+    """By what the cost of machines is divided."""
+
+    USER = "user"
+    WORKSPACE = "workspace"
+    #: Those of now, as ``workspace/project``.
+    PROJECT = "project"
+    EXPERIMENT = "experiment"
+    #: These two: whole machines, idle or not.
+    POOL = "pool"
+    DAY = "day"
+
+
+async def costs(conn: Connection, begins: datetime, ends: datetime, by: CostBy, pool: str | None) -> CostSums:
+    """The sums of a time, of a pool or of all. Of a connection with a transaction."""
+    sums = CostSums()
+    async for machine, uses in _machines(conn, begins, ends, by, pool):
+        if by is CostBy.POOL:
+            sums.add(machine, by_pool(machine))
+        elif by is CostBy.DAY:
+            sums.add(machine, by_day(machine))
+        else:
+            sums.add(machine, by_use(machine, uses))
+    return sums
+
+
+async def this_month(conn: Connection) -> MonthlyHours:
+    """For how long machines were paid for in the month that is now."""
+    rows = await conn.fetch(Q.this_month)
+    hours = [
+        MachineHours(row["pool"], row["offer"], row["price"], row["hours"]) for row in rows if row["pool"] is not None
+    ]
+    return MonthlyHours(rows[0]["begins"], rows[0]["ends"], hours)
+
+
+async def _machines(
+    conn: Connection, begins: datetime, ends: datetime, by: CostBy, pool: str | None
+) -> AsyncIterator[tuple[PaidMachine, list[MachineUse]]]:
+    name, machine, uses = "", None, list[MachineUse]()
+    async for row in conn.cursor(Q.cost, begins, ends, pool, by.value, prefetch=_PAGE):
+        if machine is None or row["machine_id"] != name:
+            if machine is not None:
+                yield machine, uses
+            name, machine, uses = row["machine_id"], _machine(row), []
+        if row["used"] is not None:
+            uses.append(MachineUse(row["name"], row["used"], row["since"], row["until"]))
+    if machine is not None:
+        yield machine, uses
+
+
+def _machine(row: Record) -> PaidMachine:
+    return PaidMachine(row["pool"], row["slots"], row["price"], row["begins"], row["ends"])
