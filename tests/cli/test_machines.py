@@ -43,6 +43,15 @@ def test_what_machines_would_be_rented(master: PretendMaster, tenax: Tenax) -> N
         "  2 x g5 in us-west-2 (4 slots): it is the first that serves",
         "  offer p4d in us-west-2 rests until 12:00:00 UTC",
     ]
+    budgets = [
+        {"resourcePool": "default", "perMonth": 60.0, "spent": 50.0, "warning": "80% of it are spent"},
+        {"perMonth": 100.0, "spent": 50.0},
+    ]
+    master.on("GET", "/api/v1/machines/plan", {"plans": [{**plan, "budgets": budgets}]})
+    assert tenax("machine", "plan").out.splitlines()[2:4] == [
+        "  budget of pool default: 50.00 of 60 this month; 80% of it are spent",
+        "  budget of all pools: 50.00 of 100 this month",
+    ]
     master.on("GET", "/api/v1/machines/plan", {"plans": []})
     assert "No machines are rented for any pool" in tenax("machine", "plan").err
 

@@ -72,6 +72,9 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"rule": "guess"}, "rule"),
         ({"instance_type": None}, "instance_type is missing: write it in provider"),
         ({"offers": [{}, {"image_id": "ami-2"}]}, "offers stand there twice: g5.12xlarge in us-west-2"),
+        ({"budget_stops": True}, "write that, too"),
+        ({"budget_per_month": 60}, "has no price, which budget_per_month needs: write price"),
+        ({"price": 1, "budget_per_month": 0}, "budget_per_month"),
         ({"spot_max_price": "2.5"}, "has a spot_max_price and is on demand: write spot: true"),
         ({"spot": True, "spot_max_price": "much"}, "'much' is no price"),
         ({"choose": "cheapest"}, "has no price, which choose: cheapest needs"),
@@ -104,6 +107,17 @@ def test_offers_have_the_defaults_of_their_pool(tmp_path: Path) -> None:
         ("p4d.24xlarge in us-west-2", 8, 6.0),
     ]
     assert {each.image_id for each in several} == {"ami-03cf127a"}
+
+
+def test_a_budget_of_all_pools_needs_the_prices_of_all(tmp_path: Path) -> None:
+    """What has none could not be counted."""
+    file = tmp_path / "master.yaml"
+    given = {"renting": {"budget_per_month": 60}, "pools": [{"name": "default", "provider": USUAL}]}
+    file.write_text(json.dumps(given))
+    with pytest.raises(ConfigError, match=r"has no price, which renting\.budget_per_month needs: write price"):
+        load_master_settings(file, environ={})
+    file.write_text(json.dumps({**given, "pools": [{"name": "default", "provider": {**USUAL, "price": 2}}]}))
+    assert load_master_settings(file, environ={}).renting.budget_per_month == 60.0
 
 
 def test_spot_as_determined_writes_it(tmp_path: Path) -> None:
