@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -49,19 +49,22 @@ class MachineUse:
     ends: Microseconds
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CostPart:
-    """What belongs to one name; exact. Mutable: it is summed up."""
+    """What belongs to one name; exact."""
 
     #: Microseconds of whole machines, and those of them without a price.
-    held: Fraction = field(default_factory=Fraction)
-    unpriced: Fraction = field(default_factory=Fraction)
-    cost: Fraction = field(default_factory=Fraction)
+    held: Fraction = Fraction()
+    unpriced: Fraction = Fraction()
+    cost: Fraction = Fraction()
 
     @property
     def is_known(self) -> bool:
         """Whether anything of it has a price; nothing at all costs nought."""
         return not self.unpriced or self.unpriced < self.held
+
+    def __add__(self, other: CostPart) -> CostPart:
+        return CostPart(self.held + other.held, self.unpriced + other.unpriced, self.cost + other.cost)
 
 
 class CostSums:
@@ -74,20 +77,11 @@ class CostSums:
         """``shares``: microseconds of the machine by name."""
         price = None if machine.price is None else Fraction(Decimal(repr(machine.price))) / HOUR
         for name, held in shares.items():
-            part = self.parts[name]
-            part.held += held
-            if price is None:
-                part.unpriced += held
-            else:
-                part.cost += held * price
+            self.parts[name] += CostPart(held, unpriced=held) if price is None else CostPart(held, cost=held * price)
 
     def total(self) -> CostPart:
         """Of all names."""
-        whole = CostPart()
-        for part in self.parts.values():
-            whole.held, whole.unpriced = whole.held + part.held, whole.unpriced + part.unpriced
-            whole.cost += part.cost
-        return whole
+        return sum(self.parts.values(), CostPart())
 
 
 def by_use(machine: PaidMachine, uses: Iterable[MachineUse]) -> dict[str | None, Fraction]:

@@ -1,0 +1,40 @@
+"""A budget of a month, pass by pass of the loop that rents."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kits.master.scaling import Place, line, master_settings, place, rented, server, use
+
+__all__ = ["line", "master_settings", "place", "rented", "server"]
+
+
+@pytest.mark.parametrize("server", ["aws"], indirect=True)
+async def test_once_a_budget_is_used_up_nothing_is_rented_until_it_is_raised(place: Place) -> None:
+    """What is there goes on; with a budget that stops it is let go."""
+    use(place, price=2.0, budget_per_month=10.0)
+    await place.waits(2)
+    await place.passes(2)
+    name = await place.join(place.rented.running()[0])
+    await place.passes(2)
+    # Nearly all of it is spent.
+    await place.execute(
+        "update machines set rented_at = date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
+    )
+    await place.execute("update machines set price = 10 / (extract(epoch from now() - rented_at) / 3600) * 0.99")
+    await place.waits(2)
+    await place.waits(2)
+    await place.passes(2)
+    assert len(await place.states()) == 2
+    await place.execute("update machines set price = price * 1.02")
+    await place.waits(2)
+    await place.passes(2)
+    assert len(await place.states()) == 2
+    assert (await place.states())[name] == "JOINED"
+    use(place, price=2.0, budget_per_month=10.0, budget_stops=True, max_instances=5)
+    await place.passes(1)
+    assert (await place.states())[name] in ("LEAVING", "ENDING")
+    before = len(await place.states())
+    use(place, price=2.0, budget_per_month=1000.0, max_instances=5)
+    await place.passes(2)
+    assert len(await place.states()) > before
