@@ -143,3 +143,31 @@ def test_a_checkpoint_is_deleted_after_a_question(page: Page, site: Site) -> Non
     expect(dialog).to_contain_text("at step 30")
     dialog.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_text("Deleting the files of checkpoint").wait_for()
+
+
+def test_deleted_checkpoints_do_not_bury_those_that_are_there(page: Page, site: Site) -> None:
+    """They are shown when asked for, or when the address names one; where there are no others they are all there is."""
+    (experiment,) = site.make("of deleted checkpoints", "COMPLETED")
+    trial = site.make_trial(experiment)
+    for step in (1, 2, 3):
+        site.write(
+            "insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, state, steps_completed, metadata,"
+            " resources, size_bytes, reported_at)"
+            " select $2::text, task_id, task_id || '.1', id, 1, $3, $4::bigint,"
+            " jsonb_build_object('steps_completed', $4::bigint), '{}', 0, now() + make_interval(secs => $4::bigint)"
+            " from trials where id = $1",
+            trial,
+            f"{step:08d}-0000-4000-8000-{trial:012d}",
+            "COMPLETED" if step == 1 else "DELETED",
+            step,
+        )
+    page.goto(f"{site.url}/ui/trials/{trial}?tab=checkpoints")
+    table = page.get_by_role("region", name="Checkpoints")
+    expect(table.get_by_role("link")).to_have_text(["00000001"])
+    page.get_by_role("button", name="Show the 2 whose files are deleted").click()
+    expect(table.get_by_role("link")).to_have_text(["00000003", "00000002", "00000001"])
+    page.goto(f"{site.url}/ui/trials/{trial}?tab=checkpoints&checkpoint=00000002-0000-4000-8000-{trial:012d}")
+    expect(table.get_by_role("link")).to_have_text(["00000002", "00000001"])
+    site.write("update checkpoints set state = 'DELETED' where trial_id = $1", trial)
+    page.goto(f"{site.url}/ui/trials/{trial}?tab=checkpoints")
+    expect(table.get_by_role("link")).to_have_count(3)

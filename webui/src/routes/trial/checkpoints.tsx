@@ -1,11 +1,13 @@
 /** The checkpoints of a trial: what is in each, and what can be done with it. */
 
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { CheckpointActions } from "../../actions/checkpoints";
 import { bytes, count, number } from "../../format";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
 import { type Checkpoint, checkpointsQuery } from "../../services/runs";
+import { Button } from "../../ui/Button";
 import { Copy } from "../../ui/Copy";
 import { Empty, Loading, Problem } from "../../ui/notices";
 import { Section } from "../../ui/Page";
@@ -18,17 +20,24 @@ const MAX_FILES = 500;
 
 export function Checkpoints({ trial, chosen }: { trial: Trial; chosen?: string }) {
   const shown = useLive(checkpointsQuery(trial.id));
+  const [withDeleted, setWithDeleted] = useState(false);
   if (shown.error && !shown.data) return <Problem error={shown.error} retry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading what="checkpoints" />;
   if (shown.data.checkpoints.length === 0) return <Empty title="It has saved no checkpoint yet" />;
   const total = shown.data.pagination.total ?? 0;
   const best = trial.bestCheckpoint?.uuid;
   const open = shown.data.checkpoints.find((row) => row.uuid === chosen);
+  const kept = shown.data.checkpoints.filter((row) => row.state !== "STATE_DELETED");
+  const deleted = shown.data.checkpoints.length - kept.length;
+  // One that the address names is shown whatever became of it.
+  const rows = shown.data.checkpoints.filter(
+    (row) => withDeleted || kept.length === 0 || row === open || kept.includes(row),
+  );
   return (
     <>
       <Table
         label="Checkpoints"
-        rows={shown.data.checkpoints}
+        rows={rows}
         keyOf={(row) => row.uuid}
         columns={[
           {
@@ -69,6 +78,11 @@ export function Checkpoints({ trial, chosen }: { trial: Trial; chosen?: string }
           { id: "at", title: "Saved", cell: (row) => <Moment at={row.reportTime} /> },
         ]}
       />
+      {deleted > 0 && kept.length > 0 && (
+        <Button className="self-start" onClick={() => setWithDeleted(!withDeleted)}>
+          {withDeleted ? "Hide" : "Show"} the {count(deleted)} whose files are deleted
+        </Button>
+      )}
       {total > shown.data.checkpoints.length && (
         <p className="text-dim">
           The newest {count(shown.data.checkpoints.length)} of {count(total)}.
