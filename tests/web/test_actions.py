@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import BrowserContext, Page, Request, Route, expect
 
 from tests.kits.machine import wait_for
 from tests.web.handling import more
@@ -276,3 +276,18 @@ def test_a_machine_and_a_slot_are_switched(admin_page: Page, site: Site) -> None
 
 def _slot(site: Site) -> dict[str, object]:
     return cast("dict[str, object]", site.api("GET", "/api/v1/agents/a1/slots/0")["slot"])
+
+
+def test_a_dialog_that_is_gone_takes_nothing_with_it(used_browser: BrowserContext, site: Site) -> None:
+    """A page that is older than its master lacks what it has not loaded yet: it says so, and stays what it was."""
+    (number,) = site.make("shown by an older page")
+    page = used_browser.new_page()
+    page.route("**/assets/MoveDialog-*.js", lambda route: route.fulfill(status=404))
+    page.goto(f"{site.url}/ui/experiments/{number}")
+    page.get_by_role("button", name="Pause").wait_for()
+    page.keyboard.press("m")
+    expect(page.get_by_text("load the page anew")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("shown by an older page")
+    page.keyboard.press("e")
+    expect(page.get_by_role("dialog", name=f"Edit experiment {number}")).to_be_visible()
+    page.close()

@@ -7,14 +7,17 @@ import { lazy as lazyOnce } from "react";
 import { MASTER } from "./services/client";
 import { reconnectIn } from "./services/stream/backoff";
 
-/** Raises what it failed with where the master answers: it has another page now. */
+const GONE =
+  "The master has another version of this page now, and this part of it is not there any more: load the page anew.";
+
+/** Raises where the master answers: it has another page now. */
 export async function brought<T>(load: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await load();
     } catch (error) {
       // It may have come back since.
-      if (await answers()) return load().catch(() => Promise.reject(error));
+      if (await answers()) return load().catch(() => Promise.reject(new Error(GONE, { cause: error })));
       await new Promise((done) => setTimeout(done, reconnectIn(failures, Math.random())));
     }
   }

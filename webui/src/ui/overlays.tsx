@@ -1,6 +1,6 @@
 /** What lies over a page: one dialog at a time, over it the login, and what was just done, with the way back. */
 
-import { type ReactNode, Suspense, useSyncExternalStore } from "react";
+import { Component, type ReactNode, Suspense, useSyncExternalStore } from "react";
 import { flushSync } from "react-dom";
 
 type Shown = { dialog: ((close: () => void) => ReactNode) | null; toasts: readonly Toast[]; loggedOut: boolean };
@@ -96,5 +96,31 @@ export function undoNewest(): void {
 
 export function Dialogs() {
   const { dialog } = useOverlays();
-  return <Suspense>{dialog?.(closeDialog)}</Suspense>;
+  return (
+    <Held dialog={dialog}>
+      <Suspense>{dialog?.(closeDialog)}</Suspense>
+    </Held>
+  );
+}
+
+/** A dialog that cannot be shown, as one whose code is gone, is said to be so, and takes nothing of the page with it. */
+class Held extends Component<{ dialog: Shown["dialog"]; children: ReactNode }, { failed: Shown["dialog"] }> {
+  override state: { failed: Shown["dialog"] } = { failed: null };
+
+  static getDerivedStateFromError() {
+    return { failed: shown.dialog };
+  }
+
+  override componentDidCatch(error: unknown): void {
+    show({ dialog: null });
+    focusAgain(opener);
+    say({
+      text: "This could not be opened",
+      failures: [{ id: "", reason: error instanceof Error ? error.message : String(error) }],
+    });
+  }
+
+  override render(): ReactNode {
+    return this.props.dialog && this.props.dialog === this.state.failed ? null : this.props.children;
+  }
 }
