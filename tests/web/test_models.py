@@ -74,3 +74,13 @@ def test_a_version_stands_beside_the_one_before(page: Page, site: Site) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("versions of the page")
     site.api("DELETE", f"/api/v1/models/{model}")
+
+
+def test_an_empty_list_says_what_it_leaves_out(page: Page, site: Site) -> None:
+    """That there is none at all is said once archived ones are looked at, too."""
+    none = {"models": [], "pagination": {"offset": 0, "limit": 0, "startIndex": 0, "endIndex": 0, "total": 0}}
+    page.route(re.compile(r"/api/v1/models\?"), lambda route: route.fulfill(json=none))
+    page.goto(f"{site.url}/ui/models")
+    expect(page.get_by_text("There is no model here")).to_be_visible()
+    page.get_by_label("Archived, too").check()
+    expect(page.get_by_text("There is no model yet")).to_be_visible()

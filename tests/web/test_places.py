@@ -95,17 +95,21 @@ def test_notes_are_written_by_two(page: Page, site: Site) -> None:
     made = site.api("POST", f"/api/v1/workspaces/{workspace}/projects", {"name": "notes"})
     number = made["project"]["id"]  # type: ignore[index]
     page.goto(f"{site.url}/ui/projects/{number}?tab=notes")
-    page.get_by_role("button", name="New note").click()
+    page.get_by_role("button", name="New note").press("Enter")
+    # What was pressed is gone: the focus goes where one writes, and from there back to the page.
+    expect(page.get_by_label("Name")).to_be_focused()
     page.get_by_label("Name").fill("plan")
     page.get_by_label("Text").fill(NOTE)
     page.get_by_role("button", name="Save").click()
     article = page.get_by_role("article")
     expect(article.get_by_role("heading", name="Plan", exact=True).last).to_be_visible()
+    expect(page.get_by_role("main")).to_be_focused()
     expect(article.get_by_text(HOSTILE)).to_be_visible()
     expect(article.get_by_role("link")).to_have_count(1)
     assert page.evaluate("document.title") != "broken in"
 
     page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text")).to_be_focused()
     page.get_by_label("Text").fill("mine")
     # Another note is nobody's loss.
     path = f"/api/v1/projects/{number}/notes"

@@ -90,7 +90,7 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
           <Field
             label="Your password"
             problem={at("password")}
-            hint="Only where you logged in more than 15 minutes ago: without it the token ends with this login."
+            hint="Where you logged in more than 15 minutes ago: without it no token ends later than this login."
           >
             {(ids) => (
               <input

@@ -6,12 +6,13 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useCommands } from "../keys/commands";
 import { type Note, type Project, projectQuery, putNotes } from "../services/projects";
 import { Button } from "../ui/Button";
 import { Empty } from "../ui/notices";
-import { say } from "../ui/overlays";
+import { focusAgain, say } from "../ui/overlays";
+import { visible } from "../visible";
 import { keepNote, keptNote, type NoteDraft } from "./draft";
 import { Markdown } from "./Markdown";
 import { type Change, changed, placeOf } from "./merge";
@@ -30,6 +31,16 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
   const client = useQueryClient();
   const notes = project.notes ?? [];
   const [draft, setDraft] = useState(() => (mayEdit ? keptNote(userId, project.id) : undefined));
+  const begun = useRef(false);
+  const begin = (next: NoteDraft) => {
+    begun.current = true;
+    write(next);
+  };
+  /** What has the focus goes with the form. */
+  const end = () => {
+    write(undefined);
+    focusAgain(null);
+  };
   const write = (next: NoteDraft | undefined) => {
     keepNote(userId, project.id, next);
     setDraft(next);
@@ -57,7 +68,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
       draft.of && draft.at !== undefined ? { kind: "put", at: draft.at, of: draft.of, note } : { kind: "add", note };
     const place = change.kind === "put" ? placeOf(notes, change.at, change.of) : notes.length;
     if (!(await put(change))) throw new Error("Somebody else has changed this note: choose above what is to stay.");
-    write(undefined);
+    end();
     open(place ?? 0);
   };
   const drop = async (of: Note, place: number) => {
@@ -76,14 +87,14 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
     open(Math.max(0, place - 1));
   };
   const discard = () => {
-    write(undefined);
+    end();
     say({ text: "Discarded what was typed", undo: () => write(draft) });
   };
-  const add = () => write({ name: "", contents: "" });
+  const add = () => begin({ name: "", contents: "" });
   const shown = notes[at] ?? notes[0];
   const place = notes[at] ? at : 0;
   const edit = () =>
-    shown && write({ at: place, of: shown, ...shown, name: shown.name ?? "", contents: shown.contents ?? "" });
+    shown && begin({ at: place, of: shown, ...shown, name: shown.name ?? "", contents: shown.contents ?? "" });
   useCommands(
     mayEdit && !draft
       ? [
@@ -93,7 +104,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
       : [],
   );
   if (draft) {
-    return <Writing draft={draft} notes={notes} change={write} onSave={save} onDrop={discard} />;
+    return <Writing draft={draft} notes={notes} begun={begun.current} change={write} onSave={save} onDrop={discard} />;
   }
   if (!shown) {
     return (
@@ -118,10 +129,10 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
                   to="."
                   search={{ tab: "notes", note: index + 1 } as never}
                   aria-current={index === place ? "page" : undefined}
-                  title={note.name}
+                  title={visible(note.name ?? "")}
                   className={`block min-h-7 truncate rounded-md px-2 leading-7 hover:bg-hover ${index === place ? "bg-hover font-medium" : "text-dim"}`}
                 >
-                  {note.name || "Without a name"}
+                  {visible(note.name || "Without a name")}
                 </Link>
               </li>
             ))}
@@ -131,7 +142,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
       </div>
       <article className="flex min-w-0 flex-col gap-3">
         <div className="flex flex-wrap items-center gap-2">
-          <h2 className="min-w-0 break-words font-semibold text-lg">{shown.name || "Without a name"}</h2>
+          <h2 className="min-w-0 break-words font-semibold text-lg">{visible(shown.name || "Without a name")}</h2>
           {mayEdit && (
             <>
               <Button onClick={edit} aria-keyshortcuts="e">

@@ -1,6 +1,6 @@
 /** A note while it is written: its text and how it will look; and what somebody else has made of it meanwhile. */
 
-import { type FormEvent, useDeferredValue, useState } from "react";
+import { type FormEvent, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
 import type { Note } from "../services/projects";
 import { Button, FIELD } from "../ui/Button";
 import { Field } from "../ui/Field";
@@ -12,13 +12,19 @@ import { placeOf } from "./merge";
 interface Props {
   draft: NoteDraft;
   notes: Note[];
+  /** Somebody has just begun it: what they pressed is gone, and the focus goes where they write. */
+  begun: boolean;
   change: (draft: NoteDraft) => void;
   /** Raises whatever it was refused with. */
   onSave: () => Promise<void>;
   onDrop: () => void;
 }
 
-export function Writing({ draft, notes, change, onSave, onDrop }: Props) {
+export function Writing({ draft, notes, begun, change, onSave, onDrop }: Props) {
+  const name = useRef<HTMLInputElement>(null);
+  const text = useRef<HTMLTextAreaElement>(null);
+  const first = useRef(begun ? (draft.of ? text : name) : undefined);
+  useLayoutEffect(() => first.current?.current?.focus(), []);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const looks = useDeferredValue(draft.contents);
@@ -42,6 +48,7 @@ export function Writing({ draft, notes, change, onSave, onDrop }: Props) {
         {(ids) => (
           <input
             {...ids}
+            ref={name}
             required
             className={`${FIELD} max-w-96`}
             value={draft.name}
@@ -54,6 +61,7 @@ export function Writing({ draft, notes, change, onSave, onDrop }: Props) {
           {(ids) => (
             <textarea
               {...ids}
+              ref={text}
               rows={20}
               className={`${FIELD} py-1 font-mono text-sm`}
               value={draft.contents}

@@ -62,7 +62,10 @@ export function ModelsPage() {
       ) : !models.data ? (
         <Loading what="models" />
       ) : models.data.rows.length === 0 ? (
-        <Empty title={q ? "No model is called so" : "There is no model yet"} command="tenax model create NAME">
+        <Empty
+          title={q ? "No model is called so" : archived ? "There is no model yet" : "There is no model here"}
+          command="tenax model create NAME"
+        >
           A model collects checkpoints under a name, as its versions. At the command line:
         </Empty>
       ) : (

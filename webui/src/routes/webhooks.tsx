@@ -27,6 +27,7 @@ import { closeDialog, openDialog, say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { Moment } from "../ui/values";
+import { visible } from "../visible";
 import { scopeOf, toldOf } from "./webhooks/words";
 
 const TextDialog = lazy(() => import("../actions/TextDialog"));
@@ -34,7 +35,7 @@ const WebhookDialog = lazy(() => import("../actions/WebhookDialog"));
 const route = getRouteApi("/shell/webhooks");
 
 function called({ id, name }: Webhook): string {
-  return name || String(id);
+  return visible(name) || String(id);
 }
 
 export function WebhooksPage() {

@@ -13,6 +13,7 @@ import { Empty, Loading, Problem } from "../../ui/notices";
 import { closeDialog, openDialog, say } from "../../ui/overlays";
 import { Table } from "../../ui/Table";
 import { Moment, Until } from "../../ui/values";
+import { visible } from "../../visible";
 
 const JoinTokenDialog = lazy(() => import("../../actions/JoinTokenDialog"));
 const route = getRouteApi("/shell/admin/{-$part}");
@@ -85,7 +86,7 @@ function Revoke({ token }: { token: JoinToken }) {
 
 const COLUMNS = [
   { id: "id", title: "Token", align: "right" as const, cell: (token: JoinToken) => token.id },
-  { id: "for", title: "For", wide: true, cell: (token: JoinToken) => token.description || "–" },
+  { id: "for", title: "For", wide: true, cell: (token: JoinToken) => visible(token.description || "–") },
   { id: "agent", title: "Agent", cell: (token: JoinToken) => token.agentId ?? "any" },
   {
     id: "uses",

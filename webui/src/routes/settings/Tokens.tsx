@@ -24,6 +24,7 @@ import { Empty, Loading, Problem } from "../../ui/notices";
 import { closeDialog, openDialog } from "../../ui/overlays";
 import { Moment, Until } from "../../ui/values";
 import { useWindows } from "../../ui/windows";
+import { visible } from "../../visible";
 
 const TextDialog = lazy(() => import("../../actions/TextDialog"));
 
@@ -172,11 +173,11 @@ function forColumn(describe: (token: Token) => void): Column<Token> {
       <button
         type="button"
         tabIndex={-1}
-        title={row.description}
+        title={visible(row.description ?? "")}
         className="max-w-full truncate hover:underline"
         onClick={() => describe(row)}
       >
-        {row.description || "–"}
+        {visible(row.description || "–")}
       </button>
     ),
   };
