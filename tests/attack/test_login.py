@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, SecuritySettings
 from tenax.errors import InvalidInput
+from tenax.master.access import login_throttle
 from tenax.master.access.bootstrap import first_passwords
 from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.login_throttle import FREE, SUSPECT_FACTOR
@@ -21,6 +23,12 @@ from tests.kits.api import CHEAP, Api, Client
 
 LOGIN = "/api/v1/auth/login"
 MANY = 60
+
+
+@pytest.fixture(autouse=True)
+def first_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute; it is a second otherwise, which a busy machine may need for a login."""
+    monkeypatch.setattr(login_throttle, "BACKOFF", Backoff(first=60.0, ceiling=60.0))
 
 
 async def guess(client: Client, name: str, password: str = "wrong-guess") -> int:
