@@ -490,6 +490,8 @@ def hover_until(part: Locator, shows: Locator) -> None:
 def fits(page: Page) -> None:
     """Once nothing is wider than the window, which may have just changed its size, and the window itself does not
     scroll beside what scrolls in it; fails where it stays so."""
-    page.wait_for_function(
+    inside = (
         "document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"
     )
+    # Asked as a debugger does: the page's policy lets no script wait in it.
+    wait_for(lambda: page.evaluate(inside), "all to be inside the window")
