@@ -233,8 +233,8 @@ def machine_costs(
 
     ``by``: ``user``, ``workspace``, ``project``, ``experiment``; ``pool`` and ``day`` hold whole machines.
     """
-    wanted = {"by": by, "since": since, "until": until, "resourcePool": pool}
-    return MachineCosts.read(session.get("/api/v1/machines/cost", wanted))
+    query = {"by": by, "since": since, "until": until, "resourcePool": pool}
+    return MachineCosts.read(session.get("/api/v1/machines/cost", query))
 
 
 def machine_plans(session: Session, pool: Optional[str] = None) -> List[MachinePlan]:
