@@ -15,8 +15,6 @@ from tests.web.handling import CURRENT, RESTART_MS, RIGHT, opened, show, write
 from tests.web.site import Site, serving
 
 AWAY = "Reconnecting"
-#: Longer than a page waits for the next beat.
-SILENT_MS = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -66,29 +64,13 @@ def test_what_is_typed_stays_and_is_checked_once_it_can_be(context: BrowserConte
     expect(page.get_by_role("textbox", name="Configuration")).to_contain_text("from the page")
 
 
-@pytest.mark.parametrize(
-    "shared",
-    [pytest.param(True, id="shared-worker", marks=pytest.mark.long), pytest.param(False, id="no-shared-worker")],
-)
-def test_a_master_that_stands_still(
-    browser: Browser, context: BrowserContext, site: Site, session: dict[str, object], shared: bool
-) -> None:
-    """Its connections stay open and say nothing: after a few missed beats the page says that it is not current. Without
-    a worker by the clock of the page, which is set ahead; a worker has one of its own, and is waited for."""
-    with opened(browser, session, shared=shared) as tabs:
-        pages = []
-        for at in ("", f"trials/{site.trial}?tab=logs"):
-            pages.append(tabs.new_page())
-            if not shared:
-                pages[-1].clock.install()
-            pages[-1].goto(f"{site.url}/ui/{at}")
-            pages[-1].locator(CURRENT).wait_for()
-        site.process.send_signal(signal.SIGSTOP)
-        for page in pages:
-            if not shared:
-                page.clock.fast_forward(SILENT_MS)
-            expect(page.get_by_role("status").filter(has_text=AWAY)).to_be_visible()
-        site.process.send_signal(signal.SIGCONT)
-        for page in pages:
-            page.locator(CURRENT).wait_for(timeout=RESTART_MS)
-            expect(page.get_by_text(AWAY)).to_have_count(0)
+def test_a_master_that_stands_still(context: BrowserContext, site: Site) -> None:
+    """Its connections stay open and say nothing: after a few missed beats the page says that it is not current."""
+    pages = [show(context, f"{site.url}/ui/{at}") for at in ("", f"trials/{site.trial}?tab=logs")]
+    site.process.send_signal(signal.SIGSTOP)
+    for page in pages:
+        expect(page.get_by_role("status").filter(has_text=AWAY)).to_be_visible(timeout=RESTART_MS)
+    site.process.send_signal(signal.SIGCONT)
+    for page in pages:
+        page.locator(CURRENT).wait_for(timeout=RESTART_MS)
+        expect(page.get_by_text(AWAY)).to_have_count(0)
