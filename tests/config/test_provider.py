@@ -73,6 +73,8 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"instance_type": None}, "instance_type is missing: write it in provider"),
         ({"offers": [{}, {"image_id": "ami-2"}]}, "offers stand there twice: g5.12xlarge in us-west-2"),
         ({"budget_stops": True}, "write that, too"),
+        ({"price": float("inf")}, "price"),
+        ({"price": 1, "max_price": float("nan")}, "max_price"),
         ({"budget_per_month": 60}, "has no price, which budget_per_month needs: write price"),
         ({"price": 1, "budget_per_month": 0}, "budget_per_month"),
         ({"spot_max_price": "2.5"}, "has a spot_max_price and is on demand: write spot: true"),

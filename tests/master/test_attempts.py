@@ -9,6 +9,7 @@ from tenax.lifecycle.container import ContainerState, Ending
 from tenax.lifecycle.trial import MAX_FULL_DISKS
 from tenax.master.agents import hub
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations import verdicts
 from tenax.master.allocations.events import MemberReport
 from tenax.master.store.database.connection import Database
 from tenax.master.store.trials import rows as trials
@@ -155,6 +156,25 @@ async def test_what_does_not_go_on_at_once_asks_for_nothing(database: Database, 
         await conn.execute(change)
     await exits(database, attempt.containers[0], 3)
     assert await requested(database) == []
+
+
+async def test_of_many_that_end_at_once_each_is_left_to_the_loop(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their statements are as many as they are, while all of their locks are held."""
+    monkeypatch.setattr(verdicts, "_FEW", 1)
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        attempts = [
+            await run_attempt(conn, await add_trial(conn, await add_experiment(conn, config={"max_restarts": 5})))
+            for _ in range(2)
+        ]
+    async with database.transaction() as conn:
+        reports = [MemberReport(each.containers[0], ContainerState.TERMINATED, Ending(3)) for each in attempts]
+        await allocation_events.members_reported(conn, reports)
+    assert await requested(database) == []
+    async with database.connection() as conn:
+        assert [row["state"] for row in await conn.fetch("select state from trials")] == ["ACTIVE", "ACTIVE"]
 
 
 async def test_no_more_ask_again_than_the_search_lets_run_at_once(database: Database) -> None:

@@ -21,16 +21,25 @@ async def test_once_a_budget_is_used_up_nothing_is_rented_until_it_is_raised(pla
     await place.execute(
         "update machines set rented_at = date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
     )
-    await place.execute("update machines set price = 10 / (extract(epoch from now() - rented_at) / 3600) * 0.99")
+    await place.execute("update machines set price = 10 / (extract(epoch from now() - rented_at) / 3600) * 0.5")
     await place.waits(2)
     await place.waits(2)
     await place.passes(2)
     assert len(await place.states()) == 2
-    await place.execute("update machines set price = price * 1.02")
+    await place.execute("update machines set price = price * 2.1")
     await place.waits(2)
     await place.passes(2)
     assert len(await place.states()) == 2
     assert (await place.states())[name] == "JOINED"
+    # What was planned while there was money is not asked for any more.
+    await place.execute("update machines set price = price * 0.5")
+    place.point.left = 2
+    await place.passes(1)
+    use(place, price=2.0, budget_per_month=10.0)
+    [planned] = [each for each, state in (await place.states()).items() if state == "PLANNED"]
+    await place.execute("update machines set price = price * 2")
+    await place.passes(2)
+    assert (await place.states())[planned] == "FAILED"
     use(place, price=2.0, budget_per_month=10.0, budget_stops=True, max_instances=5)
     await place.passes(1)
     assert (await place.states())[name] in ("LEAVING", "ENDING")

@@ -96,6 +96,41 @@ async def test_a_machine_that_is_there_costs_until_now(api: Api) -> None:
     assert await costs(api, "user", "2026-01-01", "2099-01-01") == {"ada": 10.0, "idle": 10.0, "total": 20.0}
 
 
+async def test_what_was_never_made_costs_nothing(api: Api) -> None:
+    """Refused, or still asked for: nothing was paid, however long ago one looks from."""
+    for number, state in enumerate(("PLANNED", "ASKED", "FAILED"), 1):
+        name = await rented(api, number, "01:00:00", "02:00:00" if state == "FAILED" else None)
+        async with api.master.db.transaction() as conn:
+            await conn.execute(
+                "update machines set state = $2, rented_at = null, joined_at = null where machine_id = $1", name, state
+            )
+    for by in ("user", "pool", "day"):
+        assert await costs(api, by, "2020-01-01", "2099-01-01") == {"total": 0.0}
+
+
+@pytest.mark.parametrize("until", ["20260110", "2026-W02-6"])
+async def test_a_day_that_is_written_otherwise_is_a_day(api: Api, until: str) -> None:
+    """It belongs to the time as a whole."""
+    await rented(api, 1, "01:00:00", "02:00:00")
+    assert await costs(api, "pool", _DAY, until) == {"p": 2.0, "total": 2.0}
+
+
+async def test_more_uses_than_a_page_has_are_all_counted(api: Api) -> None:
+    """Of one machine, and of many behind one another."""
+    for number in range(3):
+        machine = await rented(api, number, "00:00:00", "20:00:00", slots=1, price=1.0)
+        async with api.master.db.transaction() as conn:
+            await conn.execute(
+                "insert into usage (container_id, allocation_id, rank, task_id, kind, user_id, username,"
+                " workspace_name, pool, agent_id, slots, requested_at, started_at, ended_at)"
+                " select $1 || n, $1 || n, 0, 't', 'TRIAL', 1, 'u' || n % 2, 'w', 'p', $1, 1, s, s, s + interval '60 s'"
+                " from (select n, ($2 || ' 00:00Z')::timestamptz + n * interval '60 s' as s"
+                " from generate_series(0, 799) n)",
+                machine, _DAY,
+            )  # fmt: skip
+    assert await costs(api, "user") == {"u0": 20.0, "u1": 20.0, "idle": 20.0, "total": 60.0}
+
+
 @pytest.mark.parametrize(
     "query", [{"since": "yesterday"}, {"since": "2026-01-10", "until": "2026-01-09"}, {"by": "hat"}]
 )

@@ -200,6 +200,15 @@ def test_money_that_stops_lets_go_what_is_there() -> None:
     assert scaling.leave == {AllocationId("a"): SPENT}
 
 
+def test_money_that_stops_lets_go_what_goes_on_elsewhere_once_there_is_room() -> None:
+    """There will be none: nothing is rented for it."""
+    pool = Pool([agent("m1", 4, rented=True)]).run("a", 4, on="m1")
+    returning = frozenset({AllocationId("a")})
+    machines = [machine("m1", MachineStage.LEAVING)]
+    its = ScalingLimits(spent=SPENT, stops=True)
+    assert demand(pool.snapshot, [FOUR], its, machines, returning=returning).leave == {AllocationId("a"): SPENT}
+
+
 def test_an_idle_machine_goes_unless_something_is_placed_on_it() -> None:
     """Idle for as long as it may be, it still serves what waits."""
     idle = machine("m1", idle_s=60.0)

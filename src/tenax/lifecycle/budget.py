@@ -85,14 +85,19 @@ class BudgetState:
         if self.stage is not BudgetStage.USED_UP:
             return ""
         again = self.ends.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        return f"the {self.name} of {self.budget.amount:g} for {self.month} is used up; it is whole again on {again}"
+        return f"the {self.name} of {self._amount} for {self.month} is used up; it is whole again on {again}"
 
     @property
     def warning(self) -> str:
         """What is said of it now, for people; empty: nothing."""
         if self.stage is not BudgetStage.NEARLY:
             return self.reason
-        return f"{WARN_AT:.0%} of the {self.name} of {self.budget.amount:g} for {self.month} are spent"
+        return f"{WARN_AT:.0%} of the {self.name} of {self._amount} for {self.month} are spent"
+
+    @property
+    def _amount(self) -> str:
+        """``800``, ``0.5``, ``1234567.89``; `:g` would write 1.23457e+06."""
+        return f"{self.budget.amount:.6f}".rstrip("0").rstrip(".")
 
     @property
     def name(self) -> str:

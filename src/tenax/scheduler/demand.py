@@ -121,6 +121,7 @@ def demand(
 
     ``returning``: what leaves a machine that its cloud ends, or is to, and goes on elsewhere.
     """
+    as_it_is = snapshot
     snapshot = _returned(snapshot, returning) if returning else snapshot
     not_used = _not_used(snapshot, offers, rests or {})
     usable = [index for index, offer in enumerate(offers) if offer.name not in not_used and not limits.spent]
@@ -141,7 +142,7 @@ def demand(
         coming_for,
         why_none.by_request(fleet, coming_for),
         not_used,
-        _leaving(snapshot, limits, machines),
+        _leaving(as_it_is, limits, machines),
         returning & course.placed(course.none),
     )
 

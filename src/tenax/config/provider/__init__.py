@@ -124,8 +124,8 @@ class OfferSettings(Settings):
     spot: bool | None = None
     spot_max_price: Price | None = None
     network_interface: NetworkInterfaceSettings | None = None
-    price: float | None = Field(default=None, ge=0)
-    max_price: float | None = Field(default=None, ge=0)
+    price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class MonthlyBudgetSettings(Settings):
@@ -151,9 +151,9 @@ class RentingSettings(MonthlyBudgetSettings):
     #: Where the provider's API is, if not at its usual place.
     endpoint_url: str = ""
     #: Of one machine per hour.
-    price: float | None = Field(default=None, ge=0)
+    price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     #: An offer that costs more is not used.
-    max_price: float | None = Field(default=None, ge=0)
+    max_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     cpu_slots_allowed: bool = False
     #: Shell lines that run on the machine, as root, before its agent starts.
     startup_script: str = ""

@@ -38,6 +38,9 @@ from tenax.scheduler.constraints import constraints_of
 from tenax.scheduler.fitting import can_never_fit
 from tenax.search.methods.registry import is_continuable
 
+#: Experiments whose trials ask for their next runs in the transaction in which these end.
+_FEW = 8
+
 
 @dataclass(frozen=True, slots=True)
 class EndedAttempt:
@@ -160,7 +163,8 @@ async def _request_next_runs(conn: Connection, going_on: Sequence[Conclusion], p
     by_experiment: dict[int, list[Conclusion]] = defaultdict(list)
     for each in going_on:
         by_experiment[each.trial.experiment_id].append(each)
-    for experiment_id, concluded in by_experiment.items():
+    # Of a great many that end at once each would have its statements while all of their locks are held.
+    for experiment_id, concluded in by_experiment.items() if len(by_experiment) <= _FEW else ():
         ids = [each.trial.id for each in concluded]
         at_once = await trials.at_once(conn, experiment_id)
         # Which of them may run is seen among all; without a limit these are enough.

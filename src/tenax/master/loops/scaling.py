@@ -23,7 +23,7 @@ from tenax.config.provider import MonthlyBudgetSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
-from tenax.lifecycle.budget import BudgetState
+from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
@@ -291,9 +291,12 @@ class ScalingLoop:
             log.info("a machine is not ended: it was given work", machine=row.machine_id)
 
     async def _drain(self, context: PassContext, row: MachineRow, why: str) -> None:
-        async with context.transaction() as conn:
-            await agents.set_state(conn, row.machine_id, "DRAINING", why)
-            await machines.happen(conn, row, MachineEvent.DRAIN, why)
+        try:
+            async with context.transaction() as conn:
+                await agents.set_state(conn, row.machine_id, "DRAINING", why)
+                await machines.happen(conn, row, MachineEvent.DRAIN, why)
+        except Stale:
+            log.info("a machine moved on before it was to take nothing new", machine=row.machine_id)
 
     async def _follow(self, context: PassContext, loaded: _Loaded) -> bool:
         """Go on with each machine that is not gone; whether any has moved."""
@@ -303,15 +306,18 @@ class ScalingLoop:
         async def handle(name: str) -> None:
             row = by_id[name]
             standing = loaded.standings[name]
-            step = next_step(self._facts(row, standing))
+            is_spent = used_up(loaded.budgets.get(row.pool, ())) is not None
+            step = next_step(self._facts(row, standing, is_spent=is_spent))
             if step is not MachineStep.WAIT and await self._go_on(context, row, step, standing.notice):
                 moved.append(name)
 
         await each(list(by_id), handle, loop=self.name, noun="machine")
         return bool(moved)
 
-    def _facts(self, row: MachineRow, standing: MachineStanding) -> MachineFacts:
+    def _facts(self, row: MachineRow, standing: MachineStanding, *, is_spent: bool) -> MachineFacts:
+        """``is_spent``: a budget of its pool is used up, so that what was not answered is not sent any more."""
         pool = self._renting.get(row.pool)
+        is_unanswered = row.state in (MachineState.PLANNED, MachineState.ASKED)
         return MachineFacts(
             row.state,
             self._sightings.get(_place(row), _Sightings()).sighting(row),
@@ -321,7 +327,9 @@ class ScalingLoop:
             standing.away_s or 0.0,
             standing.connected,
             standing.idle,
-            renting=pool is not None and _place_of(pool) == _place(row) and _may_be_sent(pool, row),
+            renting=pool is not None
+            and _place_of(pool) == _place(row)
+            and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None)),
             sent=row.sent,
             new=row.end_sent == 0,
             lacks=standing.lacks,
@@ -461,11 +469,6 @@ def _new_id() -> str:
 def _of(pool: PoolSettings) -> AnyProviderSettings:
     assert pool.provider is not None
     return pool.provider
-
-
-def _may_be_sent(pool: PoolSettings, row: MachineRow) -> bool:
-    """Whether what a row was planned by is still there, where that matters: before it was answered."""
-    return row.state not in (MachineState.PLANNED, MachineState.ASKED) or offer_named(pool, row.offer) is not None
 
 
 def _place_of(pool: PoolSettings) -> ProviderPlace:

@@ -46,6 +46,8 @@ log = structlog.get_logger("tenax.scheduling")
 
 #: Counting what jobs have held takes at most one part in so many of the loop's time.
 _COUNT_SELDOM = 20.0
+#: For so long what is spent of budgets is not read anew.
+_SPENT_S = 10.0
 
 
 class Scheduling:
@@ -71,6 +73,9 @@ class Scheduling:
     def use_pools(self, pools: Sequence[PoolSettings], overall: MonthlyBudgetSettings | None = None) -> None:
         """From the next pass on these are the pools; ``overall``: what may be spent on machines of all of them."""
         self._overall = overall or MonthlyBudgetSettings()
+        #: What is spent, and until when that is not read anew. Cache: for reasons alone; the loop `scaling` decides.
+        self._budgets: Mapping[str, tuple[BudgetState, ...]] = {}
+        self._spent_until = 0.0
         self._rules = {pool.name: rules(pool) for pool in pools}
         self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
         self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
@@ -144,8 +149,10 @@ class Scheduling:
         if not self._renting:
             return {}, {}
         async with context.reading() as conn:
-            budgets = await budget_states(conn, tuple(self._renting.values()), self._overall)
-            return await machines.of_pools(conn), budgets
+            if time.monotonic() >= self._spent_until:
+                self._budgets = await budget_states(conn, tuple(self._renting.values()), self._overall)
+                self._spent_until = time.monotonic() + _SPENT_S
+            return await machines.of_pools(conn), self._budgets
 
     def _with_machines(
         self,

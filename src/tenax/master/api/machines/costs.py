@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Annotated
 
@@ -42,11 +42,19 @@ def _window(since: str, until: str, now: datetime) -> tuple[datetime, datetime]:
     """Raises InvalidInput. A day that is the end belongs to it."""
     begins = moment(since, "since") if since else now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     ends = moment(until, "until") if until else now
-    if until and len(until.strip()) == len("2026-11-21"):
+    if _is_day(until):
         ends += timedelta(days=1)
     if ends <= begins:
         raise InvalidInput(f"until is {until or 'now'!r}, which is not later than since ({since or 'this month'!r})")
     return begins, ends
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _answer(sums: CostSums, begins: datetime, ends: datetime, by: CostBy) -> GetMachineCostResponse:

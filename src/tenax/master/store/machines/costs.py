@@ -1,15 +1,16 @@
-"""What rented machines cost, read machine by machine: no more than one's uses are held at a time."""
+"""What rented machines cost, read machine by machine: a page of uses is held at a time, or those of one machine."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from enum import Enum
 
 from asyncpg import Connection, Record
 
 from tenax.lifecycle.budget import MachineHours, MonthlyHours
-from tenax.lifecycle.machine_cost import CostSums, MachineUse, PaidMachine, by_day, by_pool, by_use
+from tenax.lifecycle.machine_cost import DAY, CostSums, MachineUse, PaidMachine, by_day, by_pool, by_use
+from tenax.master.concurrency.threads import run_beside
 from tenax.master.store.database.queries import load
 
 Q = load("machines")
@@ -32,15 +33,25 @@ class CostBy(str, Enum):
 
 async def costs(conn: Connection, begins: datetime, ends: datetime, by: CostBy, pool: str | None) -> CostSums:
     """The sums of a time, of a pool or of all. Of a connection with a transaction."""
-    sums = CostSums()
+    sums, held, size = CostSums(), list[tuple[PaidMachine, list[MachineUse]]](), 0
     async for machine, uses in _machines(conn, begins, ends, by, pool):
+        held.append((machine, uses))
+        size += 1 + (len(uses) if by is not CostBy.DAY else (machine.ends - machine.begins) // DAY)
+        if size >= _PAGE:
+            await run_beside(size, _add, sums, held, by)
+            held, size = [], 0
+    await run_beside(size, _add, sums, held, by)
+    return sums
+
+
+def _add(sums: CostSums, held: Sequence[tuple[PaidMachine, Sequence[MachineUse]]], by: CostBy) -> None:
+    for machine, uses in held:
         if by is CostBy.POOL:
             sums.add(machine, by_pool(machine))
         elif by is CostBy.DAY:
             sums.add(machine, by_day(machine))
         else:
             sums.add(machine, by_use(machine, uses))
-    return sums
 
 
 async def this_month(conn: Connection) -> MonthlyHours:

@@ -139,6 +139,8 @@ left join lateral (
     where o.agent_id = m.machine_id and o.agent_id like 'm-%' and o.started_at < $2 and coalesce(o.ended_at, now()) > $1
       and $4::text not in ('pool', 'day')) u on true
 where (m.ended_at is null or m.ended_at > $1::timestamptz) and ($3::text is null or m.pool = $3) and paid.begins < paid.ends
+  -- Of what was planned, refused or never made nothing was paid for.
+  and coalesce(m.rented_at, m.joined_at) is not null
 order by m.machine_id;
 
 -- name: this_month
