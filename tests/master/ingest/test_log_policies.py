@@ -15,8 +15,6 @@ from tenax.master.ingest.log_policies import Rule, matches_in
 from tenax.master.store.logs import policies as log_policies
 from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
 from tenax.master.store.trials import lists as trial_lists
-from tenax.master.store.trials import rows as trials
-from tenax.master.store.trials.rows import Size
 from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tests.kits import rows
 from tests.kits.telemetry import Book
@@ -171,7 +169,7 @@ async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
     async with book.database.transaction() as conn:
         ending = Ending(1, None, "exit 1")
         await allocation_events.members_reported(conn, [MemberReport(container, ContainerState.TERMINATED, ending)])
-        again, theirs = await trials.request_runs(conn, [trial, other], Size(1, False))
+        again, theirs = await rows.request_attempt(conn, trial), await rows.request_attempt(conn, other)
         blocked = {
             row["allocation_id"]: row["blocked_agents"]
             for row in await conn.fetch("select allocation_id, blocked_agents from allocations")
