@@ -146,6 +146,9 @@ def rented(server: RentedAtMoto, request: pytest.FixtureRequest) -> Iterator[Ren
 def test_a_machine_without_power_and_without_notice(rented: Rented) -> None:
     """Its trial goes on from its last checkpoint elsewhere, and nobody has restarted anything."""
     number, _, name = rented.begin()
+    with rented.cluster.client() as client:
+        [trial] = client.experiment(number).trials()
+        wait_for(lambda: client.trial(trial.id).checkpoints(), "the master to know of the checkpoint")
     rented.doubles.pull(name)
     [(step, _)] = wait_for(lambda: rented.runs()[1:], "the next run")
     assert step == 5

@@ -33,9 +33,10 @@ async def test_once_a_budget_is_used_up_nothing_is_rented_until_it_is_raised(pla
     assert (await place.states())[name] == "JOINED"
     # What was planned while there was money is not asked for any more.
     await place.execute("update machines set price = price * 0.5")
+    use(place, price=2.0, budget_per_month=10.0, max_instances=3)
     place.point.left = 2
     await place.passes(1)
-    use(place, price=2.0, budget_per_month=10.0)
+    use(place, price=2.0, budget_per_month=10.0, max_instances=3)
     [planned] = [each for each, state in (await place.states()).items() if state == "PLANNED"]
     await place.execute("update machines set price = price * 2")
     await place.passes(2)
