@@ -14,12 +14,13 @@ import pytest
 from tenax import core
 from tenax.client.connection.address import Unreachable
 from tenax.client.connection.session import Session
+from tenax.core.local_runs import tracking
 from tenax.core.local_runs.files import LocalRun, commit_of, find_run, local_runs, new_card, sending
 from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, startable, state_of, why_not_again
 from tenax.core.local_runs.sending import RunSender, SentElsewhere, chosen_metric, script_name
 from tenax.core.local_runs.tracking import Tracker
 from tenax.errors import InvalidInput, NotFound
-from tests.kits.pretend_master import PretendMaster, refused
+from tests.kits.pretend_master import Asked, PretendMaster, Reply, refused
 
 
 @pytest.fixture(autouse=True)
@@ -292,3 +293,29 @@ def test_a_cluster_that_is_not_for_us(broken: str, sent_to: PretendMaster, capsy
     assert "belongs to ann" in said or "not yours" in said
     assert "tenax sync" in said
     assert not run.sent
+
+
+def test_the_end_of_a_run_waits_for_the_rest(sent_to: PretendMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was reported last is with the cluster, and how it ended, once it has ended: nothing is left to be synced."""
+    monkeypatch.setattr(tracking, "LAST_WAIT_S", 240.0)
+    run = left_behind(clusterId="here", experimentId=1, trialId=2, runId=1)
+    spool, trial = "/api/v1/trials/2/runs/1/spool", "/api/v1/trials/2"
+
+    def has(asked: Asked) -> Reply:
+        """The first two lines from before, and what comes after them."""
+        return Reply({"acked": asked.body["n"] if isinstance(asked.body, dict) else 2, "refused": []})
+
+    sent_to.answers["POST", spool] = has
+    sent_to.on("PATCH", trial, {})
+    with sent_to.running():
+        tracker = Tracker(run, lambda: Session(sent_to.url, token="t"))
+        tracker.start()
+        tracker.tried(240)
+        with open(run.stream_path("reports"), "a") as file:
+            file.write('{"n":3,"kind":"metrics","at":1,"body":{}}\n')
+        assert tracker.finish()
+    assert sent_to.sent("POST", spool)[-1].body == {"n": 3, "kind": "metrics", "at": 1, "body": {}}
+    [told] = sent_to.sent("PATCH", trial)
+    assert isinstance(told.body, dict)
+    assert told.body["state"] == "STATE_COMPLETED"
+    assert run.sent["done"] is True
