@@ -21,6 +21,8 @@ from tests.kits.machine import ROOT, wait_for
 from tests.kits.master.process import MasterProcess
 from tests.kits.ports import free_port
 
+NOOP = ROOT / "examples" / "noop"
+
 
 @dataclass
 class Masters:
@@ -33,6 +35,10 @@ class Masters:
     agent: subprocess.Popen[bytes] | None = None
     #: A directory with another release, which is started from now on; None: this one.
     release: Path | None = None
+
+    @property
+    def agent_log(self) -> Path:
+        return self.directory / "agent.log"
 
     @property
     def urls(self) -> str:
@@ -51,7 +57,7 @@ class Masters:
         flags = ["--master-url", self.urls, "--agent-id", "box", "--dir", str(self.directory / "agent"), "--slots", "2"]
         flags += ["--slot-type", "cpu", "--runtime", "process"]
         flags += ["--join-token-file", str(self.directory / "master" / "join-token")]
-        with (self.directory / "agent.log").open("ab") as log, self._released():
+        with self.agent_log.open("ab") as log, self._released():
             environment = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
             self.agent = subprocess.Popen(
                 [sys.executable, "-m", "tenax.agent", *flags], stdout=log, stderr=log, env=environment
@@ -121,9 +127,9 @@ def masters(database_url: str, tmp_path: Path) -> Iterator[Masters]:
         made.close()
 
 
-def searched(client: Client, books: Path, *, trials: int, reports: int) -> Experiment:
+def searched(client: Client, books: Path, *, trials: int, reports: int, code: Path = NOOP) -> Experiment:
     """A search that goes on for a while on two slots."""
-    books.mkdir()
+    books.mkdir(exist_ok=True)
     document = config(
         name="in turn",
         hyperparameters={
@@ -136,7 +142,7 @@ def searched(client: Client, books: Path, *, trials: int, reports: int) -> Exper
         searcher={"name": "random", "metric": "loss", "max_trials": trials, "max_concurrent_trials": 2},
         max_restarts=0,
     )
-    return client.create_experiment(document, ROOT / "examples" / "noop")
+    return client.create_experiment(document, code)
 
 
 def check(masters: Masters, number: int, books: Path, *, trials: int, reports: int) -> None:

@@ -3,18 +3,47 @@ for the one that is gone."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shutil
 import signal
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from tests.e2e import noop
-from tests.e2e.several_masters import Masters, check, masters, searched
+from tests.e2e.several_masters import NOOP, Masters, check, masters, searched
+from tests.e2e.trials import script
 from tests.kits.machine import wait_for
 
 __all__ = ["masters"]
 
 pytestmark = pytest.mark.timeout(900)
+#: What ``examples/noop`` does, but that each trial stands at its tenth report while there is a file ``hold``.
+HELD = """
+    import os
+    import time
+
+    import noop
+    from tenax import core
+
+
+    class Held(noop.RowLog):
+        def __init__(self, directory, info):
+            super().__init__(directory, info)
+            self.hold = os.path.join(directory, "hold")
+
+        def write(self, row):
+            while row["step"] > 10 and os.path.exists(self.hold):
+                time.sleep(0.02)
+            super().write(row)
+
+
+    noop.RowLog = Held
+    with core.init() as context:
+        noop.main(context)
+"""
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.long)])
@@ -33,7 +62,7 @@ def test_masters_are_killed_in_turn(masters: Masters, tmp_path: Path, kills: int
             assert client.experiment(number).id == number
             masters.start(port)
     check(masters, number, tmp_path / "books", trials=trials, reports=reports)
-    wait_for(lambda: "asking another master" in (tmp_path / "agent.log").read_text(), "the agent to have moved on")
+    wait_for(lambda: asked_by_the_agent(masters)[1:], "the agent to have moved on")
 
 
 @pytest.mark.long
@@ -53,17 +82,32 @@ def test_a_master_that_stays_away_is_not_waited_for(masters: Masters, tmp_path: 
 
 def test_a_master_that_hangs_is_left(masters: Masters, tmp_path: Path) -> None:
     """It takes connections and answers none: agent and tasks go to the other, within the time that agents are given."""
-    with masters.client() as client:
-        number = searched(client, tmp_path / "books", trials=3, reports=20).id
-        wait_for(lambda: noop.reports(tmp_path / "books") >= 4 or None, "some reports")
-    stopped, other = masters.ports
-    masters.signal(stopped, signal.SIGSTOP)
-    try:
-        with masters.client(f"http://127.0.0.1:{other}") as client:
-            # Each process meets the hung one first, and waits for it; on a busy machine some meet it again.
-            ended = wait_for(lambda: ((e := client.experiment(number)).has_ended and e) or None, "its end", 800)
-            assert ended.state == "COMPLETED", ended.reason
-            assert [trial.restarts for trial in ended.trials()] == [0] * 3
-    finally:
-        masters.signal(stopped, signal.SIGCONT)
-    check(masters, number, tmp_path / "books", trials=3, reports=20)
+    code, books = script(tmp_path / "code", HELD), tmp_path / "books"
+    shutil.copyfile(NOOP / "train.py", code / "noop.py")
+    hold = books / "hold"
+    books.mkdir()
+    hold.touch()
+    with contextlib.ExitStack() as stack:
+        stack.callback(hold.unlink, missing_ok=True)
+        with masters.client() as client:
+            number = searched(client, books, trials=3, reports=20, code=code).id
+            wait_for(lambda: noop.reports(books) == 20 or None, "two trials that stand")
+        asked = asked_by_the_agent(masters)
+        [other] = set(masters.ports) - {asked[-1]}
+        masters.signal(asked[-1], signal.SIGSTOP)
+        stack.callback(masters.signal, asked[-1], signal.SIGCONT)
+        client = stack.enter_context(masters.client(f"http://127.0.0.1:{other}"))
+        assert not client.experiment(number).has_ended
+        hold.unlink()
+        # Each process meets the hung one first, and waits for it; on a busy machine some meet it again.
+        ended = wait_for(lambda: ((e := client.experiment(number)).has_ended and e) or None, "its end", 800)
+        assert ended.state == "COMPLETED", ended.reason
+        assert [trial.restarts for trial in ended.trials()] == [0] * 3
+        assert asked_by_the_agent(masters)[len(asked) :], "the agent asked no other master"
+    check(masters, number, books, trials=3, reports=20)
+
+
+def asked_by_the_agent(masters: Masters) -> list[int]:
+    """The ports of the masters that it has turned to, in this order."""
+    moves = re.findall(r"asking another master\s+url=http://127\.0\.0\.1:(\d+)", masters.agent_log.read_text())
+    return [masters.ports[crc32(b"box") % 2], *map(int, moves)]
