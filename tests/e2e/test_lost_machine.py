@@ -44,9 +44,9 @@ RANKS = """
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Machine]:
-    """One slot on its own machine; agents are given up soon."""
+    """One slot on its own machine; agents are given up soon, but for a busy machine's pauses."""
     settings = tmp_path / "master.yaml"
-    settings.write_text(yaml.safe_dump({"pools": [{"name": "default", "agent_reconnect_wait": 5}]}))
+    settings.write_text(yaml.safe_dump({"pools": [{"name": "default", "agent_reconnect_wait": 20}]}))
     with machine(slots=1, options=("--config", str(settings))) as up:
         yield up
 
