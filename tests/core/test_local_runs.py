@@ -20,6 +20,7 @@ from tenax.core.local_runs.reading import RunStory, is_better_when_smaller, star
 from tenax.core.local_runs.sending import RunSender, SentElsewhere, chosen_metric, script_name
 from tenax.core.local_runs.tracking import Tracker
 from tenax.errors import InvalidInput, NotFound
+from tests.kits.machine import wait_for
 from tests.kits.pretend_master import Asked, PretendMaster, Reply, refused
 
 
@@ -310,7 +311,7 @@ def test_the_end_of_a_run_waits_for_the_rest(sent_to: PretendMaster, monkeypatch
     with sent_to.running():
         tracker = Tracker(run, lambda: Session(sent_to.url, token="t"))
         tracker.start()
-        tracker.tried(240)
+        wait_for(lambda: "streams" in run.sent, "the end of its first look")
         with open(run.stream_path("reports"), "a") as file:
             file.write('{"n":3,"kind":"metrics","at":1,"body":{}}\n')
         assert tracker.finish()
