@@ -162,7 +162,9 @@ def test_from_none_to_one_and_back_to_none_at_google(at_google: tuple[Machine, R
     assert place.json("agent", "list") == []
 
 
-def test_once_a_budget_is_used_up_what_waits_is_told_and_what_runs_goes_on(rented: RentedAtMoto) -> None:
+def test_once_a_budget_is_used_up_what_waits_is_told_and_what_runs_goes_on(
+    rented: RentedAtMoto, doubles: MachineDoubles
+) -> None:
     """The price is so high that the first machine alone spends it, and no other is rented."""
     with home() as directory:
         file = directory / "master.yaml"
@@ -174,24 +176,23 @@ def test_once_a_budget_is_used_up_what_waits_is_told_and_what_runs_goes_on(rente
         }  # fmt: skip
         file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
         before = len(rented.instances())
-        with MachineDoubles(rented, directory / "machines").running():
-            try:
-                place.up()
-                with place.client() as client:
-                    first = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
-                    wait_for(lambda: client.command(first.id).state == "RUNNING" or None, "the command at work")
-                    second = client.run_command(["true"], slots=2)
-                    told = "no machine is rented for it: the budget of pool default of 1 for "
-                    wait_for(lambda: told in client.command(second.id).reason or None, "a reason that names the budget")
-                    assert client.command(first.id).state == "RUNNING"
-                    assert len(rented.instances()) == before + 1
-                    [budget] = place.json("machine", "plan")[0]["budgets"]  # type: ignore[index,call-overload]
-                    assert (budget["resourcePool"], budget["stage"]) == ("default", "USED_UP")
-                    costs = place.json("machine", "cost")
-                    names = [each.get("name") for each in costs["costs"]]  # type: ignore[index,call-overload]
-                    assert client.command(first.id).owner in names
-                    client.command(first.id).kill()
-            finally:
-                place.down()
-        for instance in rented.running():
-            rented.terminate(instance)
+        try:
+            place.up()
+            with place.client() as client:
+                first = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
+                wait_for(lambda: client.command(first.id).state == "RUNNING" or None, "the command at work")
+                second = client.run_command(["true"], slots=2)
+                told = "no machine is rented for it: the budget of pool default of 1 for "
+                wait_for(lambda: told in client.command(second.id).reason or None, "a reason that names the budget")
+                assert client.command(first.id).state == "RUNNING"
+                assert len(rented.instances()) == before + 1
+                [budget] = place.json("machine", "plan")[0]["budgets"]  # type: ignore[index,call-overload]
+                assert (budget["resourcePool"], budget["stage"]) == ("default", "USED_UP")
+                costs = place.json("machine", "cost")
+                names = [each.get("name") for each in costs["costs"]]  # type: ignore[index,call-overload]
+                assert client.command(first.id).owner in names
+                client.command(first.id).kill()
+        finally:
+            place.down()
+            for instance in rented.running():
+                rented.terminate(instance)
