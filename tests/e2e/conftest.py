@@ -22,4 +22,8 @@ def shared() -> Iterator[Machine]:
 @pytest.fixture
 def place(shared: Machine) -> Machine:
     """The shared cluster; a module that needs one of its own makes it under the same name."""
+    if not shared.answers():
+        # A test that broke something and failed before it had mended it is the only one to fail.
+        shared.down()
+        shared.up()
     return shared
