@@ -31,7 +31,13 @@ def running(home: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        try:
+            process.wait(120)
+        except subprocess.TimeoutExpired:
+            # It is a master of a cluster that other tests have, too.
+            process.kill()
+            process.wait()
+            raise
 
 
 def healthy(url: str) -> bool:
