@@ -177,7 +177,7 @@ def test_pause_and_resume(place: Machine, tmp_path: Path, launch: str) -> None:
     assert steps(place, trial) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("launch", [pytest.param(LAUNCH, marks=pytest.mark.long), PROCESSES])
+@pytest.mark.parametrize("launch", [LAUNCH, pytest.param(PROCESSES, marks=pytest.mark.long)])
 def test_a_kill_ends_all_ranks(place: Machine, second: SecondMachine, tmp_path: Path, launch: str) -> None:
     """On both machines."""
     entrypoint, code = counting(tmp_path, "wait", launch)
