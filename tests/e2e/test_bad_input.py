@@ -210,7 +210,7 @@ def test_a_wrong_password_is_refused(place: Machine) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 4
     for word in ("Wrong name or password", "'admin'", str(place.port)):
@@ -233,7 +233,7 @@ def test_an_agent_with_a_wrong_token_stays_outside(place: Machine, tmp_path: Pat
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 2
     assert "join token" in done.stderr
