@@ -179,7 +179,7 @@ def test_a_notice_while_the_master_is_away(rented: Rented) -> None:
 def test_a_trial_goes_on_elsewhere_at_the_step_at_which_it_heard(rented: Rented) -> None:
     """It saves within the notice; another machine is rented meanwhile, and the first is ended. So it goes for a second
     notice. For advice this pool's machines take nothing new until it is taken back; the trial does not notice."""
-    number, service, _ = rented.begin()
+    number, service, name = rented.begin()
     advice = '{"noticeTime": "2026-11-14T22:13:20Z"}'
     service.say(ADVICE, advice)
     assert "AWS expects to take this machine back" in rented.machine("LEAVING")["notice"]
@@ -195,6 +195,12 @@ def test_a_trial_goes_on_elsewhere_at_the_step_at_which_it_heard(rented: Rented)
     other.say("events/maintenance/scheduled", _maintenance())
     wait_for(lambda: rented.runs()[2:], "the third run")
     assert [step for step, _ in rented.runs()] == [0, 10, 11]
+
+    def is_gone() -> bool:
+        [its] = [it for it in rented.machines() if it["providerId"] == name]
+        return bool(its["state"] == "GONE")
+
+    wait_for(is_gone, "the end of the first machine")
     told = rented.end(number)
     assert "AWS takes this spot machine back (terminate)" in told
     assert "it is asked to save and leave within" in told
