@@ -140,7 +140,6 @@ def copied(place: Machine) -> Path:
 def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None:
     """By the master that starts and by the command."""
     started(current)
-    before = copies(current)
     copy = copied(current)
     assert copy.name.startswith(f"before-{PRE}-")
     assert copy.stat().st_mode & 0o077 == 0
@@ -148,7 +147,8 @@ def test_a_copy_is_made_before_the_database_is_changed(current: Machine) -> None
     forget(current, POST)
     assert f"making a backup before {POST} is applied" in upgrade(current)[1]
     assert copies(current)[-1].name.startswith(f"before-{POST}-")
-    assert copies(current)[:-1] == [*before, copy]
+    # Of migrations the newest two are kept, whatever there was before.
+    assert copies(current)[:-1] == [copy]
 
 
 def test_migrations_wait_until_they_are_asked_for(current: Machine) -> None:
