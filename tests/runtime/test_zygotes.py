@@ -16,7 +16,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import tenax
 from tenax.runtime.forking import zygotes
+from tenax.runtime.forking.launching import Forkserver
+from tenax.runtime.forking.warmth import Setting
 from tenax.runtime.process import ProcessRuntime
 from tenax.runtime.processes import identity_of, is_running, wait_for_end
 from tests.kits.process_bench import ProcessBench
@@ -91,9 +94,11 @@ LEFT_BEHIND = {
     "an open file": "file = open(__file__)\nsaid = file.read(4)\n",
     "a process": "import subprocess\nchild = subprocess.Popen(['sleep', '600'], stdout=-3)\nsaid = child.poll()\n",
     "a variable": "import os\nos.environ['UMLAUT'] = 'changed'\ndel os.environ['GONE']\nsaid = 'GONE' in os.environ\n",
-    "temporary files": "import tempfile\nplace = tempfile.mkstemp()[1]\nsaid = open(place).read()\n",
+    "temporary files": (
+        "import os, tempfile\nfile, place = tempfile.mkstemp()\nos.close(file)\nsaid = open(place).read()\n"
+    ),
     "a temporary folder": (
-        "import tempfile\nplace = tempfile.TemporaryDirectory()\nsaid = open(place.name + '/a', 'w').name[:4]\n"
+        "import os, tempfile\nplace = tempfile.TemporaryDirectory()\nsaid = os.listdir(place.name)\n"
     ),
     "a lock": "import multiprocessing\nlock = multiprocessing.Lock()\nsaid = lock.acquire(timeout=0.1)\n",
     "a handler": (
@@ -133,24 +138,75 @@ def running() -> list[bytes]:
     return lines
 
 
-#: The others are met in the long runs.
-OFTEN_LEFT = ("a thread", "a variable", "a process", "a hanging fork", "half of an import")
+#: Why an interpreter that loads imports does not load that module.
+REFUSED = {
+    "output": "special prints when it is imported",
+    "a thread": "special begins a thread",
+    "an open file": "special keeps something open",
+    "a process": "special starts a process",
+    "a variable": "special changes a variable of the environment",
+    "temporary files": "special makes temporary files",
+    "a temporary folder": "special makes a temporary directory",
+    "a lock": "special has memory that forks would share",
+    "a handler": "special handles signals",
+    "a mask": "special changes what a process begins with",
+    "a mask of signals": "special changes what a process begins with",
+    "a limit": "special changes what a process begins with",
+    "a daemon": "special starts a process",
+    "a broken fork": "[Errno 12] no memory",
+    "a hanging fork": "what is imported keeps it from forking",
+    "a broken library": "special cannot be imported here: module 'select' has no attribute 'poll'",
+    "half of an import": "special cannot be imported here: not here",
+    "other modules": "special imports vendored, which is not installed",
+}
+
+
+async def test_what_scripts_would_share_is_not_loaded(tmp_path: Path, installed: Installed) -> None:
+    """Each thing by itself is a reason, which is said."""
+    library = Path(tenax.__file__).parents[1]
+    setting = Setting(
+        "", Path(installed.python), {"PYTHONPATH": str(library), "UMLAUT": "\u00e4", "GONE": "here", "PATH": os.defpath}
+    )
+    (Path(installed.python).parents[1] / "own").mkdir()
+    (Path(installed.python).parents[1] / "own" / "vendored.py").write_text("said = 'own'\n")
+    refused = {}
+    for number, left in enumerate(LEFT_BEHIND):
+        name = f"special{number}"
+        installed.install(name, LEFT_BEHIND[left])
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / "load").write_text(f"{name}\t{installed.packages / name}.py\n")
+        zygote = zygotes.Zygote(setting, directory, library / "tenax" / "exec" / "zygote.py", Forkserver(library, ()))
+        refused[left] = (await zygote.answer).refused.replace(name, "special")
+        zygote.close()
+        await asyncio.to_thread(zygote.wait)
+    assert refused == REFUSED
+    assert b"sleep\0%d\0" % _ASLEEP not in running()
+
+
+#: What follows is the same for the others, which are met in the long runs.
+OFTEN_LEFT = ("a thread", "a variable", "a process", "a broken fork", "half of an import")
 
 
 @pytest.mark.parametrize(
     "left", [pytest.param(left, marks=() if left in OFTEN_LEFT else pytest.mark.long) for left in LEFT_BEHIND]
 )
 async def test_what_scripts_would_share_each_imports(
-    bench: ProcessBench, runtime: ProcessRuntime, installed: Installed, left: str
+    bench: ProcessBench,
+    runtime: ProcessRuntime,
+    installed: Installed,
+    monkeypatch: pytest.MonkeyPatch,
+    left: str,
 ) -> None:
     """What a module does besides when it is imported it does in each trial; what came before it is loaded."""
+    monkeypatch.setattr(zygotes, "_QUIET_S", 0.0)  # those that cannot fork leave no time to say that no more is to come
     installed.install("special", LEFT_BEHIND[left])
     (Path(installed.python).parents[1] / "own").mkdir()
     (Path(installed.python).parents[1] / "own" / "vendored.py").write_text("said = 'own'\n")
     installed.install("vendored", "said = 'installed'\n")
-    script = (
-        TELLING + "import special, os\nprint(special.said, len(os.listdir('/proc/self/task')), os.environ['UMLAUT'])\n"
-    )
+    # The one after it has it noted.
+    script = TELLING + "import special, wave, os\n"
+    script += "print(special.said, len(os.listdir('/proc/self/task')), os.environ['UMLAUT'], flush=True)\n"
     script += "os._exit(0) if special.said in ('no fork', 'hangs') else None\n"
     task_spec = scripted(bench, script, DET_PYTHON_EXECUTABLE=installed.python, GONE="here", DET_LOG_WAIT_TIME="0")
     results = await three(runtime, task_spec)
