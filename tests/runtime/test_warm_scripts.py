@@ -102,6 +102,12 @@ def comparable(printed: bytes) -> dict[str, object]:
     ("ending", "code"),
     [
         ("def deep(n): return 1 / n\ndeep(0)", 1),
+        (
+            "import atexit, pickle, sys\nclass Point: pass\nprint(type(pickle.loads(pickle.dumps(Point()))) is Point)\n"
+            "atexit.register(sys.stdout.write, 'no newline'); atexit.register(print, 'first')\n"
+            "raise SystemExit('enough')",
+            1,
+        ),
         pytest.param("raise SystemExit('enough')", 1, marks=pytest.mark.long),
         pytest.param("raise SystemExit(300)", 300 & 0xFF, marks=pytest.mark.long),
         pytest.param(
@@ -110,7 +116,7 @@ def comparable(printed: bytes) -> dict[str, object]:
             marks=pytest.mark.long,
         ),
         pytest.param("try: 1 / 0\nexcept ZeroDivisionError: int('no')", 1, marks=pytest.mark.long),
-        pytest.param("exec('def broken(:')", 1, marks=pytest.mark.long),
+        ("exec('def broken(:')", 1),
         pytest.param("import nowhere_to_be_found", 1, marks=pytest.mark.long),
         (
             "import threading; threading.Thread(target=lambda: [waited.wait(), print('thread')]).start()\nwaited.set()",
