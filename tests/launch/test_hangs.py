@@ -155,9 +155,9 @@ def hang_one_after_another(place: Place, process: subprocess.Popen[str], kinds: 
 def test_a_rank_that_hangs_is_named(
     place: Place, master: TaskMaster, prepare: Callable[[Place], None], kinds: Sequence[str]
 ) -> None:
-    """Which rank stands where, in the log and to the master: in its data loader, a checkpoint, a lock, a collective.
-
-    By py-spy, and where that is refused by the ranks' own handlers.
+    """Which rank stands where, in the log and to the master: in its data loader or a collective by py-spy; in a lock or
+    a collective by the ranks' own handlers, where that is refused. The long run has each kind by both, a checkpoint
+    too.
     """
     prepare(place)
     process = launched(place, TWO_RANKS, *kinds, after=1.0)
