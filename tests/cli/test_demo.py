@@ -133,7 +133,7 @@ def test_whoever_ends_it_otherwise_ends_it_like_ctrl_c(handlers: None, number: s
         signal.raise_signal(number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> None:
     """Whoever ends it in the middle of training gets everything stopped and removed."""
     config = (example / "adaptive.yaml").read_text()
