@@ -1,7 +1,10 @@
 """Many clients at once on a whole cluster: who follows, who submits, who brings a lot.
 
-What holds of them whatever their number is shown without a cluster: `tests/master/ingest/test_logs.py`,
-`tests/master/test_random_verbs.py`, `tests/master/test_uploads.py`.
+In each run, and without a cluster, it is shown that all who follow have every line
+(`tests/master/ingest/test_logs.py`), that what is submitted at once is made once
+(`tests/master/api/test_experiments.py`), and that what is large is stored as it was sent
+(`tests/master/test_uploads.py`). That all of it runs and completes, and that a script gets what is large as it was, is
+shown here alone.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import tarfile
@@ -45,6 +46,16 @@ async def test_an_experiment_is_made_with_its_code(api: Api) -> None:
             ("sub/train.py", False, "0o755"),
         ]
         assert tar.extractfile("sub/train.py").read() == b"print('hello')\n"
+
+
+async def test_what_is_submitted_at_once_is_made_once(api: Api) -> None:
+    """Each of them, also with the same code, which is stored once."""
+    names = [f"at once {number}" for number in range(12)]
+    texts = [CONFIG.replace("name: digits", f"name: {name}") for name in names]
+    made = await asyncio.gather(*(create(api, text, modelDefinition=[file("train.py")]) for text in texts))
+    assert [each["experiment"]["name"] for each in made] == names
+    assert len({each["experiment"]["id"] for each in made}) == len(names)
+    assert await tables(api) == [len(names)] * 3 + [1]
 
 
 async def test_the_same_code_is_stored_once(api: Api) -> None:
