@@ -56,7 +56,8 @@ TEXTS = ("", "x", "-1", "9" * 30, "1e9", "%FF%FE", "[]", "😀")
 #: In the place of what a path names.
 NAMES = ("-1", "9" * 30, "%F0%9F%98%80", "a%2Fb", "x" * 500)
 TIMEOUT_S = 60.0
-#: How many values an operation gets in the place of all its fields, of a query's parameters, or of a path's names.
+#: How many values an operation gets in the place of all its fields, of a query's parameters, or of a path's names. Each
+#: field alone gets one, or all.
 SOME = pytest.mark.parametrize("count", [3, pytest.param(len(VALUES), marks=pytest.mark.long, id="all")])
 
 
@@ -105,13 +106,15 @@ def callable_routes(world: World) -> Iterator[tuple[Declared, Client]]:
 def bodies(
     schemas: JsonObject, route: Declared, right: object, turns: Iterator[object], count: int
 ) -> Iterator[object]:
-    """Bodies for an operation that takes one: so many of one value each; then each field has the next one, alone."""
+    """Bodies for an operation that takes one: so many of one value each; then each field has the next one, alone, or
+    each of them where all are asked for."""
     fields = properties(schemas, route)
     if fields is None:
         return
     yield from (dict.fromkeys(fields, value) for value in islice(turns, count))
     known = right if isinstance(right, dict) else {}
-    yield from ({**known, name: value} for name, value in zip(fields, turns, strict=False))
+    alone = count if count >= len(VALUES) else 1
+    yield from ({**known, name: value} for name in fields for value in islice(turns, alone))
 
 
 def properties(schemas: JsonObject, route: Declared) -> list[str] | None:
