@@ -76,7 +76,7 @@ test-long: ready
 test-gpu: env
 	$(BIN)/python -m pytest -m gpu tests/gpu
 
-# What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.
+# tests/scale at full size, of which the other runs have a hundredth at most; prints a line of JSON per figure.
 scale: env
 	TENAX_SCALE=1 $(BIN)/python -m pytest tests/scale -q -s --timeout 3600
 

@@ -2,8 +2,9 @@
 
 Each fault has to leave the cluster, which is that of other tests too, as it was.
 
-`make test` kills each part once, what training does not notice in one search; `make test-long` ten times, in searches
-of their own.
+`make test` kills once, in one search, each part whose end training does not notice, and has a power cut in another; a
+training itself is killed in `test_killed_training.py`. `make test-long` has each fault ten times, in searches of their
+own.
 """
 
 from __future__ import annotations

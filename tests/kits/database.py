@@ -81,7 +81,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 async def until_somebody_waits(database: Database) -> None:
-    """Until a statement waits for a lock; raises TimeoutError after a minute."""
+    """Until a statement waits for a lock; raises TimeoutError after four minutes."""
     text = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with asyncio.timeout(240), database.connection() as conn:
         while not await conn.fetchval(text):  # noqa: ASYNC110 - the database has no event for it
@@ -102,7 +102,7 @@ async def until_held(listener: Listener, kind: str, id: str, *held: asyncio.Futu
 
 @asynccontextmanager
 async def hearing(database: Database) -> AsyncIterator[Callable[[str], Awaitable[list[str]]]]:
-    """``await until(payload)``: all wake-ups that were sent since, to this one; raises TimeoutError after a minute."""
+    """``await until(payload)``: all wake-ups that were sent since, to this one; raises TimeoutError after 4 minutes."""
     queue: asyncio.Queue[str] = asyncio.Queue()
 
     def hear(*told: object) -> None:

@@ -44,7 +44,7 @@ class Receiver:
         return [one for one in self.requests if one.status == 200]
 
     async def wait_for(self, requests: int) -> None:
-        """Until so many have come; 20 seconds at most."""
+        """Until so many have come; four minutes at most."""
         async with asyncio.timeout(240), self._came:
             await self._came.wait_for(lambda: len(self.requests) >= requests)
 

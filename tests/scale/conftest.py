@@ -10,7 +10,8 @@ import pytest
 from tests.kits.machine import Machine, machine
 from tests.scale.place import SCALE, Empty, Large, Watched, empty_master, large_master
 
-# `tests/master/test_two_masters.py` shows the same but for the time.
+# `tests/master/test_two_masters.py` shows the same but for the time: of a master that is killed in each run, of one
+# that is stopped or cut off in the long run.
 collect_ignore = [] if SCALE >= 1 else ["test_takeover.py"]
 
 

@@ -1,6 +1,6 @@
 """A master on a large database, and what a load on it came to.
 
-How large is `SCALE`: 1 is what big teams have (`make scale`), `make test` takes a hundredth. Figures are printed, one
+How large is `SCALE`: 1 is what big teams have (`make scale`), other runs take a hundredth. Figures are printed, one
 line of JSON each, beside their budget; none is asserted, because machines differ.
 """
 

@@ -133,7 +133,8 @@ def contexts(
 @BY_NAME
 def test_everyone_can_use_it_and_it_is_quiet(contexts: dict[str, BrowserContext], site: Site, name: str) -> None:
     """Under the policy that the master sends: no error in the console, and no request elsewhere. axe finds nothing in
-    either theme, which is that of the system and changes with it; at 200 % it fits."""
+    the light theme, and nothing by its rules of colours in the dark one, which changes nothing else; the theme is that
+    of the system and changes with it. At 200 % it fits."""
     who = "nobody" if name == "login" else "administrator" if name in OF_ADMINISTRATORS else "user"
     page = contexts[who].new_page()
     troubles = watched(page, site)
