@@ -271,27 +271,41 @@ def test_a_name_that_is_cut_shows_its_beginning(page: Page, site: Site) -> None:
     }""")
 
 
-def test_nothing_hides_in_the_name_of_a_webhook(admin_page: Page, site: Site) -> None:
-    """Such a name is refused today; what is stored may be older."""
+@pytest.fixture
+def webhook(site: Site) -> Iterator[int]:
+    """One with a name that turns itself around. Such a name is refused today; what is stored may be older."""
     triggers = [{"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "ERROR"}}]
     asked = {"name": "to be hidden", "url": "http://127.0.0.1:9/", "webhookType": "WEBHOOK_TYPE_DEFAULT"}
     made = site.administer("POST", "/api/v1/webhooks", {**asked, "triggers": triggers})["webhook"]
     number = cast("dict[str, int]", made)["id"]
     site.write("update webhooks set name = $2 where id = $1", number, "good\u202edab")
-    admin_page.goto(f"{site.url}/ui/webhooks?webhook={number}")
+    yield number
+    site.administer("DELETE", f"/api/v1/webhooks/{number}")
+
+
+def test_nothing_hides_in_the_name_of_a_webhook(admin_page: Page, site: Site, webhook: int) -> None:
+    """Neither where its messages are nor where it is deleted."""
+    admin_page.goto(f"{site.url}/ui/webhooks?webhook={webhook}")
     shown = "good<U+202E>dab"
     expect(admin_page.get_by_role("heading", name=f"Messages to {shown}")).to_be_visible()
     admin_page.get_by_role("button", name=f"Actions on webhook {shown}").click()
     admin_page.get_by_role("menuitem", name="Delete").click()
     expect(admin_page.get_by_role("dialog", name=f"Delete webhook {shown}?")).to_be_visible()
-    site.administer("DELETE", f"/api/v1/webhooks/{number}")
 
 
-def test_nothing_hides_in_what_a_token_is_for(page: Page, site: Site) -> None:
-    """Neither in the list nor where one is revoked: to revoke another stops somebody's work."""
+@pytest.fixture
+def token(site: Site) -> Iterator[int]:
+    """One for something that turns itself around."""
     user = cast("dict[str, dict[str, int]]", site.api("GET", "/api/v1/me"))["user"]["id"]
     body = {"userId": user, "description": "good\u202edab", "lifespan": "1h"}
-    site.api("POST", "/api/v1/tokens", body)
+    number = cast(int, site.api("POST", "/api/v1/tokens", body)["tokenId"])
+    yield number
+    site.api("PATCH", f"/api/v1/tokens/{number}", {"setRevoked": True})
+
+
+@pytest.mark.usefixtures("token")
+def test_nothing_hides_in_what_a_token_is_for(page: Page, site: Site) -> None:
+    """Neither in the list nor where one is revoked: to revoke another stops somebody's work."""
     page.goto(f"{site.url}/ui/settings")
     grid = page.get_by_role("grid", name="Access tokens")
     expect(grid).to_contain_text("good<U+202E>dab")
