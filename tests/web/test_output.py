@@ -23,7 +23,7 @@ def line(view: Locator, number: int) -> Locator:
 
 
 def at_rest(view: Locator) -> None:
-    """Once it is no longer on its way to where the wheel sent it."""
+    """Once it is no longer on its way to where the wheel sent it, or to its end: the wheel does not stop that."""
     view.evaluate("""async (view) => {
       const frame = () => new Promise(requestAnimationFrame);
       for (let same = 0, top = view.scrollTop; same < 10; top = view.scrollTop) {
@@ -57,6 +57,7 @@ def test_what_is_new_comes_into_view_while_it_follows(talking: tuple[int, str], 
     expect(line(view, 300)).to_be_in_viewport()
     expect(line(view, 300)).to_contain_text("70%")
     expect(line(view, 300)).not_to_contain_text("40%")
+    at_rest(view)
     view.hover()
     page.mouse.wheel(0, -1500)
     expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
@@ -75,6 +76,7 @@ def test_it_opens_at_the_end_and_follows_until_one_scrolls_up(page: Page, site: 
     expect(line(view, 601)).to_be_in_viewport()
     expect(follow).to_have_attribute("aria-pressed", "true")
     assert view.locator("[data-line]").count() < 200
+    at_rest(view)
     view.hover()
     page.mouse.wheel(0, -3000)
     expect(line(view, 601)).not_to_be_in_viewport()

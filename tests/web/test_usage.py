@@ -147,6 +147,16 @@ def test_a_name_leads_to_what_made_it_up(page: Page, site: Site) -> None:
     site.write("delete from usage where container_id = 'l'")
 
 
+def standing_count(part: Locator) -> int | None:
+    """How many there are; None while more may be coming."""
+    number = part.count()
+    for _ in range(5):
+        drawn(part.page)
+        if part.count() != number:
+            return None
+    return number
+
+
 def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Page, site: Site) -> None:
     """Line by line as it is said, narrowed by level and by a part; others are told that they may not."""
     site.warned()
@@ -157,8 +167,7 @@ def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Pag
     expect(refused.last).to_be_visible()
     admin_page.get_by_label("Part of a line").fill("login refused")
     expect(admin_page).to_have_url(re.compile("q=login"))
-    drawn(admin_page)
-    before = refused.count()
+    before = wait_for(lambda: standing_count(refused), "all that was said before")
     site.warned()
     expect(refused).to_have_count(before + 1)
     admin_page.get_by_role("combobox", name="Level").select_option("critical")
