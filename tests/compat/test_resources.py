@@ -17,8 +17,12 @@ from tests.compat.client import RealClient
 from tests.compat.experiments import CONFIG
 from tests.kits.machine import wait_for
 
-TODAY = datetime.now(timezone.utc).date()
-YESTERDAY, TOMORROW = TODAY - timedelta(days=1), TODAY + timedelta(days=1)
+
+def around_today() -> tuple[str, str, str]:
+    """Yesterday, today and tomorrow, in UTC."""
+    today = datetime.now(timezone.utc).date()
+    yesterday, tomorrow = today - timedelta(days=1), today + timedelta(days=1)
+    return yesterday.isoformat(), today.isoformat(), tomorrow.isoformat()
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -27,19 +31,20 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def test_usage_of_each_attempt(real: RealClient, finished: int) -> None:
     """As CSV, with more columns, and as JSON: the same attempt, with the same seconds."""
+    yesterday, _, tomorrow = around_today()
     (one,) = [
-        row for row in rows(real.det("res", "raw", YESTERDAY, TOMORROW).out) if row["experiment_id"] == str(finished)
+        row for row in rows(real.det("res", "raw", yesterday, tomorrow).out) if row["experiment_id"] == str(finished)
     ]
     assert (one["kind"], one["username"], one["slots"]) == ("experiment", "determined", "1")
     begins, ends = (datetime.fromisoformat(one[name]) for name in ("start_time", "end_time"))
     assert float(one["seconds"]) == pytest.approx((ends - begins).total_seconds())
-    told = cast(JsonObject, real.json("resources", "raw", YESTERDAY, TOMORROW, "--json"))
+    told = cast(JsonObject, real.json("resources", "raw", yesterday, tomorrow, "--json"))
     entries = cast("list[JsonObject]", told["resourceEntries"])
     (entry,) = [entry for entry in entries if entry.get("experimentId") == finished]
     assert entry["seconds"] == float(one["seconds"])
     (more,) = [
         row
-        for row in rows(real.det("res", "allocations", f"{YESTERDAY}T00:00:00Z", f"{TOMORROW}T00:00:00Z").out)
+        for row in rows(real.det("res", "allocations", f"{yesterday}T00:00:00Z", f"{tomorrow}T00:00:00Z").out)
         if row["experiment_id"] == str(finished)
     ]
     assert float(more["slot_hours"]) == pytest.approx(float(one["seconds"]) / 3600)
@@ -47,26 +52,27 @@ def test_usage_of_each_attempt(real: RealClient, finished: int) -> None:
 
 def test_usage_summed_up(real: RealClient, finished: int) -> None:
     """By day and by month: the sums of attempts that have ended, in all and by whom."""
+    yesterday, today, tomorrow = around_today()
 
     def of_attempts() -> float:
-        attempts = rows(real.det("res", "raw", YESTERDAY, TOMORROW).out)
+        attempts = rows(real.det("res", "raw", yesterday, tomorrow).out)
         return sum(float(row["seconds"]) * int(row["slots"]) for row in attempts)
 
     def both() -> tuple[float, list[JsonObject]] | None:
         """The sum of attempts, and what is said of days; None where an attempt ended between the two."""
         before = of_attempts()
-        told = cast(JsonObject, real.json("res", "aggregated", YESTERDAY, TODAY, "--json"))
+        told = cast(JsonObject, real.json("res", "aggregated", yesterday, today, "--json"))
         return (before, cast("list[JsonObject]", told["resourceEntries"])) if of_attempts() == before else None
 
     total, days = wait_for(both, "a moment in which nothing ends")
-    assert [day["periodStart"] for day in days] == [YESTERDAY.isoformat(), TODAY.isoformat()]
+    assert [day["periodStart"] for day in days] == [yesterday, today]
     assert sum(cast(float, day["seconds"]) for day in days) == pytest.approx(total)
     assert str(finished) in {name for day in days for name in cast(JsonObject, day["byExperiment"])}
-    months = rows(real.det("res", "agg", YESTERDAY.isoformat()[:7], TODAY.isoformat()[:7], "--monthly").out)
+    months = rows(real.det("res", "agg", yesterday[:7], today[:7], "--monthly").out)
     mine = [float(row["seconds"]) for row in months if row["aggregation_type"] == "resource_pool"]
     assert sum(mine) >= total - 1e-3
-    assert {row["date"] for row in months} <= {YESTERDAY.isoformat()[:7], TODAY.isoformat()[:7]}
-    assert real.det("res", "raw", "whenever", TODAY, check=False).code != 0
+    assert {row["date"] for row in months} <= {yesterday[:7], today[:7]}
+    assert real.det("res", "raw", "whenever", today, check=False).code != 0
 
 
 @pytest.fixture
