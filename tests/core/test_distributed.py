@@ -135,7 +135,7 @@ def test_strangers_are_kept_out() -> None:
     hub.start()
     # From here on it listens, so that it is the secret which does not fit.
     stranger(address).close()
-    with pytest.raises(PeerLost, match="could not reach .*: the connection was closed"):
+    with pytest.raises(PeerLost, match=r"could not reach .*: the connection was closed"):
         collectives.join_hub(address, 1, b"wrong", 0.3)
     with stranger(address) as noise:
         noise.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
