@@ -1,7 +1,6 @@
 """Nothing is lost when the database is away in whatever way, at a seeded random instant of a search.
 
-`make test` lets those that differ most happen to one search; `make test-long` all of them, and each ten times to
-searches of their own.
+`make test` lets them happen to one search; `make test-long` each ten times to searches of their own.
 """
 
 from __future__ import annotations
@@ -65,20 +64,10 @@ FAULTS: dict[str, tuple[Fault, float, float]] = {
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    "faults",
-    [
-        pytest.param(("a role without login", "connections that stall"), id="those that differ most"),
-        pytest.param(tuple(FAULTS), id="all", marks=pytest.mark.long),
-    ],
-)
-def test_faults_of_the_database_lose_nothing(
-    place: FaultyCluster, tmp_path: Path, figures: Figures, faults: tuple[str, ...]
-) -> None:
+def test_faults_of_the_database_lose_nothing(place: FaultyCluster, tmp_path: Path, figures: Figures) -> None:
     """Each for as short as it may be, one after another, in one search."""
     with ordeals(place, tmp_path, figures) as befalls:
-        for fault in faults:
-            strike, least, _ = FAULTS[fault]
+        for fault, (strike, least, _) in FAULTS.items():
             with befalls(fault, 0):
                 strike(place, least)
 
