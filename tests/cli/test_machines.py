@@ -114,3 +114,4 @@ def test_what_machines_cost(master: PretendMaster, tenax: Tenax) -> None:
     assert asked.query == wanted
     master.on("GET", "/api/v1/machines/cost", {**answer, "costs": []})
     assert "No machines were paid for from" in tenax("machine", "cost").err
+    assert "No machines of pool other were paid for from" in tenax("machine", "cost", "-p", "other").err

@@ -29,18 +29,24 @@ def doubles(rented: RentedAtMoto) -> Iterator[MachineDoubles]:
         yield made
 
 
+def renting(directory: Path, rented: RentedAtMoto, **settings: object) -> Machine:
+    """A cluster without an agent, whose pool rents machines of two slots; not started."""
+    file = directory / "master.yaml"
+    place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
+    provider = {
+        "type": "aws", "endpoint_url": rented.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
+        "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, **settings,
+    }  # fmt: skip
+    file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+    return place
+
+
 @pytest.fixture(scope="module")
 def place(rented: RentedAtMoto, doubles: MachineDoubles) -> Iterator[Machine]:
     """A cluster without an agent, whose pool rents machines of two slots. A test leaves none."""
     with home() as directory:
-        file = directory / "master.yaml"
-        place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
-        provider = {
-            "type": "aws", "endpoint_url": rented.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
-            "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, "max_instances": 1,
-            "max_idle_agent_period": "2s", "startup_script": "echo set up for $(id -un)",
-        }  # fmt: skip
-        file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+        script = "echo set up for $(id -un)"
+        place = renting(directory, rented, max_instances=1, max_idle_agent_period="2s", startup_script=script)
         try:
             place.up()
             yield place
@@ -167,14 +173,7 @@ def test_once_a_budget_is_used_up_what_waits_is_told_and_what_runs_goes_on(
 ) -> None:
     """The price is so high that the first machine alone spends it, and no other is rented."""
     with home() as directory:
-        file = directory / "master.yaml"
-        place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
-        provider = {
-            "type": "aws", "endpoint_url": rented.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
-            "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, "max_instances": 3,
-            "price": 36000.0, "budget_per_month": 1.0,
-        }  # fmt: skip
-        file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+        place = renting(directory, rented, max_instances=3, price=36000.0, budget_per_month=1.0)
         before = len(rented.instances())
         try:
             place.up()

@@ -147,7 +147,9 @@ def cost(
         rows.append(_cost_cells("total", costs.total))
     output.listing(columns, rows, (), False, as_csv)
     if not rows:
-        output.say(f"No machines were paid for from {output.moment(costs.since)} to {output.moment(costs.until)}.")
+        of_pool = f" of pool {pool}" if pool else ""
+        period = f"from {output.moment(costs.since)} to {output.moment(costs.until)}"
+        output.say(f"No machines{of_pool} were paid for {period}.")
 
 
 @group.command()
