@@ -57,9 +57,10 @@ def is_reset(place: FaultyCluster, seconds: float) -> None:
 #: name: (what is done, the least and the most seconds that it lasts)
 FAULTS: dict[str, tuple[Fault, float, float]] = {
     "a role without login": (without_login, 2.0, 2.0),
-    "connections that stall": (stalls, 2.0, 40.0),
     "a black hole": (goes_dark, 2.0, 40.0),
     "connections that are reset": (is_reset, 0.5, 20.0),
+    # Last: what it leaves behind is not mended by another fault that ends connections.
+    "connections that stall": (stalls, 2.0, 40.0),
 }
 
 

@@ -18,7 +18,7 @@ from tenax.master.loops import lease_keeper
 from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import lanes, stalls, wakeups
-from tenax.master.store.database.connection import Database
+from tenax.master.store.database.connection import Database, connect
 from tenax.master.store.database.faults import DatabaseSlow
 from tenax.master.store.database.lanes import LEASES, LOOPS, REQUESTS, connections
 from tenax.master.store.database.wakeups import Listener, notify
@@ -139,20 +139,70 @@ async def test_what_waits_in_vain_is_given_up_long_before_its_limit(database_url
         try:
             async with listening(theirs):
                 with pytest.raises(TryAgain):
-                    await _wait_in_vain(proxy, theirs.on(LOOPS), comes_back)
+                    await _wait_in_vain(proxy, theirs.on(LOOPS), comes_back=comes_back)
         finally:
             await theirs.close()
 
 
-async def _wait_in_vain(proxy: Proxy, database: Database, comes_back: bool) -> None:
+async def _wait_in_vain(proxy: Proxy, database: Database, *, comes_back: bool, parsed: str = "") -> None:
+    """``parsed``: a statement of which the server has the first part."""
     async with database.transaction() as conn:
         await conn.execute("select 1")
+        if parsed:
+            await conn.prepare(parsed)
         proxy.stall()
         waiting = asyncio.create_task(conn.fetchval("select 2"))
         await proxy.swallowed.wait()
         if comes_back:
             proxy.restore()
         await waiting
+
+
+async def test_half_a_statement_is_given_up_as_well(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first part has come, and the rest is lost: for the server it is at work, and would be for ever."""
+    monkeypatch.setattr(stalls, "_HALF_SENT_S", 1.0)
+    async with proxied(database_url) as proxy:
+        theirs = await Database.open(proxy.url, max_connections=16)
+        try:
+            async with listening(theirs):
+                with pytest.raises(TryAgain):
+                    await _wait_in_vain(proxy, theirs.on(LOOPS), comes_back=True, parsed="select 1")
+        finally:
+            await theirs.close()
+
+
+@pytest.mark.parametrize("holds_up", [True, False])
+async def test_half_a_statement_of_another_holds_nobody_up(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch, holds_up: bool
+) -> None:
+    """A master that is stopped between two parts of a statement: whoever waits for what it has locked gets it."""
+    monkeypatch.setattr(stalls, "_HALF_SENT_S", 0.5)
+    monkeypatch.setattr(stalls, "_HELD_UP_S", 0.2)
+    monkeypatch.setattr(wakeups, "_PROBE_S", 0.05)
+    stopped = await connect(database_url, "tenax-master", REQUESTS)
+    somebody = await connect(database_url, "psql", REQUESTS)
+    try:
+        for conn in (stopped, somebody):
+            await conn.execute("begin")
+            await conn.execute("select pg_advisory_xact_lock($1)", conn.get_server_pid())
+            # Parses a statement, and sends no more.
+            await conn.prepare("select 1")
+        async with listening(database), database.transaction() as conn:
+            if holds_up:
+                await conn.execute("select pg_advisory_xact_lock($1)", stopped.get_server_pid())
+            else:
+                await conn.execute("select pg_sleep(1.5)")
+            assert await _is_there(conn, somebody)
+            assert await _is_there(conn, stopped) is not holds_up
+    finally:
+        stopped.terminate()
+        somebody.terminate()
+
+
+async def _is_there(conn: asyncpg.Connection, other: asyncpg.Connection) -> bool:
+    """Whether the server still has the process of this connection."""
+    found = await conn.fetchval("select exists (select from pg_stat_activity where pid = $1)", other.get_server_pid())
+    return bool(found)
 
 
 async def test_what_the_server_works_on_is_not_given_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

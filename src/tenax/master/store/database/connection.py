@@ -65,7 +65,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
     only then; and rows of agents are locked for that round trip alone, however far away the database is.
     """
 
-    __slots__ = ("_raised", "_unfinished", "_wakeups", "backend_pid", "outstanding", "waiting_since")
+    __slots__ = ("_raised", "_unfinished", "_wakeups", "backend_pid", "half_sent_since", "outstanding", "waiting_since")
     #: In the order of sending; None outside of a transaction of `Database.transaction`.
     _wakeups: dict[str, None] | None
     #: Agents whose revision is raised.
@@ -74,6 +74,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
     backend_pid: int
     waiting_since: float | None
     outstanding: int | None
+    half_sent_since: float | None
 
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
@@ -166,7 +167,7 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
             self.terminate()
 
     def _answered(self) -> None:
-        self.waiting_since = self.outstanding = None
+        self.waiting_since = self.outstanding = self.half_sent_since = None
 
     def bytes_outstanding(self) -> int:
         """What was said and has not arrived."""
@@ -332,6 +333,11 @@ class Database:
         """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""
         with translated():
             await stalls.cut_stalled(self._open_connections(), probed)
+
+    async def end_half_sent(self, probed: Connection) -> None:
+        """End transactions of others that hold somebody up in the middle of a statement; ``probed`` as above."""
+        with translated():
+            await stalls.end_half_sent(probed)
 
     def cut_idle(self) -> None:
         """Cut connections that nobody uses: whatever made another one stall may have met them."""

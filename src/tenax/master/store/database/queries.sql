@@ -123,10 +123,29 @@ select pg_notify('tenax', $1);
 select 1;
 
 -- name: at_work
--- Of these processes of the server, those that have something to do, had until just now, or do not say.
-select pid from pg_stat_activity
+-- Of these processes of the server, those that have something to do, had until just now, or do not say; and whether one
+-- is in the middle of a statement of which the rest has not come.
+select pid, coalesce(
+    state = 'active' and wait_event = 'ClientRead' and state_change <= clock_timestamp() - make_interval(secs => $2),
+    false
+) as waits_for_rest
+from pg_stat_activity
 where pid = any ($1::int[])
     and (state is null or state not like 'idle%' or state_change > clock_timestamp() - make_interval(secs => $2));
+
+-- name: end_half_sent
+-- A process that was stopped, or cut off, between the parts of a statement keeps its locks for ever: neither the limit
+-- of a statement nor that of an idle transaction ends a backend that waits for the rest of one, or for its answer to be
+-- taken. Only those that hold up another: a value may take long to arrive. Of masters, who ask again what was cut.
+select pg_terminate_backend(half.pid) from pg_stat_activity half
+where half.pid in (
+        select unnest(pg_blocking_pids(held_up.pid)) from pg_stat_activity held_up
+        where held_up.datname = current_database() and held_up.wait_event_type = 'Lock'
+            and held_up.state_change <= clock_timestamp() - make_interval(secs => $1)
+    )
+    and half.datname = current_database() and half.usename = current_user and half.application_name ~ '^tenax'
+    and half.state = 'active' and half.wait_event in ('ClientRead', 'ClientWrite')
+    and half.state_change <= clock_timestamp() - make_interval(secs => $2);
 
 -- name: opened
 -- Asked for: what stands between, such as a pool of connections, says another process at the beginning.

@@ -206,6 +206,7 @@ class Listener:
             with translated():
                 await conn.execute(Q.probe)
             await self._database.cut_stalled(conn)
+            await self._database.end_half_sent(conn)
 
     def _received(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
         kind, _, id = str(payload).partition(":")
