@@ -4,17 +4,21 @@ for the one that is gone."""
 from __future__ import annotations
 
 import contextlib
+import random
 import re
 import shutil
 import signal
+import time
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
+from tenax.client.connect import Client
 from tests.e2e import noop
 from tests.e2e.several_masters import NOOP, Masters, check, masters, searched
 from tests.e2e.trials import script
+from tests.kits.figures import Figures
 from tests.kits.machine import wait_for
 
 __all__ = ["masters"]
@@ -105,6 +109,35 @@ def test_a_master_that_hangs_is_left(masters: Masters, tmp_path: Path) -> None:
         assert [trial.restarts for trial in ended.trials()] == [0] * 3
         assert asked_by_the_agent(masters)[len(asked) :], "the agent asked no other master"
     check(masters, number, books, trials=3, reports=20)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_masters_hang_in_turn(masters: Masters, tmp_path: Path, figures: Figures) -> None:
+    """Stopped at ten random instants, whatever each is in the middle of: with the other, trials go on ending."""
+    stops, books, chance = 10, tmp_path / "books", random.Random(1)
+    trials = 8 * stops
+    with masters.client() as client:
+        number = searched(client, books, trials=trials, reports=10).id
+    for stop in range(stops):
+        hung, other = chance.sample(masters.ports, 2)
+        with masters.client(f"http://127.0.0.1:{other}") as client:
+            goal = noop.reports(books) + chance.randrange(5, 15)
+            wait_for(lambda goal=goal: noop.reports(books) >= goal or None, "some reports")
+            time.sleep(chance.random())
+            masters.signal(hung, signal.SIGSTOP)
+            began, goal = time.monotonic(), min(ended_trials(client, number) + 4, trials)
+            try:
+                wait_for(lambda goal=goal: ended_trials(client, number) >= goal or None, "trials to end", 300)
+            finally:
+                masters.signal(hung, signal.SIGCONT)
+            figures.tell("four trials beside a hung master", stop=stop, seconds=round(time.monotonic() - began, 1))
+    check(masters, number, books, trials=trials, reports=10)
+
+
+def ended_trials(client: Client, number: int) -> int:
+    """How many trials of an experiment have ended."""
+    return sum(trial.has_ended for trial in client.experiment(number).trials())
 
 
 def asked_by_the_agent(masters: Masters) -> list[int]:
