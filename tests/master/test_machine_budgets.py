@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.kits.master.scaling import Place, line, master_settings, place, rented, server, use
 
@@ -48,3 +49,25 @@ async def test_once_a_budget_is_used_up_nothing_is_rented_until_it_is_raised(pla
     use(place, price=2.0, budget_per_month=1000.0, max_instances=5)
     await place.passes(2)
     assert len(await place.states()) > before
+
+
+@pytest.mark.parametrize("server", ["aws"], indirect=True)
+async def test_who_reads_the_log_knows_once_that_a_budget_is_nearly_spent(place: Place) -> None:
+    """From four fifths on, and once more when all of it is; not at each pass."""
+    use(place, price=2.0, budget_per_month=10.0)
+    await place.waits(2)
+    await place.passes(2)
+    await place.join(place.rented.running()[0])
+    await place.execute(
+        "update machines set rented_at = date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
+    )
+    warnings: list[list[str]] = []
+    for part in (0.5, 0.81, 0.82, 1.01, 1.02):
+        await place.execute(f"update machines set price = 10 / (extract(epoch from now() - rented_at) / 3600) * {part}")
+        with capture_logs() as lines:
+            await place.passes(2)
+        warnings.append([line["event"] for line in lines if "budget" in line["event"]])
+    nearly, spent = warnings[1], warnings[3]
+    assert warnings == [[], nearly, [], spent, []]
+    assert [text.startswith("80% of the budget of pool") for text in nearly] == [True]
+    assert ["is used up" in text for text in spent] == [True]

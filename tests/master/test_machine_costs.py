@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenax.master.store.machines import costs as machine_costs
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
 
@@ -94,6 +95,32 @@ async def test_a_machine_that_is_there_costs_until_now(api: Api) -> None:
         await conn.execute("update machines set rented_at = now() - interval '100 hours'")
         await conn.execute("update usage set started_at = now() - interval '50 hours', ended_at = null")
     assert await costs(api, "user", "2026-01-01", "2099-01-01") == {"ada": 10.0, "idle": 10.0, "total": 20.0}
+
+
+async def test_a_month_counts_its_own_hours_alone(api: Api) -> None:
+    """Of what was rented before it began, those since; of what ended before, none."""
+    begins = "date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
+    spans = (("- interval '3 days'", "null"), ("- interval '3 days'", f"{begins} + (now() - {begins}) / 2"),
+             ("- interval '3 days'", begins), ("- interval '3 days'", f"{begins} - interval '1 second'"),
+             (f"+ (now() - {begins}) / 2", "null"))  # fmt: skip
+    for number, (since, until) in enumerate(spans):
+        name = await rented(api, number, "01:00:00", None if until == "null" else "02:00:00", price=float(number))
+        async with api.master.db.transaction() as conn:
+            await conn.execute(
+                f"update machines set rented_at = {begins} {since}, ended_at = {until} where machine_id = $1", name
+            )
+    async with api.master.db.transaction() as conn:
+        month = await machine_costs.this_month(conn)
+        passed_s: float = await conn.fetchval(f"select extract(epoch from now() - {begins})::float8")
+    assert month.begins.day == month.ends.day == 1
+    assert {each.price: each.hours * 3600 for each in month.hours} == {
+        0.0: pytest.approx(passed_s, abs=60), 1.0: pytest.approx(passed_s / 2, abs=60),
+        4.0: pytest.approx(passed_s / 2, abs=60),
+    }  # fmt: skip
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from machines")
+    async with api.master.db.connection() as conn:
+        assert (await machine_costs.this_month(conn)).hours == []
 
 
 async def test_what_was_never_made_costs_nothing(api: Api) -> None:
