@@ -33,6 +33,7 @@ def test_what_did_not_hold_once(seed: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_what_must_hold_of_any_decision_in_many_cases() -> None:
     """The whole of it."""
     _check(range(_FEW, _ALL))

@@ -26,6 +26,8 @@ class Work:
     #: For how long it held its slots each time before it was asked to leave, and why it was.
     held_before: list[tuple[float, str]] = field(default_factory=list)
     ended_at: float | None = None
+    #: For how long it has waited for slots, in all.
+    waited: float = 0.0
     #: Raised with each placement and release, so that events of an earlier placement are recognised as stale.
     epoch: int = 0
 
@@ -104,6 +106,7 @@ class Cluster:
         work = self.work[name]
         work.since = self.now
         work.starts += 1
+        work.waited += self.pool.requests[name].waited
         work.epoch += 1
         self.at(self.now + work.left, self._once(work, lambda: self._finish(name)))
 
