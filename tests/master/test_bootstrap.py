@@ -6,6 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,12 +18,15 @@ from tenax.config.provider import MAX_STARTUP_SCRIPT_BYTES
 from tenax.master.provision.aws import run_parameters
 from tenax.master.provision.bootstrap import MAX_BYTES, bootstrap_script
 from tenax.master.provision.port import MachineOrder
+from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tests.kits.rented import provider_settings
 
 _NOTES = '#!/bin/sh\necho "$(basename "$0") $*" >> "$TENAX_MACHINE_DIR/notes"\n'
 
 
-def run(place: Path, *programs: str, pool: str = "default", **changes: object) -> subprocess.CompletedProcess[str]:
+def run(
+    place: Path, *programs: str, pool: str = "default", wheel: AgentWheel | None = None, **changes: object
+) -> subprocess.CompletedProcess[str]:
     """Run the script on a machine that has these programs beside the system's; they note what they were told."""
     folder = place / "bin"
     folder.mkdir(exist_ok=True)
@@ -28,7 +35,7 @@ def run(place: Path, *programs: str, pool: str = "default", **changes: object) -
             continue
         (folder / name).write_text(_NOTES)
         (folder / name).chmod(0o755)
-    script = bootstrap_script("m-1", pool, "tnxm_secret", provider_settings(**changes))
+    script = bootstrap_script("m-1", pool, "tnxm_secret", provider_settings(**changes), wheel)
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "TENAX_MACHINE_DIR": str(place / "state"), "HOME": str(place)}
     (place / "state" / "agent").mkdir(parents=True)
     (place / "state" / "agent" / "credential").touch()
@@ -66,9 +73,7 @@ def test_what_fails_is_said_on_the_console(tmp_path: Path) -> None:
     bare.mkdir()
     done = run(bare, "shutdown")
     assert done.returncode == 1
-    assert (
-        "tenax: find tenax: failed: this image has none: install it in the image, or by startup_script" in done.stderr
-    )
+    assert "tenax: find tenax: failed: neither this image nor the master has one to install" in done.stderr
 
 
 #: Notes what it is given: the command line, and what is sent.
@@ -108,6 +113,65 @@ def test_each_step_is_said_with_why_it_failed(tmp_path: Path) -> None:
     assert "install torch\nfailed\nno room on /\n" in told
 
 
+@contextmanager
+def served(wheel: AgentWheel, sent: bytes, asked_with: list[bytes]) -> Iterator[str]:
+    """A master that sends these bytes for its wheel, and notes what it was asked with."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/agents/wheel":
+                asked_with.append(body)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.long
+def test_an_image_without_tenax_gets_the_masters_own(tmp_path: Path) -> None:
+    """Into a directory of its own, with what the named Python has of what it needs; by a step that is said."""
+    wheel, bodies = own_wheel(), []
+    with served(wheel, wheel.content, bodies) as url:
+        settings = {"master_url": url, "agent_install": {"python": sys.executable}}
+        # An agent that cannot work with its settings: it starts, and says so.
+        done = run(
+            tmp_path, "shutdown", wheel=wheel, startup_script='echo "x: 1" > $TENAX_MACHINE_DIR/agent.yaml', **settings
+        )
+    assert bodies == [f"tnxm_secret\nm-1\n{wheel.sha256}".encode()]
+    assert "tenax: install what tenax needs: done" in done.stderr
+    assert "tenax: start the agent: failed: " in done.stderr
+    assert (tmp_path / "state" / "venv" / "bin" / "tenax").exists()
+    assert "x (line 1): unknown key 'x'" in (tmp_path / "state" / "agent.log").read_text()
+
+
+def test_a_wheel_that_is_another_is_not_installed(tmp_path: Path) -> None:
+    """One bit of it: the step is named, and nothing was made of it."""
+    wheel, bodies = own_wheel(), []
+    wrong = wheel.content[:-1] + bytes([wheel.content[-1] ^ 1])
+    with served(wheel, wrong, bodies) as url:
+        settings = {"master_url": url, "agent_install": {"python": sys.executable}}
+        done = run(tmp_path, "shutdown", wheel=wheel, **settings)
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "tenax: fetch tenax: failed: the wheel is not the one that this script is for: its SHA-256 differs\n"
+    )
+    assert not (tmp_path / "state" / wheel.name).exists()
+    assert not (tmp_path / "state" / "venv").exists()
+
+
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:
     """Its last line; one that breaks is started again, and one that was told to leave is not."""
     breaks = "[ -f again ] || { touch again; exit 1; }"
@@ -138,7 +202,7 @@ def test_the_script_is_good_shell(tmp_path: Path) -> None:
     program = _shellcheck()
     if not program:
         pytest.skip("shellcheck is not here and could not be installed")
-    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings())
+    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings(), own_wheel())
     steps = script.partition("<<'TENAX_END_OF_STEPS'\n")[2].partition("\nTENAX_END_OF_STEPS\n")[0]
     for name, text in (("script", script), ("steps", steps)):
         (tmp_path / name).write_text(text)
@@ -148,16 +212,19 @@ def test_the_script_is_good_shell(tmp_path: Path) -> None:
 
 def test_a_machine_of_gpus_does_not_pass_for_one_of_the_cpu() -> None:
     """And one without slots offers none."""
-    assert "--slot-type cuda" in bootstrap_script("m-1", "p", "t", provider_settings(cpu_slots_allowed=False))
-    assert "--slot-type none" in bootstrap_script("m-1", "p", "t", provider_settings(instance_slots=0))
+    assert "--slot-type cuda" in bootstrap_script("m-1", "p", "t", provider_settings(cpu_slots_allowed=False), None)
+    assert "--slot-type none" in bootstrap_script("m-1", "p", "t", provider_settings(instance_slots=0), None)
 
 
 def test_the_largest_script_fits_into_user_data() -> None:
     """Whatever else the settings say; and the same order is the same request, which AWS insists on."""
+    install = {"python": "/" + "p" * 400, "wheelhouse": "/" + "$" * 400}
     settings = provider_settings(
-        startup_script="#" * MAX_STARTUP_SCRIPT_BYTES, master_url=f"http://127.0.0.1/{'x' * 500}"
+        startup_script="#" * (MAX_STARTUP_SCRIPT_BYTES - 802 + len("python3")),
+        master_url=f"http://127.0.0.1/{'x' * 500}",
+        agent_install=install,
     )
-    script = bootstrap_script(f"m-{'0' * 20}", "p" * 200, "t" * 64, settings)
+    script = bootstrap_script(f"m-{'0' * 20}", "p" * 200, "t" * 64, settings, own_wheel())
     assert len(script.encode()) <= MAX_BYTES
     order = MachineOrder("m-1", "default", settings, script)
     assert run_parameters("c", order) == run_parameters("c", order)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from fastapi import Depends, FastAPI
 
 from tenax.config.master import Role
+from tenax.master.api.agents import bootstrap as agent_bootstrap
 from tenax.master.api.agents import join_tokens
 from tenax.master.api.agents import routes as agents
 from tenax.master.api.agents import sessions as agent_sessions
@@ -68,6 +69,7 @@ from tenax.master.context import Master
 #: All routes of the master, by noun.
 ROUTES: tuple[Routes, ...] = (
     access_tokens.routes,
+    agent_bootstrap.routes,
     agent_sessions.routes,
     agents.routes,
     allocations.routes,

@@ -331,6 +331,7 @@ POLICIES: dict[str, Allow] = {
     "GetTrialRemainingLogRetentionDays": Allow.USER,
     # Agent sessions.
     "JoinAgent": Allow.PUBLIC,
+    "GetAgentWheel": Allow.PUBLIC,
     "AgentSession": Allow.AGENT,
     "Stream": Allow.USER,
     "FollowEvents": Allow.USER,

@@ -450,6 +450,7 @@ CLUSTER: dict[str, Row] = {
     "JoinAgent": Row(Who.PUBLIC, {"agent_id": "a9", "token": "wrong"}, status=403),
     # No such token.
     "SayMachineStep": Row(Who.PUBLIC, {}, status=400),
+    "GetAgentWheel": Row(Who.PUBLIC, status=403),
     "AgentSession": Row(Who.AGENT),
     "Stream": Row(_ALL),
     # It does not end by itself: what it is asked here is refused, by those who are let in alone.
@@ -460,10 +461,8 @@ CLUSTER: dict[str, Row] = {
     "GetAgent": Row(_ALL),
     "GetSlots": Row(_ALL),
     "GetSlot": Row(_ALL),
-    "EnableAgent": Row(_ADMINS),
-    "DisableAgent": Row(_ADMINS, {"drain": True}),
-    "EnableSlot": Row(_ADMINS),
-    "DisableSlot": Row(_ADMINS, {"drain": True}),
+    **dict.fromkeys(("EnableAgent", "EnableSlot"), Row(_ADMINS)),
+    **dict.fromkeys(("DisableAgent", "DisableSlot"), Row(_ADMINS, {"drain": True})),
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
     "GetJoinTokens": Row(_ADMINS),

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from tenax.config.durations import parse_duration
 from tenax.config.problems import Path, ProblemReport
+from tenax.config.provider.agent_install import AgentInstallSettings
 from tenax.config.settings import Settings
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.notice import Rebalance
@@ -157,6 +158,8 @@ class RentingSettings(MonthlyBudgetSettings):
     cpu_slots_allowed: bool = False
     #: Shell lines that run on the machine, as root, before its agent starts.
     startup_script: str = ""
+    #: With what the master's own tenax is installed on a machine whose image has none.
+    agent_install: AgentInstallSettings = AgentInstallSettings()
     rule: ScalingRule = Field(default=ScalingRule.PLANNER, strict=False)
     min_instances: int = Field(default=0, ge=0)
     max_instances: int = Field(default=5, ge=1, le=1000)
@@ -194,6 +197,16 @@ class RentingSettings(MonthlyBudgetSettings):
         return given
 
     @model_validator(mode="after")
+    def _fits_into_user_data(self) -> Self:
+        size = len(self.startup_script.encode())
+        room = MAX_STARTUP_SCRIPT_BYTES - self.agent_install.size + AgentInstallSettings().size
+        if size > room:
+            raise ValueError(
+                f"startup_script has {size} bytes, and {room} are possible beside agent_install: let it fetch the rest"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         if self.min_instances > self.max_instances:
             raise ValueError(
@@ -205,7 +218,7 @@ class RentingSettings(MonthlyBudgetSettings):
                 raise ValueError(f"{name} must be between 1s and 30d")
         if not self.master_url:
             raise ValueError("master_url is missing: write where machines reach the master")
-        if _is_loopback(self.master_url) and not _is_loopback(self.endpoint_url):
+        if is_own_address(self.master_url) and not is_own_address(self.endpoint_url):
             raise ValueError(
                 f"master_url is {self.master_url}, which is the machine itself for every machine: write an address of "
                 "the master that they reach"
@@ -336,11 +349,13 @@ def refuse_what_is_not_yet(pool: JsonObject, at: Path, report: ProblemReport) ->
         del provider[name]
 
 
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+def is_own_address(url: str) -> bool:
+    """Whether an address means, to whoever uses it, the machine that they are on."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
     if re.fullmatch(r"[0-9.]+|.*:.*", host):
         try:
             address = ipaddress.ip_address(host)
+            address = getattr(address, "ipv4_mapped", None) or address
             return address.is_loopback or address.is_unspecified
         except ValueError:
             # Short forms: 127.1.

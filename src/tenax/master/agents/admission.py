@@ -17,6 +17,12 @@ from tenax.master.store.agents import join_tokens
 from tenax.master.store.machines import rows as machines
 from tenax.wire.agents import JoinRequest
 
+_NOT_KNOWN_YET = "this master's database does not know that machine yet: it looks at the provider, try again"
+_OF_NO_USE = (
+    "the join token is wrong, used up, over, or for another agent: ask an administrator for a new one "
+    "(tenax agent join-token create)"
+)
+
 
 async def admit(conn: Connection, request: JoinRequest, secret: bytes, *, by_file: bool) -> bool:
     """Spend the token of a request; whether the agent may take the place of one of its name.
@@ -34,13 +40,31 @@ async def admit(conn: Connection, request: JoinRequest, secret: bytes, *, by_fil
         return token.agent_id is not None
     if await machines.join(conn, hashed, request.agent_id, request.pool):
         return False
-    its_own = secrets.compare_digest(request.token.encode(), machine_token(secret, request.agent_id).encode())
-    if its_own and not await machines.is_known(conn, request.agent_id):
-        raise TryAgain("this master's database does not know that machine yet: it looks at the provider, try again")
-    raise Forbidden(
-        "the join token is wrong, used up, over, or for another agent: ask an administrator for a new one "
-        "(tenax agent join-token create)"
-    )
+    if _is_its_own(request.token, request.agent_id, secret) and not await machines.is_known(conn, request.agent_id):
+        raise TryAgain(_NOT_KNOWN_YET)
+    raise Forbidden(_OF_NO_USE)
+
+
+async def check_may_prepare(
+    conn: Connection, token: str, machine_id: str, secret: bytes, file_token: str | None
+) -> None:
+    """Let whoever could join fetch what an agent is made of; nothing of the token is used up.
+
+    ``machine_id``: of the rented machine that asks, if it is one; ``file_token``: that of the operator's file, if it
+    lets agents in. Raises Forbidden, TryAgain.
+    """
+    if file_token is not None and secrets.compare_digest(token.encode(), file_token.encode()):
+        return
+    hashed = token_hash(token)
+    if await join_tokens.is_good(conn, hashed) or await machines.is_starting(conn, hashed):
+        return
+    if _is_its_own(token, machine_id, secret) and not await machines.is_known(conn, machine_id):
+        raise TryAgain(_NOT_KNOWN_YET)
+    raise Forbidden(_OF_NO_USE)
+
+
+def _is_its_own(token: str, machine_id: str, secret: bytes) -> bool:
+    return secrets.compare_digest(token.encode(), machine_token(secret, machine_id).encode())
 
 
 async def _keep_from_machines(conn: Connection, agent_id: str) -> None:

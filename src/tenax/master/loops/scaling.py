@@ -8,6 +8,7 @@ rented, a pass asks nobody anything.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import uuid
@@ -34,6 +35,7 @@ from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
+from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -382,7 +384,8 @@ class ScalingLoop:
             return False
         offer = offer_named(self._renting[row.pool], row.offer)
         assert offer is not None
-        script = bootstrap_script(row.machine_id, row.pool, machine_token(self._secret, row.machine_id), offer)
+        token = machine_token(self._secret, row.machine_id)
+        script = bootstrap_script(row.machine_id, row.pool, token, offer, await _wheel())
         async with context.transaction() as conn:
             row = await machines.send(conn, row)
         try:
@@ -464,6 +467,15 @@ _MACHINE_ID = re.compile(r"m-[0-9a-f]{20}")
 
 def _new_id() -> str:
     return f"m-{uuid.uuid4().hex[:20]}"
+
+
+async def _wheel() -> AgentWheel | None:
+    """What machines install whose image has no tenax; None: they need one that has it."""
+    try:
+        return await asyncio.to_thread(own_wheel)
+    except (NotNow, OSError) as error:
+        log.warning("there is no wheel for machines", reason=str(error))
+        return None
 
 
 def _of(pool: PoolSettings) -> AnyProviderSettings:

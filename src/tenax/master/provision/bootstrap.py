@@ -3,8 +3,9 @@
 Rules: its first act, before any network, is to set the machine's own end, at the end of the time in which its agent is
 to join; that the agent has joined takes it back, and from then on the agent ends a machine that no master is heard on.
 The join token stands in it, in a file that root alone can read and on no command line, and lets in nothing but this
-machine. Each step is said on standard error, which a machine writes to its console, and to the master, with why it
-failed; what an operator's script does in steps has a time limit each. The same values give the same script.
+machine. An image without tenax gets the master's own. Each step is said on standard error, which a machine writes to
+its console, and to the master, with why it failed; what an operator's script does in steps has a time limit each. The
+same values give the same script.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import shlex
 
 from tenax.config.agent import NO_SLOTS
 from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.master.provision.script_parts import STEP_FUNCTIONS, install_lines
+from tenax.master.provision.wheel import AgentWheel
 from tenax.scheduler.devices import DeviceKind
 
 #: Of the user data of AWS.
@@ -37,6 +40,7 @@ TENAX_END
 cat > "$dir/steps.sh" <<'TENAX_END_OF_STEPS'
 # tenax_step NAME SECONDS COMMAND...: do it within that time, and say how it went. NAME goes on from "could not".
 tenax_dir=${TENAX_MACHINE_DIR:-/var/lib/tenax}
+tenax_url=%(url)s
 
 tenax_say() {
     printf 'tenax: %%s: %%s%%s\\n' "$1" "$2" "${3:+: $3}" >&2
@@ -46,42 +50,15 @@ tenax_say() {
 
 tenax_send() {
     if command -v curl >/dev/null 2>&1; then
-        curl -fsS -m 20 --retry 3 --retry-max-time 60 -H 'Content-Type: text/plain' --data-binary @- %(step_url)s
+        curl -fsS -m 20 --retry 3 --retry-max-time 60 -H 'Content-Type: text/plain' --data-binary @- \\
+            "$tenax_url/agents/machine-step"
     elif command -v python3 >/dev/null 2>&1; then
-        python3 -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1], sys.stdin.buffer.read(), 20)' %(step_url)s
+        python3 -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1], sys.stdin.buffer.read(), 20)' \\
+            "$tenax_url/agents/machine-step"
     fi
 }
 
-# Why a command failed: its status, its time limit, its output.
-tenax_why() {
-    case $1 in
-        124) echo "it took longer than $2 s"; return ;;
-        137) echo "it was killed: for want of memory, or as it took longer than $2 s"; return ;;
-    esac
-    for place in / "${TMPDIR:-/tmp}" "$tenax_dir"; do
-        room=$(df -Pk "$place" 2>/dev/null | awk 'NR == 2 { print $4 }')
-        if [ "${room:-9999}" -lt 1024 ]; then echo "no room on $place"; return; fi
-    done
-    last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-400)
-    echo "${last:-it ended with $1}"
-}
-
-tenax_step() {
-    tenax_name=$1 tenax_limit=$2
-    shift 2
-    tenax_say "$tenax_name" begun
-    tenax_log=$(mktemp "$tenax_dir/step.XXXXXX")
-    tenax_status=0
-    timeout -k 10 "$tenax_limit" "$@" > "$tenax_log" 2>&1 < /dev/null || tenax_status=$?
-    cat "$tenax_log"
-    if [ "$tenax_status" -ne 0 ]; then
-        tail -n 20 "$tenax_log" >&2
-        tenax_say "$tenax_name" failed "$(tenax_why "$tenax_status" "$tenax_limit" "$tenax_log")"
-        exit 1
-    fi
-    rm -f "$tenax_log"
-    tenax_say "$tenax_name" "done"
-}
+%(functions)s
 TENAX_END_OF_STEPS
 cat > "$dir/startup.sh" <<'TENAX_END_OF_STARTUP'
 %(startup)s
@@ -91,9 +68,9 @@ TENAX_END_OF_STARTUP
 # shellcheck disable=SC2016
 tenax_step "run startup_script" %(seconds)d \\
     sh -euc '. "$1"; . "$2"' startup "$dir/steps.sh" "$dir/startup.sh" > "$dir/startup.log"
+# shellcheck disable=SC2154
 if ! command -v tenax >/dev/null 2>&1; then
-    tenax_say "find tenax" failed "this image has none: install it in the image, or by startup_script"
-    exit 1
+%(install)s
 fi
 tenax_say "start the agent" begun
 (
@@ -101,7 +78,7 @@ tenax_say "start the agent" begun
     shutdown -c >/dev/null 2>&1 || true
 ) &
 export TENAX_AGENT_CLOUD=%(cloud)s
-set -- --master-url %(url)s --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
+set -- --master-url "$tenax_url" --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
     --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"
 # What startup_script writes there.
 if [ -f "$dir/agent.yaml" ]; then set -- --config "$dir/agent.yaml" "$@"; fi
@@ -121,9 +98,15 @@ shutdown -P +%(orphan_minutes)d >/dev/null 2>&1 || true
 exit 1
 """
 
+_NO_WHEEL = """tenax_say "find tenax" failed \\
+    "neither this image nor the master has one to install: install it in the image, or by startup_script"
+exit 1"""
 
-def bootstrap_script(machine_id: str, pool: str, token: str, settings: AnyProviderSettings) -> str:
-    """The user data of one machine."""
+
+def bootstrap_script(
+    machine_id: str, pool: str, token: str, settings: AnyProviderSettings, wheel: AgentWheel | None
+) -> str:
+    """The user data of one machine. ``wheel``: what is installed where its image has no tenax; None: nothing can be."""
     # A machine whose driver does not work is not to pass for one of the CPU.
     kind = DeviceKind.CPU.value if settings.cpu_slots_allowed else DeviceKind.CUDA.value
     return _SCRIPT % {
@@ -131,8 +114,9 @@ def bootstrap_script(machine_id: str, pool: str, token: str, settings: AnyProvid
         "seconds": max(1, math.ceil(settings.max_agent_starting_period)),
         "orphan": ORPHAN_AFTER_S,
         "orphan_minutes": ORPHAN_AFTER_S // 60,
-        "step_url": shlex.quote(f"{settings.master_url}/agents/machine-step"),
         "token": token,
+        "functions": STEP_FUNCTIONS,
+        "install": _NO_WHEEL if wheel is None else install_lines(wheel, settings.agent_install, machine_id),
         "startup": settings.startup_script,
         "url": shlex.quote(settings.master_url),
         "machine": machine_id,

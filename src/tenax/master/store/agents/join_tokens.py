@@ -69,6 +69,11 @@ async def use(conn: Connection, token_hash: bytes, agent_id: str) -> JoinTokenRo
     return None if token_id is None else await _get(conn, token_id)
 
 
+async def is_good(conn: Connection, token_hash: bytes) -> bool:
+    """Whether an agent could join with a token; nothing of it is used up."""
+    return bool(await conn.fetchval(Q.join_token_is_good, token_hash))
+
+
 async def _get(conn: Connection, token_id: int) -> JoinTokenRow:
     columns = f"{Q.join_token_columns} where id = $1"
     return JoinTokenRow(**await existing(conn, f"join token {token_id}", columns, token_id))

@@ -30,6 +30,11 @@ where token_hash = $1 and revoked_at is null and expires_at > now() and uses_lef
   and (agent_id is null or agent_id = $2)
 returning id;
 
+-- name: join_token_is_good
+select exists (
+    select 1 from join_tokens
+    where token_hash = $1 and revoked_at is null and expires_at > now() and uses_left is distinct from 0);
+
 -- name: join_tokens_forget
 delete from join_tokens where coalesce(revoked_at, expires_at) < now() - interval '90 days';
 

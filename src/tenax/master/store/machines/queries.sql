@@ -112,6 +112,9 @@ set state = $3, story = case when $4 = '' then story else $4 end, changed_at = n
     ended_at = case when $3 in ('GONE', 'FAILED') then now() end
 where machine_id = $1 and version = $2 returning version;
 
+-- name: is_starting
+select exists (select 1 from machines where token_hash = $1);
+
 -- name: of_token
 select machine_id, pool, state, version from machines where token_hash = $1 for update;
 

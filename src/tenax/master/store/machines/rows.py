@@ -256,6 +256,11 @@ async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) ->
     return True
 
 
+async def is_starting(conn: Connection, token_hash: bytes) -> bool:
+    """Whether this is the token of a machine that has not joined yet, and may."""
+    return bool(await conn.fetchval(Q.is_starting, token_hash))
+
+
 async def get(conn: Connection, machine_id: str) -> MachineRow:
     """Raises NotFound."""
     row = await existing(conn, f"machine {machine_id!r}", f"{Q.columns} where machine_id = $1", machine_id)

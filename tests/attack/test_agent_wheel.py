@@ -1,0 +1,105 @@
+"""The master's wheel: for whoever could join."""
+
+from __future__ import annotations
+
+import hashlib
+
+import httpx2
+import pytest
+
+from tenax.config.master import MasterSettings
+from tenax.master.access.bootstrap import join_token
+from tenax.master.access.task_tokens import machine_token, token_hash
+from tenax.master.api.http import edge
+from tenax.master.provision.wheel import own_wheel
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import NewMachine
+from tests.kits.api import Api, bearer
+
+
+async def ask(api: Api, *lines: str) -> httpx2.Response:
+    """For the wheel, as a script does."""
+    return await api.nobody.ask("POST", "/agents/wheel", "\n".join(lines).encode())
+
+
+async def made(api: Api, **body: object) -> tuple[int, str]:
+    """The number of a new join token, and the token."""
+    reply = (await api.admin.post("/api/v1/join-tokens", body)).json()
+    return reply["joinToken"]["id"], reply["token"]
+
+
+async def uses_left(api: Api) -> list[int]:
+    """Of all join tokens that are good."""
+    return [each["usesLeft"] for each in (await api.admin.get("/api/v1/join-tokens")).json()["joinTokens"]]
+
+
+async def test_the_wheel_is_for_whoever_could_join(api: Api) -> None:
+    """Again and again, and joining is still possible afterwards; a token that is over opens nothing."""
+    number, token = await made(api)
+    for lines in ((token,), (token, "", own_wheel().sha256), (join_token(api.master.settings),)):
+        reply = await ask(api, *lines)
+        assert (reply.status_code, reply.content) == (200, own_wheel().content)
+        assert reply.headers["x-sha256"] == hashlib.sha256(reply.content).hexdigest()
+        assert own_wheel().name in reply.headers["content-disposition"]
+    assert await uses_left(api) == [1]
+    await api.admin.delete(f"/api/v1/join-tokens/{number}")
+    assert (await ask(api, token)).status_code == 403
+    _, late = await made(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update join_tokens set created_at = now() - interval '2 h', expires_at = now()")
+    assert (await ask(api, late)).status_code == 403
+    _, spent = await made(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update join_tokens set uses_left = 0 where uses_left = 1 and expires_at > now()")
+    assert (await ask(api, spent)).status_code == 403
+
+
+async def test_nothing_else_opens_the_wheel(api: Api) -> None:
+    """Neither no token, nor a login, also an administrator's, nor what only looks like a token."""
+    logins = [bearer(api.user), bearer(api.admin)]
+    for token in ("", " ", "\0", "tnxj_" + "x" * 43, "tnxm_", "../../etc/passwd", "%", "é\ud7ff", *logins):
+        reply = await ask(api, token, "\0", "")
+        assert (reply.status_code, b"PK" in reply.content) == (403, False), token
+    for client in (api.nobody, api.user, api.admin):
+        assert (await client.ask("POST", "/agents/wheel", b"")).status_code == 403
+        assert (await client.ask("GET", "/agents/wheel")).status_code == 405
+        assert (await client.ask("POST", "/agents/wheel/../../../etc/passwd", b"")).status_code in (404, 405)
+    huge = await api.nobody.ask("POST", "/agents/wheel", b"x" * (edge.UNKNOWN_BODY_BYTES + 1))
+    assert huge.status_code == 413
+
+
+async def test_another_wheel_than_the_scripts_is_not_sent(api: Api) -> None:
+    """Behind one address there may be masters of two versions: the script asks again."""
+    _, token = await made(api)
+    reply = await ask(api, token, "", "0" * 64)
+    assert (reply.status_code, b"PK" in reply.content) == (503, False)
+
+
+async def test_the_token_of_a_machine_opens_it_while_it_starts(api: Api) -> None:
+    """And that of one which the database does not know yet is to ask again."""
+    secret = api.master.cluster.secret
+    token = machine_token(secret, "m-1")
+    assert (await ask(api, token, "m-1")).status_code == 503
+    assert (await ask(api, token, "m-2")).status_code == 403
+    place = ("default", "aws", "r", "", "m5.large", 2, ())
+    async with api.master.db.transaction() as conn:
+        await machines.plan(conn, [NewMachine("m-1", *place, token_hash(token), "")])
+    assert (await ask(api, token, "m-1")).status_code == 200
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update machines set state = 'JOINED', provider_id = 'i', joined_at = now(), token_hash = null"
+        )
+    assert (await ask(api, token, "m-1")).status_code == 403
+
+
+class TestWithoutTheFile:
+    """An operator who wants no token that never ends."""
+
+    @pytest.fixture
+    def master_settings(self, master_settings: MasterSettings) -> MasterSettings:
+        security = master_settings.security.model_copy(update={"agent_join_by_file": False})
+        return master_settings.model_copy(update={"security": security})
+
+    async def test_the_file_opens_nothing(self, api: Api) -> None:
+        """Only tokens that are listed do."""
+        assert (await ask(api, join_token(api.master.settings))).status_code == 403
