@@ -1,8 +1,9 @@
-"""The master's wheel: for whoever could join."""
+"""The master's wheel, and the scripts that install it: for whoever could join, and for administrators."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -16,6 +17,10 @@ from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import NewMachine
 from tests.kits.api import Api, bearer
 
+CERTIFICATE = (Path(__file__).parents[1] / "kits" / "self_signed.pem").read_text()
+CERTIFICATE = CERTIFICATE[CERTIFICATE.index("-----BEGIN CERTIFICATE-----") :].partition("-----END CERTIFICATE-----")[0]
+CERTIFICATE += "-----END CERTIFICATE-----\n"
+
 
 async def ask(api: Api, *lines: str) -> httpx2.Response:
     """For the wheel, as a script does."""
@@ -26,6 +31,11 @@ async def made(api: Api, **body: object) -> tuple[int, str]:
     """The number of a new join token, and the token."""
     reply = (await api.admin.post("/api/v1/join-tokens", body)).json()
     return reply["joinToken"]["id"], reply["token"]
+
+
+async def bootstrap(api: Api, **body: object) -> httpx2.Response:
+    """A script, as an administrator asks for it."""
+    return await api.admin.post("/api/v1/agents/bootstrap", {"masterUrl": "https://master.example", **body})
 
 
 async def uses_left(api: Api) -> list[int]:
@@ -103,3 +113,55 @@ class TestWithoutTheFile:
     async def test_the_file_opens_nothing(self, api: Api) -> None:
         """Only tokens that are listed do."""
         assert (await ask(api, join_token(api.master.settings))).status_code == 403
+
+
+async def test_a_script_is_for_administrators(api: Api) -> None:
+    """It holds a token for one agent, which no list shows."""
+    body = {"masterUrl": "https://master.example"}
+    assert (await api.nobody.post("/api/v1/agents/bootstrap", body)).status_code == 401
+    assert (await api.user.post("/api/v1/agents/bootstrap", body)).status_code == 403
+    assert await uses_left(api) == []
+    reply = (await bootstrap(api, agentId="box", lifespan="10m", certificate=CERTIFICATE)).json()
+    [token] = [line for line in reply["script"].splitlines() if line.startswith("tnxj_")]
+    assert (await ask(api, token)).status_code == 200
+    listed = await api.admin.get("/api/v1/join-tokens")
+    assert token not in listed.text
+    [its] = listed.json()["joinTokens"]
+    assert (its["usesLeft"], its["agentId"], its["id"]) == (1, "box", reply["joinToken"]["id"])
+    assert CERTIFICATE in reply["script"]
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"masterUrl": url} for url in ("", "master", "ftp://m", "http://u:p@m", "http://m/$(id)", "http://m';id")),
+        *({"masterUrl": f"http://{own}:8080"} for own in ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "0.0.0.0")),
+        *({"masterUrl": f"http://{own}"} for own in ("127.1", "[::ffff:127.0.0.1]", "a.localhost", "m,http://localhost")),
+        {"masterUrl": "http://m\nid"},
+        {"masterUrl": "http://m" + "m" * 3000},
+        *({"certificate": text} for text in (KEY, CERTIFICATE + KEY, CERTIFICATE + "TENAX_END\nid\n", "x")),
+        {"certificate": CERTIFICATE * 100},
+        *({"python": python} for python in ("-c", "python3; id", "$(id)", "python 3", "a" * 600)),
+        *({"indexUrl": url} for url in ("https://u:p@index", "file:///etc", "--pre", "https://i'", "https://i\n", "https://[")),
+        *({"wheelhouse": place} for place in ("wheels", "-e", "../wheels", "/opt/it's", "/a b", "ftp://x")),
+        {"wheelhouse": "/opt/wheels", "indexUrl": "https://index"},
+        *({"lifespan": time} for time in ("0s", "9999d", "soon")),
+        *({"agentId": name} for name in ("a b", "a" * 129, "-x\n")),
+        *({"pool": name} for name in ("nowhere", "default\n", "default'")),
+    ],
+)  # fmt: skip
+async def test_what_would_become_something_else_in_a_script_is_refused(api: Api, body: dict[str, object]) -> None:
+    """And no token was made for it."""
+    reply = await bootstrap(api, **body)
+    assert reply.status_code == 400, reply.text
+    assert await uses_left(api) == []
+
+
+async def test_a_large_request_for_a_script_is_refused(api: Api) -> None:
+    """As what people write everywhere."""
+    for name in ("certificate", "masterUrl", "pool", "wheelhouse"):
+        assert (await bootstrap(api, **{name: "x" * (3 << 20)})).status_code in (400, 413)
+    assert await uses_left(api) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -254,6 +255,31 @@ def test_a_token_sets_a_password_with_the_present_one(
         "isHashed": True,
         "currentPassword": hashed_password("the-old-One1"),
     }
+
+
+def test_a_script_makes_an_agent_of_a_machine(
+    tenax: Tenax, master: PretendMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It alone is on standard output, for a shell; that it holds a secret, and until when, is said beside it."""
+    answer = {"script": "#!/bin/sh\nexit 0\n", "joinToken": {"id": 4, "usesLeft": 1, "expiry": "2026-01-02T03:04:05Z"}}
+    master.on("POST", "/api/v1/agents/bootstrap", answer)
+    done = tenax("agent", "bootstrap", "-p", "gpus", "--same-machine", "--wheelhouse", "/opt/wheels")
+    assert (done.code, done.out) == (0, "#!/bin/sh\nexit 0\n")
+    assert "holds a secret: until 2026-01-02" in done.err
+    assert "tenax agent join-token revoke 4" in done.err
+    usual = {"ownAddress": True, "certificate": "", "lifespan": "1h", "pool": "gpus", "wheelhouse": "/opt/wheels"}
+    assert last(master, "POST")[1] == {**usual, "masterUrl": master.url}
+    # A key that stands in the same file stays here.
+    file = Path(__file__).parents[1] / "kits" / "self_signed.pem"
+    assert "PRIVATE KEY" in file.read_text()
+    monkeypatch.setenv("DET_MASTER_CERT_FILE", str(file))
+    done = tenax("agent", "bootstrap", "--agent", "box", "--master-url", "https://m")
+    assert done.code == 0, done.err
+    sent = last(master, "POST")[1]
+    assert (sent["agentId"], sent["masterUrl"]) == ("box", "https://m")
+    assert sent["certificate"].startswith("-----BEGIN CERTIFICATE-----\n")
+    assert sent["certificate"].endswith("\n-----END CERTIFICATE-----\n")
+    assert "KEY" not in sent["certificate"]
 
 
 def test_join_tokens_are_made_listed_and_revoked(tenax: Tenax, master: PretendMaster) -> None:

@@ -170,6 +170,10 @@ def test_machines(group: Desk) -> None:
             group,
             "machines.md",
             {
+                # tests/e2e/test_bootstrapped.py has a machine run it.
+                "tenax agent bootstrap --master-url http://FIRST:8080 | ssh box4 sh": Hint(
+                    put=lambda made: {"FIRST:8080": f"127.0.0.1:{made.port} --same-machine", "ssh box4 sh": "sh -n"}
+                ),
                 "tenax agent list": Hint(before=join),
                 # Once it has left, and the second time once it had come back.
                 "tenax agent remove box3": Hint(before=leave_or_come_and_leave, answer=lambda _: "y"),

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from tenax.config.provider import MAX_STARTUP_SCRIPT_BYTES
+from tenax.config.provider.agent_install import AgentInstallSettings
+from tenax.master.provision.at_hand import AtHand, at_hand_script
 from tenax.master.provision.aws import run_parameters
 from tenax.master.provision.bootstrap import MAX_BYTES, bootstrap_script
 from tenax.master.provision.port import MachineOrder
@@ -204,7 +206,10 @@ def test_the_script_is_good_shell(tmp_path: Path) -> None:
         pytest.skip("shellcheck is not here and could not be installed")
     script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings(), own_wheel())
     steps = script.partition("<<'TENAX_END_OF_STEPS'\n")[2].partition("\nTENAX_END_OF_STEPS\n")[0]
-    for name, text in (("script", script), ("steps", steps)):
+    machine = AtHand("http://a,http://b", "it's mine", "tnxj_secret", "box", "-----BEGIN CERTIFICATE-----\n")
+    at_hand = at_hand_script(machine, AgentInstallSettings(wheelhouse="/opt/wheels"), own_wheel())
+    start = at_hand.partition("<<'TENAX_END_OF_START'\n")[2].partition("\nTENAX_END_OF_START\n")[0]
+    for name, text in (("script", script), ("steps", steps), ("at_hand", at_hand), ("start", start)):
         (tmp_path / name).write_text(text)
         found = subprocess.run([program, "-s", "sh", tmp_path / name], capture_output=True, text=True, check=False)
         assert (found.stdout, found.returncode) == ("", 0)

@@ -157,6 +157,32 @@ def create_join_token(
     return JoinToken.read(reading.record(answer, "joinToken")), reading.text(answer, "token")
 
 
+def bootstrap_script(
+    session: Session,
+    master_url: str,
+    *,
+    own_address: bool = False,
+    certificate: str = "",
+    pool: Optional[str] = None,
+    agent_id: Optional[str] = None,
+    lifespan: str = "1h",
+    python: Optional[str] = None,
+    index_url: Optional[str] = None,
+    wheelhouse: Optional[str] = None,
+) -> Tuple[JoinToken, str]:
+    """A script for ``sh`` that makes an agent of the machine that runs it, and the token in it, for one use.
+
+    ``master_url``: where that machine reaches the master; ``own_address``: it may mean the machine itself;
+    ``certificate``: PEM by which the master is trusted there. For administrators. Raises InvalidInput.
+    """
+    body: JsonObject = {
+        "masterUrl": master_url, "ownAddress": own_address, "certificate": certificate, "pool": pool,
+        "agentId": agent_id, "lifespan": lifespan, "python": python, "indexUrl": index_url, "wheelhouse": wheelhouse,
+    }  # fmt: skip
+    answer = session.post("/api/v1/agents/bootstrap", reading.without_nulls(body))
+    return JoinToken.read(reading.record(answer, "joinToken")), reading.text(answer, "script")
+
+
 def list_join_tokens(session: Session, *, inactive: bool = False) -> List[JoinToken]:
     """Those that let agents in; ``inactive``: also those that do not any more."""
     answer = session.get("/api/v1/join-tokens", {"showInactive": inactive})

@@ -269,6 +269,7 @@ POLICIES: dict[str, Allow] = {
     "EnableSlot": Allow.ADMIN,
     "DisableSlot": Allow.ADMIN,
     "RemoveAgent": Allow.ADMIN,
+    "PostAgentBootstrap": Allow.ADMIN,
     "PostJoinToken": Allow.ADMIN,
     "GetJoinTokens": Allow.ADMIN,
     "RevokeJoinToken": Allow.ADMIN,

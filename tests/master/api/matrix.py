@@ -451,6 +451,7 @@ CLUSTER: dict[str, Row] = {
     # No such token.
     "SayMachineStep": Row(Who.PUBLIC, {}, status=400),
     "GetAgentWheel": Row(Who.PUBLIC, status=403),
+    "PostAgentBootstrap": Row(_ADMINS, {"masterUrl": "http://master.example"}),
     "AgentSession": Row(Who.AGENT),
     "Stream": Row(_ALL),
     # It does not end by itself: what it is asked here is refused, by those who are let in alone.

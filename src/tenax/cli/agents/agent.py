@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
@@ -46,6 +47,10 @@ _TOKEN_COLUMNS: output.Columns[JoinToken] = (
 )
 
 
+#: Bytes of a file of certificates that are looked at.
+_MAX_PEM = 1 << 20
+
+
 @click.group(
     cls=ServerGroup,
     module="tenax.agent",
@@ -75,8 +80,8 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
     output.records(_COLUMNS, agents, as_json, as_csv)
     if not agents and pool is None and state is None:
         output.say(
-            "There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE "
-            "(the token: tenax agent join-token create)"
+            "There are no agents. Make one of another machine with: tenax agent bootstrap | ssh MACHINE sh "
+            "(by hand: tenax agent --master-url URL --join-token-file FILE)"
         )
     for agent in agents:
         if agent.notice:
@@ -145,6 +150,57 @@ def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
     print(f"Agent {agent} is removed")
 
 
+@group.command()
+@click.option("-p", "--pool", help="Resource pool of the agent; without it the default one.")
+@click.option("--agent", help="Its name; without it the machine's own.")
+@click.option("--master-url", help="Where the machine reaches the master, if not at the address that is used here.")
+@click.option("--same-machine", is_flag=True, help="The machine is the master's own: 127.0.0.1 and its like are meant.")
+@click.option("-e", "--expires-in", default="1h", show_default=True, help="How long the script is good, as in 90m.")
+@click.option("--python", help="Its Python, 3.11 or newer, whose packages tasks have, too (python3).")
+@click.option("--index-url", help="Package index for what tenax needs; without it as pip is configured there.")
+@click.option("--wheelhouse", help="Directory there, or page, with wheels of that; no index is asked then.")
+@pass_access
+def bootstrap(
+    access: Access,
+    pool: Optional[str],
+    agent: Optional[str],
+    master_url: Optional[str],
+    same_machine: bool,
+    expires_in: str,
+    python: Optional[str],
+    index_url: Optional[str],
+    wheelhouse: Optional[str],
+) -> None:
+    """Print a script that makes an agent of the machine that runs it.
+
+    \b
+    tenax agent bootstrap | ssh machine sh
+
+    It installs the master's own version of tenax in a directory of its own, and starts the agent. The script holds a
+    secret, with which one agent joins.
+    """
+    from tenax.client import agents
+
+    session = access.session()
+    token, script = agents.bootstrap_script(
+        session,
+        master_url or ",".join(session.urls),
+        own_address=same_machine,
+        certificate=_certificate(session.certificate),
+        pool=pool,
+        agent_id=agent,
+        lifespan=expires_in,
+        python=python,
+        index_url=index_url,
+        wheelhouse=wheelhouse,
+    )
+    print(script, end="")
+    output.say(
+        f"This script holds a secret: until {output.moment(token.expires)} one agent joins with it. If it got into "
+        f"other hands: tenax agent join-token revoke {token.id}"
+    )
+
+
 @click.group("join-token", cls=LazyGroup, help="Make, list and revoke tokens with which agents join.")
 def join_token() -> None:
     pass
@@ -208,6 +264,21 @@ group.add_command(join_token)
 group.alias("list", "ls")
 group.alias("remove", "rm")
 join_token.alias("list", "ls")
+
+
+def _certificate(file: str) -> str:
+    """The certificates of a PEM file, and nothing else of it; empty where the system's are trusted."""
+    from tenax.errors import InvalidInput
+
+    if not file or file == "noverify":
+        return ""
+    try:
+        with open(file, encoding="ascii", errors="replace") as opened:
+            text = opened.read(_MAX_PEM)
+    except OSError as error:
+        raise InvalidInput(f"The certificate file {file} cannot be read: {error.strerror}.") from None
+    blocks = re.findall(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----", text)
+    return "".join(f"{block}\n" for block in blocks)
 
 
 def _agent_names(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:

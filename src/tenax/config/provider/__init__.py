@@ -26,7 +26,7 @@ from tenax.lifecycle.notice import Rebalance
 #: Of Determined's fields, and what to write instead for now.
 NOT_YET: Mapping[str, str] = {
     "agent_config_file_contents": "let startup_script write /var/lib/tenax/agent.yaml, which the agent is started with",
-    "agent_docker_image": "the agent of the machine's own image is started: install tenax there",
+    "agent_docker_image": "the tenax of the machine's own image is started, else the master's own is installed",
     "agent_docker_network": "the agent runs on the machine itself, in no container",
     "agent_docker_runtime": "the agent runs on the machine itself, in no container",
     "agent_fluent_image": "nothing of it is needed: agents send output themselves",

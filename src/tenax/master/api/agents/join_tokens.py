@@ -51,9 +51,9 @@ async def post_join_token(
             description=body.description,
             agent_id=body.agent_id,
             uses=None if body.uses == -1 else body.uses,
-            seconds=_seconds(body.lifespan),
+            seconds=seconds_of(body.lifespan),
         )
-    return messages.PostJoinTokenResponse(token=token, join_token=_view(made))
+    return messages.PostJoinTokenResponse(token=token, join_token=view_of(made))
 
 
 @routes.get("/api/v1/join-tokens", "GetJoinTokens", allow=Allow.ADMIN)
@@ -64,17 +64,18 @@ async def get_join_tokens(
     async with master.db.connection() as conn:
         rows = await join_tokens.all_of(conn, inactive=show_inactive)
     by_file = master.settings.security.agent_join_by_file
-    return messages.GetJoinTokensResponse(join_tokens=[_view(row) for row in rows], join_by_file=by_file)
+    return messages.GetJoinTokensResponse(join_tokens=[view_of(row) for row in rows], join_by_file=by_file)
 
 
 @routes.delete("/api/v1/join-tokens/{join_token_id}", "RevokeJoinToken", allow=Allow.ADMIN)
 async def revoke_join_token(master: MasterDep, join_token_id: int) -> messages.RevokeJoinTokenResponse:
     """Revoke a token; agents that have joined with it stay."""
     async with master.db.transaction() as conn:
-        return messages.RevokeJoinTokenResponse(join_token=_view(await join_tokens.revoke(conn, join_token_id)))
+        return messages.RevokeJoinTokenResponse(join_token=view_of(await join_tokens.revoke(conn, join_token_id)))
 
 
-def _seconds(lifespan: str) -> float:
+def seconds_of(lifespan: str) -> float:
+    """How long a token is good. Raises InvalidInput."""
     try:
         seconds = parse_duration(lifespan)
     except (ValueError, OverflowError) as error:
@@ -84,7 +85,8 @@ def _seconds(lifespan: str) -> float:
     return seconds
 
 
-def _view(token: JoinTokenRow) -> messages.JoinTokenView:
+def view_of(token: JoinTokenRow) -> messages.JoinTokenView:
+    """All about a token but the token."""
     return messages.JoinTokenView(
         id=token.id,
         description=token.description,

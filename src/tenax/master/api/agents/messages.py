@@ -195,3 +195,30 @@ class RevokeJoinTokenResponse(Message):
     """The token as it is now."""
 
     join_token: JoinTokenView
+
+
+class PostAgentBootstrapRequest(Message):
+    """What the script that makes an agent of a machine says, and how long its token is good (``lifespan``: ``90m``).
+
+    ``master_url``: where the machine reaches the master, of several between commas; ``own_address``: it may be an
+    address that means the machine itself. ``certificate`` (PEM): by which the master is trusted; empty: as the machine
+    does. ``agent_id``: for that agent alone, else it is called as its machine. The rest is as in `agent_install` of a
+    provider.
+    """
+
+    master_url: str
+    own_address: bool = False
+    certificate: str = ""
+    pool: str = ""
+    agent_id: str = ""
+    lifespan: str = "1h"
+    python: str = ""
+    index_url: str = ""
+    wheelhouse: str = ""
+
+
+class PostAgentBootstrapResponse(Message):
+    """A script for ``sh``. It holds the token, and is shown this once."""
+
+    script: str
+    join_token: JoinTokenView
