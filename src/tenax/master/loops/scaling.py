@@ -12,9 +12,8 @@ import asyncio
 import re
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
 from asyncpg import Connection
@@ -25,7 +24,7 @@ from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.budget import BudgetState, used_up
-from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, Sighting, next_step
+from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, next_step
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
@@ -36,6 +35,7 @@ from tenax.master.provision.offers import decided, offer_named, order_of, prospe
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.provision.wheel import AgentWheel, own_wheel
+from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -50,55 +50,14 @@ from tenax.scheduler.snapshot import PoolSnapshot
 
 log = structlog.get_logger("tenax.scaling")
 
-#: Between two passes while a machine is on its way or ending, and between looks where all is quiet.
-BUSY_S, LOOK_S = 5.0, 300.0
-#: Looks in a row after which something is taken for missing, or for one of ours without a row.
-_TIMES = 2
+#: Between two passes while a machine is on its way or ending.
+BUSY_S = 5.0
 #: Stories of what carries our mark and had no row.
 _STRAY_JOINS = "it carries the mark of this cluster and had no row: its agent is to say what it holds"
 _STRAY_ENDS = "it carries the mark of this cluster, and nobody knows of it: it is ended"
 #: Said behind why a machine is as it is.
 _NO_ANSWER = "the provider did not answer the request for it"
 _UNDER_WAY = frozenset({MachineState.PLANNED, MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
-
-
-@dataclass(slots=True)
-class _Sightings:
-    """What looks at one place have shown. Cache: without it, some more looks are made."""
-
-    seen: Mapping[str, SeenMachine] = field(default_factory=dict)
-    #: How often in a row a row's machine was missing, and something without a row was there.
-    missing: Counter[str] = field(default_factory=Counter)
-    strays: Counter[str] = field(default_factory=Counter)
-    at: float = -LOOK_S
-    #: Whether this pass has looked, and was answered.
-    fresh: bool = False
-
-    def note(self, seen: Sequence[SeenMachine], rows: Sequence[MachineRow]) -> None:
-        """What a look has shown, of a place whose open rows these are, read before it."""
-        self.fresh, self.seen = True, {each.provider_id: each for each in seen}
-        known = {row.provider_id for row in rows}
-        awaited = {row.machine_id for row in rows if not row.provider_id}
-        self.missing = Counter({row.machine_id: self.missing[row.machine_id] + 1 for row in rows if not self.of(row)})
-        strays = [each for each in seen if not each.ended and each.provider_id not in known]
-        strays = [each for each in strays if each.machine_id not in awaited]
-        self.strays = Counter({each.provider_id: self.strays[each.provider_id] + 1 for each in strays})
-
-    def of(self, row: MachineRow) -> SeenMachine | None:
-        """What was seen of a row, by its provider's name for it, else by its mark."""
-        if row.provider_id:
-            return self.seen.get(row.provider_id)
-        marked = [each for each in self.seen.values() if each.machine_id == row.machine_id]
-        return min(marked, key=lambda each: (each.ended, each.provider_id), default=None)
-
-    def sighting(self, row: MachineRow) -> Sighting:
-        """What is known of a row's machine now."""
-        if not self.fresh:
-            return Sighting.UNKNOWN
-        seen = self.of(row)
-        if seen is not None:
-            return Sighting.ENDED if seen.ended else Sighting.RUNNING
-        return Sighting.MISSING if self.missing[row.machine_id] >= _TIMES else Sighting.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +93,7 @@ class ScalingLoop:
         self._open = opened
         self._timeout_s = preemption_timeout_s
         self._providers: dict[ProviderPlace, Provider] = {}
-        self._sightings: dict[ProviderPlace, _Sightings] = {}
+        self._sightings: dict[ProviderPlace, Sightings] = {}
         #: What failed in this pass: a slow provider would cost each machine its time.
         self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
         #: What was last said of each budget, by its pool. Cache: without it, it is said once more.
@@ -172,12 +131,12 @@ class ScalingLoop:
         now = time.monotonic()
         by_place: dict[ProviderPlace, list[MachineRow]] = {_place_of(pool): [] for pool in self._renting.values()}
         for row in rows:
-            by_place.setdefault(_place(row), []).append(row)
+            by_place.setdefault(place_of(row), []).append(row)
         by_name = {f"{place.provider} {place.region} {place.endpoint}".strip(): place for place in by_place}
 
         async def handle(name: str) -> None:
             place = by_name[name]
-            of_place, sightings = by_place[place], self._sightings.setdefault(place, _Sightings())
+            of_place, sightings = by_place[place], self._sightings.setdefault(place, Sightings())
             sightings.fresh = False
             under_way = any(row.state in _UNDER_WAY for row in of_place) or bool(sightings.strays)
             every_s = 0.0 if under_way else MAX_WAIT_S / 2 if of_place else LOOK_S
@@ -190,7 +149,7 @@ class ScalingLoop:
                 log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
                 return
             for provider_id, times in sightings.strays.items():
-                if times >= _TIMES:
+                if times >= TIMES:
                     await self._adopt(context, place, sightings.seen[provider_id])
 
         await each(list(by_name), handle, loop=self.name, noun="provider")
@@ -322,7 +281,7 @@ class ScalingLoop:
         is_unanswered = row.state in (MachineState.PLANNED, MachineState.ASKED)
         return MachineFacts(
             row.state,
-            self._sightings.get(_place(row), _Sightings()).sighting(row),
+            self._sightings.get(place_of(row), Sightings()).sighting(row),
             row.age_s,
             row.since_planned_s,
             ASK_S if row.sent == 0 else _of(pool).max_agent_starting_period if pool is not None else 0.0,
@@ -330,7 +289,7 @@ class ScalingLoop:
             standing.connected,
             standing.idle,
             renting=pool is not None
-            and _place_of(pool) == _place(row)
+            and _place_of(pool) == place_of(row)
             and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None)),
             sent=row.sent,
             new=row.end_sent == 0,
@@ -355,12 +314,12 @@ class ScalingLoop:
                 await self._drain(context, row, MachineEvent.WITHDRAW.value)
                 return True
             case MachineStep.TAKE:
-                seen = self._sightings[_place(row)].of(row)
+                seen = self._sightings[place_of(row)].of(row)
                 assert seen is not None
                 await self._answered(context, row, seen)
                 return True
         event = MachineEvent[step.name]
-        seen = self._sightings[_place(row)].of(row) if step is MachineStep.STOPPED else None
+        seen = self._sightings[place_of(row)].of(row) if step is MachineStep.STOPPED else None
         why = notice if event is MachineEvent.NOTICE else (seen.story if seen is not None else "") or event.value
         change = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
         log.warning(change, machine=row.machine_id, reason=why)
@@ -380,7 +339,7 @@ class ScalingLoop:
             await offer_rests.begin(conn, order, cause, story, row.planned_at)
 
     async def _send(self, context: PassContext, row: MachineRow) -> bool:
-        if (_place(row), MachineStep.SEND) in self._failed:
+        if (place_of(row), MachineStep.SEND) in self._failed:
             return False
         offer = offer_named(self._renting[row.pool], row.offer)
         assert offer is not None
@@ -389,10 +348,10 @@ class ScalingLoop:
         async with context.transaction() as conn:
             row = await machines.send(conn, row)
         try:
-            seen = await self._provider(_place(row)).launch(MachineOrder(row.machine_id, row.pool, offer, script))
+            seen = await self._provider(place_of(row)).launch(MachineOrder(row.machine_id, row.pool, offer, script))
         except ProviderAway as away:
             log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
-            self._failed.add((_place(row), MachineStep.SEND))
+            self._failed.add((place_of(row), MachineStep.SEND))
             await self._note(context, row, _NO_ANSWER, away)
             return False
         except OrderRefused as refused:
@@ -412,15 +371,15 @@ class ScalingLoop:
                 await offer_rests.end(conn, row.pool, row.offers, set(RestCause) - NEVER)
 
     async def _end(self, context: PassContext, row: MachineRow) -> bool:
-        if (_place(row), MachineStep.END) in self._failed:
+        if (place_of(row), MachineStep.END) in self._failed:
             return False
         async with context.transaction() as conn:
             row = await machines.note_end_sent(conn, row)
         try:
-            await self._provider(_place(row)).end([row.provider_id])
+            await self._provider(place_of(row)).end([row.provider_id])
         except ProviderAway as away:
             log.warning("a machine could not be ended; it is tried again", machine=row.machine_id, reason=str(away))
-            self._failed.add((_place(row), MachineStep.END))
+            self._failed.add((place_of(row), MachineStep.END))
             await self._note(context, row, "it could not be ended yet", away)
         return False
 
@@ -486,7 +445,3 @@ def _of(pool: PoolSettings) -> AnyProviderSettings:
 def _place_of(pool: PoolSettings) -> ProviderPlace:
     provider = _of(pool)
     return ProviderPlace(provider.type, provider.region, provider.endpoint_url)
-
-
-def _place(row: MachineRow) -> ProviderPlace:
-    return ProviderPlace(row.provider, row.region, row.endpoint)

@@ -1,0 +1,72 @@
+"""What looks at one place of a provider show of the machines that have rows there, and which have none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tenax.lifecycle.machine import Sighting
+from tenax.master.provision.port import ProviderPlace, SeenMachine
+from tenax.master.store.machines.rows import MachineRow
+
+#: Between looks where all is quiet, in seconds.
+LOOK_S = 300.0
+#: Looks in a row after which something is taken for missing, or for one of ours without a row.
+TIMES = 2
+
+
+@dataclass(slots=True)
+class Sightings:
+    """What looks at one place have shown. Cache: without it, some more looks are made."""
+
+    seen: Mapping[str, SeenMachine] = field(default_factory=dict)
+    #: How often in a row a row's machine was missing, and something without a row was there.
+    missing: Counter[str] = field(default_factory=Counter)
+    strays: Counter[str] = field(default_factory=Counter)
+    at: float = -LOOK_S
+    #: Whether this pass has looked, and was answered.
+    fresh: bool = False
+
+    def note(self, seen: Sequence[SeenMachine], rows: Sequence[MachineRow]) -> None:
+        """What a look has shown, of a place whose open rows these are, read before it."""
+        self.fresh, self.seen = True, {each.provider_id: each for each in seen}
+        self.missing = Counter({row.machine_id: self.missing[row.machine_id] + 1 for row in rows if not self.of(row)})
+        strays = strays_of(seen, rows)
+        self.strays = Counter({each.provider_id: self.strays[each.provider_id] + 1 for each in strays})
+
+    def of(self, row: MachineRow) -> SeenMachine | None:
+        """What was seen of a row."""
+        return seen_of(row, self.seen)
+
+    def sighting(self, row: MachineRow) -> Sighting:
+        """What is known of a row's machine now."""
+        if not self.fresh:
+            return Sighting.UNKNOWN
+        seen = self.of(row)
+        if seen is not None:
+            return Sighting.ENDED if seen.ended else Sighting.RUNNING
+        return Sighting.MISSING if self.missing[row.machine_id] >= TIMES else Sighting.UNKNOWN
+
+
+def seen_of(row: MachineRow, seen: Mapping[str, SeenMachine]) -> SeenMachine | None:
+    """What was seen of a row, by its provider's name for it, else by its mark."""
+    if row.provider_id:
+        return seen.get(row.provider_id)
+    marked = [each for each in seen.values() if each.machine_id == row.machine_id]
+    return min(marked, key=lambda each: (each.ended, each.provider_id), default=None)
+
+
+def strays_of(seen: Iterable[SeenMachine], rows: Iterable[MachineRow]) -> list[SeenMachine]:
+    """What has not ended and belongs to none of a place's open rows."""
+    rows = list(rows)
+    known = {row.provider_id for row in rows}
+    awaited = {row.machine_id for row in rows if not row.provider_id}
+    return [
+        each for each in seen if not each.ended and each.provider_id not in known and each.machine_id not in awaited
+    ]
+
+
+def place_of(row: MachineRow) -> ProviderPlace:
+    """Where a machine is."""
+    return ProviderPlace(row.provider, row.region, row.endpoint)
