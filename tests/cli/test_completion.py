@@ -170,6 +170,8 @@ LISTS = {
         ("agent disable", ["box"]),
         ("slot disable box", ["0", "1"]),
         ("machine describe", ["m-1"]),
+        ("machine end", ["m-1"]),
+        ("machine end m-1", []),
         ("task kill", ["t-1"]),
         ("command kill", ["c-1"]),
         ("template describe", ["box"]),

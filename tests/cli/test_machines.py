@@ -83,6 +83,20 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     assert "No machines are rented now" in tenax("machine", "list").err
 
 
+def test_machines_are_let_go(master: PretendMaster, tenax: Tenax) -> None:
+    """Those that are named; nobody is asked, as nothing is lost but time."""
+    machines = [{"id": name, "state": "JOINED", "story": "ended by ada"} for name in ("m-1", "m-2")]
+    master.on("POST", "/api/v1/machines/end", {"machines": machines})
+    assert tenax("machine", "end", "m-1", "m-2").out.splitlines() == [
+        "Machine m-1 is let go",
+        "Machine m-2 is let go",
+    ]
+    assert json.loads(tenax("machine", "end", "m-1", "--now", "--json").out) == machines
+    sent = [request.body for request in master.sent("POST", "/api/v1/machines/end")]
+    assert sent == [{"machineIds": ["m-1", "m-2"], "now": False}, {"machineIds": ["m-1"], "now": True}]
+    assert "Missing argument" in tenax("machine", "end").err
+
+
 def test_what_machines_cost(master: PretendMaster, tenax: Tenax) -> None:
     """A row each, what is idle by its name, and the sum; what has no price is unknown, and not 0."""
     total = {"name": "", "hours": 6.5, "cost": 8.33, "unpricedHours": 0.5}

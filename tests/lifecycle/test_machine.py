@@ -11,19 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.errors import Impossible
+from tenax.errors import Impossible, NotNow
 from tenax.ids import AgentId
 from tenax.lifecycle.machine import (
     AWAY_S,
+    CUT_S,
     ENDED,
     LAG_S,
     TRANSITIONS,
+    Dismissal,
     MachineEvent,
     MachineFacts,
     MachineState,
     MachineStep,
     Sighting,
     after,
+    dismissed,
     next_step,
 )
 from tenax.lifecycle.offer import RestCause, rest_s
@@ -44,6 +47,7 @@ FACTS = st.builds(
     sent=st.integers(0, 3),
     noticed=st.booleans(),
     takes_work=st.booleans(),
+    dismissal=st.sampled_from(Dismissal),
 )
 
 
@@ -157,3 +161,59 @@ def test_a_machine_of_which_there_is_a_notice_leaves_and_stays_when_that_is_take
     assert next_step(replace(leaving, noticed=False, takes_work=True, idle=True)) is MachineStep.STAY
     assert after(MachineState.LEAVING, MachineEvent.STAY) is MachineState.JOINED
     assert next_step(replace(leaving, takes_work=True, renting=False)) is MachineStep.WAIT
+
+
+def test_what_was_asked_to_end_is_not_sent_again_and_ends_before_it_joins() -> None:
+    """What had no row is asked first what it holds, unless it is to end at once."""
+    facts = MachineFacts(MachineState.PLANNED, dismissal=Dismissal.LEAVE)
+    assert next_step(facts) is MachineStep.WITHDRAW
+    asked = replace(facts, state=MachineState.ASKED, sighting=Sighting.MISSING, age_s=1e5)
+    assert next_step(asked) is MachineStep.WITHDRAW
+    assert next_step(replace(asked, sighting=Sighting.UNKNOWN)) is MachineStep.WAIT
+    assert next_step(replace(asked, sighting=Sighting.RUNNING)) is MachineStep.TAKE
+    starting = replace(facts, state=MachineState.STARTING)
+    assert after(starting.state, MachineEvent[next_step(starting).name]) is MachineState.ENDING
+    adopted = replace(starting, sent=0)
+    assert next_step(adopted) is MachineStep.WAIT
+    assert next_step(replace(adopted, dismissal=Dismissal.NOW)) is MachineStep.DISMISS
+
+
+def test_a_machine_that_was_asked_to_end_leaves_and_stays_when_its_agent_is_enabled() -> None:
+    """To end at once it does not wait for an agent that is away, nor for work without end."""
+    joined = MachineFacts(MachineState.JOINED, connected=True, dismissal=Dismissal.LEAVE)
+    assert after(joined.state, MachineEvent[next_step(joined).name]) is MachineState.LEAVING
+    leaving = replace(joined, state=MachineState.LEAVING)
+    assert next_step(leaving) is MachineStep.WAIT
+    assert next_step(replace(leaving, connected=False)) is MachineStep.WAIT
+    assert next_step(replace(leaving, idle=True)) is MachineStep.RETIRE
+    assert next_step(replace(leaving, idle=True, takes_work=True)) is MachineStep.STAY
+    now = replace(leaving, dismissal=Dismissal.NOW)
+    assert next_step(now) is MachineStep.WAIT
+    assert next_step(replace(now, connected=False)) is MachineStep.CUT
+    assert next_step(replace(now, age_s=CUT_S + 1)) is MachineStep.CUT
+
+
+def test_whose_end_may_be_asked_for() -> None:
+    """Of what has not ended, once; and after that it ends at once, once."""
+    can = {
+        (state, before, asked)
+        for state, before, asked in itertools.product(MachineState, Dismissal, (Dismissal.LEAVE, Dismissal.NOW))
+        if _may_end(state, before, asked)
+    }
+    open_states = set(MachineState) - ENDED - {MachineState.ENDING}
+    steps = {
+        (Dismissal.NONE, Dismissal.LEAVE),
+        (Dismissal.NONE, Dismissal.NOW),
+        (Dismissal.LEAVE, Dismissal.NOW),
+    }
+    assert can == {(state, *step) for state in open_states for step in steps}
+    with pytest.raises(NotNow, match=r"^machine m-1 has ended \(GONE\) already$"):
+        dismissed("m-1", MachineState.GONE, Dismissal.NONE, Dismissal.NOW, "")
+
+
+def _may_end(state: MachineState, before: Dismissal, dismissal: Dismissal) -> bool:
+    try:
+        dismissed("m-1", state, before, dismissal, "because")
+    except NotNow:
+        return False
+    return True

@@ -15,6 +15,9 @@ Rules it keeps:
 - What carries our mark and has no row is asked first what it holds, as the database may be an older copy: it gets a row
   that is STARTING, and its agent may join once more. What nobody can ask gets one that is ENDING.
 - What nobody answered for is sent again later each time, ten minutes after the time before at most.
+- What a person asked to end is not sent any more, and ends once it is seen, before its agent joins. One that works
+  takes nothing new, its work is asked to leave or ends at once, and it is ended when it is idle; where somebody
+  enables its agent before that, it stays.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tenax.backoff import Backoff
-from tenax.errors import Impossible
+from tenax.errors import Impossible, NotNow
 
 #: Seconds by which a provider's lists may lag behind what was done.
 LAG_S = 30.0
@@ -32,6 +35,8 @@ LAG_S = 30.0
 AWAY_S = 600.0
 #: Seconds between two requests to end the same machine.
 END_AGAIN_S = 30.0
+#: How long work that is to end at once may take to.
+CUT_S = 600.0
 #: How long the agent of a machine that had no row has to join once more.
 ASK_S = 1200.0
 #: Seconds after which what nobody answered for is sent again.
@@ -67,8 +72,20 @@ class MachineEvent(str, Enum):
     DRAIN = "it is to take nothing new"
     NOTICE = "its cloud says that it is going to end"
     STAY = "its agent takes work again"
+    DISMISS = "a person wants it ended"
+    CUT = "a person wants it ended at once, and its agent is not connected, or its work does not end"
     RETIRE = "it is idle, and not needed"
     REMOVED = "the provider says that it has ended, and its agent is removed"
+
+
+class Dismissal(str, Enum):
+    """As stored: what a person wants of a machine; a later one asks for no less."""
+
+    NONE = ""
+    #: It is to be ended once its work has saved and left.
+    LEAVE = "LEAVE"
+    #: Its work is to end at once.
+    NOW = "NOW"
 
 
 ENDED = frozenset({MachineState.GONE, MachineState.FAILED})
@@ -86,6 +103,9 @@ TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
     (MachineState.JOINED, MachineEvent.DRAIN): MachineState.LEAVING,
     (MachineState.JOINED, MachineEvent.NOTICE): MachineState.LEAVING,
     (MachineState.LEAVING, MachineEvent.STAY): MachineState.JOINED,
+    (MachineState.STARTING, MachineEvent.DISMISS): MachineState.ENDING,
+    (MachineState.JOINED, MachineEvent.DISMISS): MachineState.LEAVING,
+    (MachineState.LEAVING, MachineEvent.CUT): MachineState.ENDING,
     **{
         (state, event): MachineState.ENDING
         for state in (MachineState.JOINED, MachineState.LEAVING)
@@ -101,6 +121,17 @@ def after(state: MachineState, event: MachineEvent) -> MachineState:
     if (state, event) not in TRANSITIONS:
         raise Impossible(f"a machine that is {state.value} met: {event.value}")
     return TRANSITIONS[state, event]
+
+
+def dismissed(machine_id: str, state: MachineState, before: Dismissal, dismissal: Dismissal, story: str) -> None:
+    """Whether a person may ask for the end of a machine; ``story``: why it is as it is. Raises NotNow."""
+    why = f": {story}" if story else ""
+    if state in ENDED or state is MachineState.ENDING:
+        what = "is ending" if state is MachineState.ENDING else f"has ended ({state.value})"
+        raise NotNow(f"machine {machine_id} {what} already{why}")
+    if before is Dismissal.NOW or before is dismissal:
+        more = "" if before is Dismissal.NOW else "; to end its work at once, ask for its end now (--now)"
+        raise NotNow(f"machine {machine_id} is asked to end already{why}{more}")
 
 
 class Sighting(str, Enum):
@@ -130,6 +161,8 @@ class MachineStep(str, Enum):
     DRAIN = "DRAIN"
     NOTICE = "NOTICE"
     STAY = "STAY"
+    DISMISS = "DISMISS"
+    CUT = "CUT"
     #: Idle and leaving: end it.
     RETIRE = "RETIRE"
     #: Ask the provider to end it, be it once more.
@@ -167,9 +200,20 @@ class MachineFacts:
     noticed: bool = False
     #: Its agent takes work.
     takes_work: bool = False
+    #: What a person wants of it.
+    dismissal: Dismissal = Dismissal.NONE
 
 
 _S = MachineState
+
+
+def _is_wanted(it: MachineFacts) -> bool:
+    return it.renting and it.dismissal is Dismissal.NONE
+
+
+def _ends_before_it_joins(it: MachineFacts) -> bool:
+    # What had no row is asked first what it holds.
+    return it.dismissal is Dismissal.NOW or (it.dismissal is Dismissal.LEAVE and it.sent > 0)
 
 
 def _is_gone(it: MachineFacts) -> bool:
@@ -178,29 +222,38 @@ def _is_gone(it: MachineFacts) -> bool:
 
 #: The first that holds.
 RULES: Sequence[tuple[Callable[[MachineFacts], bool], MachineStep]] = (
-    (lambda it: it.state is _S.PLANNED and it.renting, MachineStep.SEND),
+    (lambda it: it.state is _S.PLANNED and _is_wanted(it), MachineStep.SEND),
     (lambda it: it.state is _S.PLANNED, MachineStep.WITHDRAW),
     (lambda it: it.state is _S.ASKED and it.sighting in (Sighting.RUNNING, Sighting.ENDED), MachineStep.TAKE),
     (
         lambda it: (
-            it.state is _S.ASKED and it.sighting is Sighting.MISSING and it.renting and it.age_s > RESEND.after(it.sent)
+            it.state is _S.ASKED
+            and it.sighting is Sighting.MISSING
+            and _is_wanted(it)
+            and it.age_s > RESEND.after(it.sent)
         ),
         MachineStep.SEND,
     ),
     (
-        lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and not it.renting and it.age_s > LAG_S,
+        lambda it: it.state is _S.ASKED and it.sighting is Sighting.MISSING and not _is_wanted(it) and it.age_s > LAG_S,
         MachineStep.WITHDRAW,
     ),
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.ENDED, MachineStep.STOPPED),
     (lambda it: it.state is _S.STARTING and it.sighting is Sighting.MISSING and it.age_s > LAG_S, MachineStep.STOPPED),
+    (lambda it: it.state is _S.STARTING and _ends_before_it_joins(it), MachineStep.DISMISS),
     (lambda it: it.state is _S.STARTING and it.since_planned_s > it.starting_s, MachineStep.LATE),
     (lambda it: it.state in (_S.JOINED, _S.LEAVING) and _is_gone(it), MachineStep.STOPPED),
     (lambda it: it.state in (_S.JOINED, _S.LEAVING) and it.away_s > AWAY_S, MachineStep.AWAY),
+    (lambda it: it.state is _S.JOINED and it.dismissal is not Dismissal.NONE, MachineStep.DISMISS),
     (lambda it: it.state is _S.JOINED and it.lacks and it.idle, MachineStep.LACKS),
     (lambda it: it.state is _S.JOINED and not it.renting, MachineStep.DRAIN),
     (lambda it: it.state is _S.JOINED and it.noticed, MachineStep.NOTICE),
     (lambda it: it.state is _S.LEAVING and it.takes_work and it.renting, MachineStep.STAY),
     (lambda it: it.state is _S.LEAVING and it.idle, MachineStep.RETIRE),
+    (
+        lambda it: it.state is _S.LEAVING and it.dismissal is Dismissal.NOW and (not it.connected or it.age_s > CUT_S),
+        MachineStep.CUT,
+    ),
     (lambda it: it.state is _S.ENDING and _is_gone(it), MachineStep.REMOVE),
     (lambda it: it.state is _S.ENDING and (it.new or it.age_s > END_AGAIN_S), MachineStep.END),
 )

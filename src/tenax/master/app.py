@@ -39,6 +39,7 @@ from tenax.master.api.logs import routes as logs
 from tenax.master.api.logs import windows as log_windows
 from tenax.master.api.machines import costs as machine_costs
 from tenax.master.api.machines import routes as machines
+from tenax.master.api.machines import steering as machine_steering
 from tenax.master.api.metrics import charts as trial_charts
 from tenax.master.api.metrics import experiments as experiment_metrics
 from tenax.master.api.metrics import profiler
@@ -100,6 +101,7 @@ ROUTES: tuple[Routes, ...] = (
     log_windows.routes,
     machines.routes,
     machine_costs.routes,
+    machine_steering.routes,
     metrics.routes,
     model_versions.routes,
     models.routes,

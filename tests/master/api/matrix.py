@@ -468,6 +468,8 @@ CLUSTER: dict[str, Row] = {
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
     "GetJoinTokens": Row(_ADMINS),
     "RevokeJoinToken": Row(_ADMINS),
+    # It has ended.
+    "EndMachines": Row(_ADMINS, {"machineIds": ["$machine"]}, status=400),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
     **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

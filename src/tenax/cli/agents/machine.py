@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
@@ -38,7 +38,7 @@ _STEPS: output.Columns[MachineStepInfo] = (
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
 
-@click.group(cls=LazyGroup, help="Show rented machines, and what would be done with them.")
+@click.group(cls=LazyGroup, help="Show and steer rented machines: what there are, what would be done, ending them.")
 def group() -> None:
     pass
 
@@ -87,6 +87,27 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Ended", output.moment(it.ended)),
     ]
     output.details(rows, it.raw, as_json)
+
+
+@group.command()
+@click.argument("machines", metavar="MACHINE...", nargs=-1, required=True)
+@click.option("--now", is_flag=True, help="End what runs there at once; without this it is asked to save and leave.")
+@json_option
+@pass_access
+def end(access: Access, machines: Tuple[str, ...], now: bool, as_json: bool) -> None:
+    """Let machines go: they take nothing new, and are ended at their provider once their work has left.
+
+    All of them, or none where one cannot be ended. Work goes on elsewhere without using up a restart.
+    """
+    from tenax.client.pools import end_machines
+
+    ended = end_machines(access.session(), machines, now=now)
+    if as_json:
+        output.document([it.raw for it in ended])
+        return
+    for it in ended:
+        print(f"Machine {it.id} is let go")
+    output.say("How far it is: tenax machine list. In its pool others may be rented while work waits.")
 
 
 @group.command()

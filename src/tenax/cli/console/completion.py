@@ -41,7 +41,7 @@ BY_NAME = {
     "project_id": "project id", "source_id": "project id", "target_id": "project id", "model": "model", "job": "job",
     "other": "job", "agent": "agent", "slot": "slot", "pool": "pool", "pools": "pool", "default_compute_pool": "pool",
     "default_aux_pool": "pool", "username": "user", "users": "user", "owner": "user", "user": "user", "trial": "trial",
-    "machine": "machine",
+    "machine": "machine", "machines": "machine",
 }  # fmt: skip
 #: Names that mean what their noun says.
 BY_NOUN = {

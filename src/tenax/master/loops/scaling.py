@@ -24,7 +24,7 @@ from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.budget import BudgetState, used_up
-from tenax.lifecycle.machine import ASK_S, MachineEvent, MachineFacts, MachineState, MachineStep, next_step
+from tenax.lifecycle.machine import ASK_S, Dismissal, MachineEvent, MachineFacts, MachineState, MachineStep, next_step
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
@@ -70,6 +70,8 @@ class _Loaded:
     pools: Mapping[str, RentedPool]
     #: What holds for each pool.
     budgets: Mapping[str, Sequence[BudgetState]]
+    #: What is to leave a machine that a person lets go, and why.
+    dismissed: Mapping[AllocationId, str]
 
 
 class ScalingLoop:
@@ -124,6 +126,8 @@ class ScalingLoop:
         if await self._scale_all(context, loaded):
             loaded = await self._load(context)
         moved = await self._follow(context, loaded)
+        if loaded.dismissed:
+            await self._move(context, loaded.dismissed)
         return 0.0 if moved else self._due(loaded)
 
     async def _look(self, context: PassContext, rows: Sequence[MachineRow]) -> None:
@@ -173,12 +177,15 @@ class ScalingLoop:
             its_rules = {pool.name: rules(pool) for pool in self._pools}
             places = {pool.name: pool.max_aux_containers_per_agent for pool in self._pools}
             snapshots = await placements.snapshots(conn, its_rules, places, prospects=prospects(self._pools))
+            rows = await machines.all_of(conn)
+            is_dismissed = any(row.dismissal is not Dismissal.NONE for row in rows)
             return _Loaded(
-                await machines.all_of(conn),
+                rows,
                 await machines.standings(conn),
                 {each.pool: each for each in snapshots},
                 await machines.of_pools(conn),
                 await budget_states(conn, self._pools, self._overall),
+                await machines.leaving_work(conn) if is_dismissed else {},
             )
 
     def _warn(self, budgets: Mapping[str, Sequence[BudgetState]]) -> None:
@@ -221,7 +228,7 @@ class ScalingLoop:
         return bool(scaling.launch or scaling.end or scaling.drain)
 
     async def _move(self, context: PassContext, movable: Mapping[AllocationId, str]) -> None:
-        """Ask what runs on machines that may be taken back, or have no budget any more, to save and leave."""
+        """Ask what runs on machines that may be taken back, or are let go, to save and leave."""
         requests = [LeaveRequest(name, why) for name, why in sorted(movable.items())]
         for first in range(0, len(requests), AT_ONCE):
             async with context.transaction() as conn:
@@ -258,6 +265,13 @@ class ScalingLoop:
                 await machines.happen(conn, row, MachineEvent.DRAIN, why)
         except Stale:
             log.info("a machine moved on before it was to take nothing new", machine=row.machine_id)
+
+    async def _dismiss(self, context: PassContext, row: MachineRow) -> None:
+        """Let it take nothing new, since a person wants it ended; the next pass asks what runs there to leave."""
+        state = "DISABLED" if row.dismissal is Dismissal.NOW else "DRAINING"
+        async with context.transaction() as conn:
+            await agents.set_state_if_there(conn, row.machine_id, state, row.story)
+            await machines.happen(conn, row, MachineEvent.DISMISS)
 
     async def _follow(self, context: PassContext, loaded: _Loaded) -> bool:
         """Go on with each machine that is not gone; whether any has moved."""
@@ -296,6 +310,7 @@ class ScalingLoop:
             lacks=standing.lacks,
             noticed=bool(standing.notice),
             takes_work=standing.takes_work,
+            dismissal=row.dismissal,
         )
 
     async def _go_on(self, context: PassContext, row: MachineRow, step: MachineStep, notice: str) -> bool:
@@ -318,9 +333,14 @@ class ScalingLoop:
                 assert seen is not None
                 await self._answered(context, row, seen)
                 return True
+            case MachineStep.DISMISS:
+                await self._dismiss(context, row)
+                return True
         event = MachineEvent[step.name]
         seen = self._sightings[place_of(row)].of(row) if step is MachineStep.STOPPED else None
         why = notice if event is MachineEvent.NOTICE else (seen.story if seen is not None else "") or event.value
+        if row.dismissal is not Dismissal.NONE and event in (MachineEvent.WITHDRAW, MachineEvent.CUT):
+            why = row.story
         change = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
         log.warning(change, machine=row.machine_id, reason=why)
         async with context.transaction() as conn:

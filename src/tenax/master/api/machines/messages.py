@@ -49,6 +49,20 @@ class GetMachinesResponse(Message):
     machines: list[RentedMachineView]
 
 
+class EndMachinesRequest(Message):
+    """Which machines are to end."""
+
+    machine_ids: list[str]
+    #: What runs there ends at once; else it is asked to save and leave, as at a preemption.
+    now: bool = False
+
+
+class EndMachinesResponse(Message):
+    """As they are now, in the order in which they were named."""
+
+    machines: list[RentedMachineView]
+
+
 class GetMachineResponse(Message):
     """One machine."""
 

@@ -46,14 +46,14 @@ async def get_machines(
     """The machines that are not gone; with ``show_ended`` the newest of those that are, too."""
     async with master.db.connection() as conn:
         rows = await machines.all_of(conn, ended=show_ended, pool=resource_pool or None)
-    return messages.GetMachinesResponse(machines=[_view(row) for row in rows])
+    return messages.GetMachinesResponse(machines=[machine_view(row) for row in rows])
 
 
 @routes.get("/api/v1/machines/{machine_id}", "GetMachine", allow=Allow.USER)
 async def get_machine(master: MasterDep, machine_id: str) -> messages.GetMachineResponse:
     """One machine, also one that is gone."""
     async with master.db.connection() as conn:
-        return messages.GetMachineResponse(machine=_view(await machines.get(conn, machine_id)))
+        return messages.GetMachineResponse(machine=machine_view(await machines.get(conn, machine_id)))
 
 
 @routes.get("/api/v1/machines/{machine_id}/steps", "GetMachineSteps", allow=Allow.USER)
@@ -183,7 +183,8 @@ def _waiting(snapshot: PoolSnapshot, scaling: Scaling, decided: PoolPlan) -> lis
     ]
 
 
-def _view(row: MachineRow) -> messages.RentedMachineView:
+def machine_view(row: MachineRow) -> messages.RentedMachineView:
+    """As it is shown."""
     return messages.RentedMachineView(
         id=row.machine_id,
         resource_pool=row.pool,

@@ -158,6 +158,13 @@ async def set_state(conn: Connection, agent_id: str, state: str, reason: str = "
     await _changed(conn, agent_id)
 
 
+async def set_state_if_there(conn: Connection, agent_id: str, state: str, reason: str) -> None:
+    """As `set_state`, or nothing where there is no such agent."""
+    if await conn.fetchval(Q.set_state, agent_id, state, reason, None) is not None:
+        await _changed(conn, agent_id)
+        await notify(conn, "deadline", "")
+
+
 async def end_rests(conn: Connection) -> list[str]:
     """Let those take work again that were taken out by themselves, once they have rested; their names."""
     names = [row["agent_id"] for row in await conn.fetch(Q.rested)]

@@ -28,9 +28,23 @@ select step, state, note, said_at from machine_steps where machine_id = $1 order
 -- name: note
 update machines set story = $3, version = version + 1 where machine_id = $1 and version = $2 returning version;
 
+-- name: dismiss
+-- Of one that leaves it is a new beginning: its work gets the time that it has to end.
+update machines
+set dismissal = $3, story = $4, changed_at = case when state = 'LEAVING' then now() else changed_at end, version = version + 1
+where machine_id = $1 and version = $2 returning version;
+
+-- name: leaving_work
+-- What runs on machines that a person lets go, and was not asked to leave.
+select distinct a.allocation_id, m.story
+from machines m
+join containers c on c.agent_id = m.machine_id and c.gone_at is null
+join allocations a on a.allocation_id = c.allocation_id and a.state not in ('PENDING', 'TERMINATED') and a.preemption = 'NONE'
+where m.state = 'LEAVING' and m.dismissal <> '';
+
 -- name: columns
 select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
-       planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, offer, price,
+       planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, dismissal, offer, price,
        extract(epoch from coalesce(ended_at, now()) - coalesce(rented_at, joined_at))::float8 / 3600 as hours,
        extract(epoch from now() - changed_at)::float8 as age_s,
        extract(epoch from now() - planned_at)::float8 as since_planned_s,
@@ -109,7 +123,9 @@ set state = $3, story = case when $4 = '' then story else $4 end, changed_at = n
     token_hash = case when $3 in ('PLANNED', 'ASKED', 'STARTING') then token_hash end,
     rented_at = case when $3 = 'STARTING' then coalesce(rented_at, now()) else rented_at end,
     joined_at = case when $3 = 'JOINED' then now() when not $7 then joined_at end,
-    ended_at = case when $3 in ('GONE', 'FAILED') then now() end
+    ended_at = case when $3 in ('GONE', 'FAILED') then now() end,
+    -- Whoever lets its agent take work again takes back that it is to end.
+    dismissal = case when state = 'LEAVING' and $3 = 'JOINED' then '' else dismissal end
 where machine_id = $1 and version = $2 returning version;
 
 -- name: is_starting

@@ -15,7 +15,7 @@ from asyncpg import Connection
 
 from tenax.errors import Forbidden, Stale, TryAgain
 from tenax.ids import AgentId, AllocationId
-from tenax.lifecycle.machine import MachineEvent, MachineState, after
+from tenax.lifecycle.machine import Dismissal, MachineEvent, MachineState, after
 from tenax.lifecycle.offer import RestCause
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
@@ -59,6 +59,8 @@ class MachineRow:
     sent: int
     end_sent: int
     version: int
+    #: What a person wants of it.
+    dismissal: Dismissal
     #: Of its pool; empty: it was rented before there were several.
     offer: str
     #: Per hour; None: nobody knows.
@@ -210,6 +212,18 @@ async def note(conn: Connection, machine: MachineRow, story: str) -> None:
     await _written(conn, Q.note, machine, story)
 
 
+async def dismiss(conn: Connection, machine: MachineRow, dismissal: Dismissal, story: str) -> None:
+    """Note what a person wants of it, and who: the loop that rents does the rest. Raises Stale."""
+    await _written(conn, Q.dismiss, machine, dismissal.value, story)
+    await notify(conn, "scheduling", "")
+    await notify(conn, "queue", "")
+
+
+async def leaving_work(conn: Connection) -> dict[AllocationId, str]:
+    """Attempts on machines that a person lets go, which nobody has asked to leave, each with why."""
+    return {AllocationId(row["allocation_id"]): row["story"] for row in await conn.fetch(Q.leaving_work)}
+
+
 async def send(conn: Connection, machine: MachineRow) -> MachineRow:
     """Note that the provider is asked for it now, be it once more; the row then. Raises Stale."""
     state = machine.state
@@ -312,12 +326,14 @@ def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
     # It is about to be ended: until then nothing is rented in its place.
     is_replaced = standing.lacks and standing.idle
     joined = MachineStage.HERE if standing.greeted and not is_replaced else MachineStage.COMING
+    is_dismissed = machine.dismissal is not Dismissal.NONE
     stages: Mapping[MachineState, MachineStage] = {
-        MachineState.JOINED: MachineStage.LEAVING if standing.notice else joined,
+        MachineState.JOINED: MachineStage.LEAVING if standing.notice or is_dismissed else joined,
         MachineState.LEAVING: MachineStage.LEAVING,
         MachineState.ENDING: MachineStage.ENDING,
     }
-    stage = stages.get(machine.state, MachineStage.COMING)
+    # Nothing is to wait for one that ends as soon as it is there.
+    stage = stages.get(machine.state, MachineStage.ENDING if is_dismissed else MachineStage.COMING)
     idle_s = standing.idle_s if standing.idle else None
     what = machine.offer, machine.slots, machine.price
     return RentedMachine(AgentId(machine.machine_id), stage, standing.planned_at, idle_s, *what)
@@ -329,4 +345,4 @@ async def _written(conn: Connection, query: str, machine: MachineRow, *values: o
 
 
 def _row(row: Mapping[str, object]) -> MachineRow:
-    return row_as(MachineRow, row, state=MachineState, wanted_by=tuple)
+    return row_as(MachineRow, row, state=MachineState, dismissal=Dismissal, wanted_by=tuple)

@@ -1,0 +1,221 @@
+"""Administrators steer rented machines, over the API and pass by pass, at each provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenax.master.store.agents import rows as agents
+from tests.kits.api import Api
+from tests.kits.master.experiments import create
+from tests.kits.master.scaling import Place, line, master_settings, place, rented, server
+from tests.kits.object_server import BROKEN, Between
+from tests.kits.rows import add_trial, end_member, run_attempt
+
+__all__ = ["line", "master_settings", "place", "rented", "server"]
+
+END = "/api/v1/machines/end"
+
+
+async def rented_one(place: Place) -> str:
+    """A machine that starts; its id."""
+    await place.waits()
+    await place.passes(2)
+    return place.told(place.rented.running()[0])[1]
+
+
+async def at_work(place: Place) -> tuple[str, Any]:
+    """A machine that works, and what runs there; its id."""
+    name = await rented_one(place)
+    await place.join(place.rented.running()[0])
+    await place.passes(2)
+    async with place.api.master.db.transaction() as conn:
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        experiment: Any = (await create(place.api))["experiment"]
+        attempt = await run_attempt(conn, await add_trial(conn, experiment["id"], 2), (name,))
+        await conn.execute("update allocations set ready_at = now() where allocation_id = $1", attempt.allocation_id)
+    return name, attempt
+
+
+async def end(api: Api, *names: str, now: bool = False) -> Any:
+    """As an administrator asks for it; what is answered."""
+    reply = await api.admin.post(END, {"machineIds": list(names), "now": now})
+    assert reply.status_code == 200, reply.text
+    return reply.json()["machines"]
+
+
+async def refused(api: Api, *names: str, now: bool = False, status: int = 400) -> str:
+    """The words of a refusal."""
+    reply = await api.admin.post(END, {"machineIds": list(names), "now": now})
+    assert reply.status_code == status, reply.text
+    return str(reply.json()["error"]["error"])
+
+
+async def asked_to_leave(place: Place) -> list[tuple[str, float]]:
+    """Why attempts were asked to leave, and in how many seconds they are to have left."""
+    async with place.api.master.db.connection() as conn:
+        rows = await conn.fetch(
+            "select preemption_reason, extract(epoch from preemption_deadline - now())::float8 as left_s"
+            " from allocations where preemption <> 'NONE' and state <> 'TERMINATED'"
+        )
+    return [(row["preemption_reason"], row["left_s"]) for row in rows]
+
+
+async def gone(place: Place) -> dict[str, str]:
+    """The states once its agent is away and looks have shown what has ended."""
+    await place.execute("update agent_presence set connected = false")
+    await place.passes(6)
+    return await place.states()
+
+
+async def test_a_machine_that_is_to_end_lets_its_work_leave_first(place: Place) -> None:
+    """It takes nothing new at once; what runs there is asked as at a preemption; the reason says who asked."""
+    name, attempt = await at_work(place)
+    [shown] = await end(place.api, name)
+    assert (shown["id"], shown["story"]) == (name, "ended by admin")
+    async with place.api.master.db.connection() as conn:
+        assert await conn.fetchval("select state from agents") == "DRAINING"
+    await place.passes(2)
+    assert (await place.states())[name] == "LEAVING"
+    [(why, left_s)] = await asked_to_leave(place)
+    assert why == "ended by admin"
+    assert 3000 < left_s <= 3600
+    assert len(place.rented.running()) == 1
+    async with place.api.master.db.transaction() as conn:
+        await end_member(conn, attempt, 0, "it saved and left")
+        await conn.execute("update containers set gone_at = now()")
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        await conn.execute("update experiments set state = 'PAUSED'")
+    await place.passes(2)
+    assert place.rented.running() == []
+    assert await gone(place) == {name: "GONE"}
+    assert (await place.api.user.get(f"/api/v1/machines/{name}")).json()["machine"]["story"] == "ended by admin"
+
+
+async def test_to_end_at_once_its_work_ends_at_once(place: Place) -> None:
+    """Also where it was asked to save before; a machine whose agent is away is not waited for."""
+    name, _ = await at_work(place)
+    await end(place.api, name)
+    await place.passes(2)
+    await end(place.api, name, now=True)
+    [(_, left_s)] = await asked_to_leave(place)
+    assert left_s <= 0
+    await place.passes(2)
+    assert (await place.states())[name] == "LEAVING"
+    await place.execute("update agent_presence set connected = false")
+    await place.passes(2)
+    assert place.rented.running() == []
+    shown = (await place.api.user.get(f"/api/v1/machines/{name}")).json()["machine"]
+    assert (shown["state"], shown["story"]) == ("ENDING", "ended by admin at once")
+
+
+async def test_a_machine_that_starts_ends_before_its_agent_joins(place: Place) -> None:
+    """Its offer does not rest for that, so that another one is rented for what waits."""
+    name = await rented_one(place)
+    await end(place.api, name)
+    await place.passes(3)
+    states = await place.states()
+    assert states.pop(name) in ("ENDING", "GONE")
+    assert list(states.values()) == ["STARTING"]
+    async with place.api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from offer_rests") == 0
+
+
+async def test_a_machine_whose_answer_was_lost_ends_once_it_is_seen(place: Place, line: Between) -> None:
+    """It was made, and nobody knows what it is called there."""
+    await place.waits()
+    line.fault = lambda method, path: BROKEN if method == "POST" else None
+    await place.passes(1)
+    [name] = await place.states()
+    await end(place.api, name)
+    await place.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+    line.fault = lambda method, path: None
+    await place.passes(6)
+    assert place.rented.running() == []
+    assert await gone(place) == {name: "GONE"}
+
+
+async def test_a_machine_that_was_never_made_is_withdrawn(place: Place, line: Between) -> None:
+    """It is sent no more, and its story says who asked."""
+    await place.waits()
+    line.fault = lambda method, path: "gone"
+    await place.passes(1)
+    [name] = await place.states()
+    await end(place.api, name)
+    await place.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+    line.fault = lambda method, path: None
+    await place.later(1000)
+    await place.passes(4)
+    assert await place.states() == {name: "FAILED"}
+    assert (await place.api.user.get(f"/api/v1/machines/{name}")).json()["machine"]["story"] == "ended by admin"
+    assert place.rented.running() == []
+
+
+async def test_whoever_enables_its_agent_takes_it_back(place: Place) -> None:
+    """It works on, and may be asked to end again."""
+    name, _ = await at_work(place)
+    await end(place.api, name)
+    await place.passes(2)
+    assert (await place.api.admin.post(f"/api/v1/agents/{name}/enable")).status_code == 200
+    await place.passes(3)
+    assert await place.states() == {name: "JOINED"}
+    await end(place.api, name)
+    await place.passes(2)
+    assert await place.states() == {name: "LEAVING"}
+
+
+@pytest.mark.parametrize("point", range(1, 9))
+async def test_killed_at_any_point_its_work_is_asked_and_it_ends(place: Place, point: int) -> None:
+    """A new master does the rest."""
+    name, attempt = await at_work(place)
+    await end(place.api, name)
+    place.point.left = point
+    await place.passes(4)
+    assert [why for why, _ in await asked_to_leave(place)] == ["ended by admin"]
+    async with place.api.master.db.transaction() as conn:
+        await end_member(conn, attempt, 0, "it saved and left")
+        await conn.execute("update containers set gone_at = now()")
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        await conn.execute("update experiments set state = 'PAUSED'")
+    await place.passes(4)
+    await place.later(31)
+    assert await gone(place) == {name: "GONE"}
+    assert place.point.left <= 0, "it was never there"
+
+
+async def test_what_cannot_end_is_refused_and_nothing_changes(place: Place) -> None:
+    """Of several all, or none."""
+    name, attempt = await at_work(place)
+    assert "m-nobody" in await refused(place.api, name, "m-nobody", status=404)
+    assert (await place.api.user.post(END, {"machineIds": [name]})).status_code == 403
+    assert (await place.api.nobody.post(END, {"machineIds": [name]})).status_code == 401
+    assert "1 to 100, not 0" in await refused(place.api)
+    assert "1 to 100, not 101" in await refused(place.api, *(f"m-{number}" for number in range(101)))
+    await place.passes(2)
+    assert await place.states() == {name: "JOINED"}
+    assert await asked_to_leave(place) == []
+    await end(place.api, name, name)
+    assert "is asked to end already: ended by admin; to end its work at once" in await refused(place.api, name)
+    await end(place.api, name, now=True)
+    assert await refused(place.api, name) == f"machine {name} is asked to end already: ended by admin at once"
+    await place.execute("update agent_presence set connected = false")
+    await place.passes(2)
+    assert "is ending already: ended by admin at once" in await refused(place.api, name, now=True)
+    async with place.api.master.db.transaction() as conn:
+        await end_member(conn, attempt, 0, "it was ended")
+    await gone(place)
+    assert "has ended (GONE) already" in await refused(place.api, name)
+
+
+async def test_a_machine_whose_agent_was_removed_can_end(place: Place) -> None:
+    """Nobody is left to be asked."""
+    name = await rented_one(place)
+    await place.join(place.rented.running()[0])
+    await place.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+    await place.execute("update agent_presence set connected = false, last_seen_at = now() - interval '1 hour'")
+    async with place.api.master.db.transaction() as conn:
+        await agents.remove(conn, name)
+    await end(place.api, name, now=True)
+    await place.passes(4)
+    assert place.rented.running() == []
