@@ -134,6 +134,7 @@ def test_every_argument_is_completed() -> None:
 LISTS = {
     "/api/v1/agents": {"agents": [{"id": "box", "slots": {"0": {"id": "0"}, "1": {"id": "1"}}}]},
     "/api/v1/machines": {"machines": [{"id": "m-1", "resourcePool": "gpus"}]},
+    "/api/v1/machines/plan": {"plans": [{"resourcePool": "gpus", "offers": [{"offer": "p4d in us-west-2"}]}]},
     "/api/v1/job-queues": {"jobs": [{"jobId": "j-1", "name": "digits"}]},
     "/api/v1/resource-pools": {"resourcePools": [{"name": "gpus"}]},
     "/api/v1/users": {"users": [{"username": "eve", "displayName": "Eve"}]},
@@ -171,6 +172,7 @@ LISTS = {
         ("slot disable box", ["0", "1"]),
         ("machine describe", ["m-1"]),
         ("machine end", ["m-1"]),
+        ("machine launch --pool gpus --offer", ["p4d in us-west-2"]),
         ("machine end m-1", []),
         ("task kill", ["t-1"]),
         ("command kill", ["c-1"]),

@@ -83,6 +83,20 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     assert "No machines are rented now" in tenax("machine", "list").err
 
 
+def test_machines_are_rented_by_hand(master: PretendMaster, tenax: Tenax) -> None:
+    """For a pool that is named, so many, of an offer that is named or the first."""
+    machines = [{"id": "m-1", "offer": "g5.12xlarge in us-west-2"}]
+    master.on("POST", "/api/v1/machines/launch", {"machines": machines})
+    assert tenax("machine", "launch", "-p", "gpus").out == "Machine m-1 is rented: g5.12xlarge in us-west-2\n"
+    more = "--pool", "gpus", "--count", "2", "--offer", "p4d in us-west-2", "--json"
+    assert json.loads(tenax("machine", "launch", *more).out) == machines
+    assert [request.body for request in master.sent("POST", "/api/v1/machines/launch")] == [
+        {"resourcePool": "gpus", "count": 1, "offer": ""},
+        {"resourcePool": "gpus", "count": 2, "offer": "p4d in us-west-2"},
+    ]
+    assert "Missing option" in tenax("machine", "launch").err
+
+
 def test_machines_are_let_go(master: PretendMaster, tenax: Tenax) -> None:
     """Those that are named; nobody is asked, as nothing is lost but time."""
     machines = [{"id": name, "state": "JOINED", "story": "ended by ada"} for name in ("m-1", "m-2")]

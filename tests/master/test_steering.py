@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from tenax.config.master import PoolSettings
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.scaling import ScalingLoop
 from tenax.master.store.agents import rows as agents
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
@@ -15,7 +19,7 @@ from tests.kits.rows import add_trial, end_member, run_attempt
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
 
-END = "/api/v1/machines/end"
+END, LAUNCH = "/api/v1/machines/end", "/api/v1/machines/launch"
 
 
 async def rented_one(place: Place) -> str:
@@ -219,3 +223,96 @@ async def test_a_machine_whose_agent_was_removed_can_end(place: Place) -> None:
     await end(place.api, name, now=True)
     await place.passes(4)
     assert place.rented.running() == []
+
+
+async def launch(api: Api, **body: object) -> Any:
+    """As an administrator asks for it, for the usual pool; what is answered."""
+    return await api.admin.post(LAUNCH, {"resourcePool": "default", **body})
+
+
+async def test_a_machine_that_is_rented_by_hand_lives_as_any_other(place: Place) -> None:
+    """It is made, joins, and is ended when it was idle for long enough; why it is there says who asked."""
+    reply = await launch(place.api)
+    assert reply.status_code == 200, reply.text
+    [machine] = reply.json()["machines"]
+    assert (machine["state"], machine["story"]) == ("PLANNED", "rented by admin")
+    await place.passes(2)
+    [instance] = place.rented.running()
+    assert await place.join(instance) == machine["id"]
+    await place.passes(2)
+    assert await place.states() == {machine["id"]: "JOINED"}
+    await place.later(59)
+    await place.passes(2)
+    assert await place.states() == {machine["id"]: "JOINED"}
+    await place.later(2)
+    await place.passes(2)
+    assert place.rented.running() == []
+    assert await gone(place) == {machine["id"]: "GONE"}
+
+
+async def test_by_hand_nothing_is_rented_beyond_the_limits(place: Place) -> None:
+    """All or none; what is ending counts; work that waits gets what was rented by hand."""
+    reply = await launch(place.api, count=3)
+    assert reply.status_code == 400
+    assert "with 3 more they would be more than max_instances, which is 2" in reply.text
+    assert await place.states() == {}
+    assert (await launch(place.api)).status_code == 200
+    await place.waits()
+    await place.passes(2)
+    [name] = await place.states()
+    await end(place.api, name)
+    await place.passes(1)
+    assert (await launch(place.api, count=2)).status_code == 400
+    assert (await launch(place.api, resourcePool="nowhere")).status_code == 404
+    assert "name the pool" in (await launch(place.api, resourcePool="")).text
+    for count in (0, -1, 101, 10**30):
+        assert "1 to 100" in (await launch(place.api, count=count)).text
+    assert "the offers are " in (await launch(place.api, offer="nothing")).text
+    assert (await place.api.user.post(LAUNCH, {"resourcePool": "default"})).status_code == 403
+    assert len(await place.states()) <= 2
+
+
+async def test_rented_by_hand_and_by_the_loop_at_once_they_are_not_more_than_there_may_be(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was rented between the loop's look and its rows makes it decide again."""
+    for _ in range(4):
+        await place.waits(2)
+    load = ScalingLoop._load
+
+    async def overtaken(loop: ScalingLoop, context: PassContext) -> Any:
+        loaded = await load(loop, context)
+        if not loaded.rows:
+            assert (await launch(place.api)).status_code == 200
+        return loaded
+
+    monkeypatch.setattr(ScalingLoop, "_load", overtaken)
+    await place.passes(1)
+    assert len(await place.states()) == 1
+    await place.passes(2)
+    assert len(await place.states()) == 2
+    assert len(place.rented.running()) == 2
+
+
+async def test_many_who_rent_at_once_get_no_more_than_there_may_be(place: Place) -> None:
+    """Each sees what the one before it has rented."""
+    replies = await asyncio.gather(*(launch(place.api) for _ in range(6)))
+    assert sorted(reply.status_code for reply in replies) == [200, 200, 400, 400, 400, 400]
+    await place.passes(2)
+    assert len(place.rented.running()) == 2
+
+
+async def test_by_hand_nothing_is_rented_once_a_budget_is_used_up(place: Place) -> None:
+    """It names the budget."""
+    [pool] = place.api.master.settings.pools
+    assert pool.provider is not None
+    provider = place.rented.settings(endpoint_url=pool.provider.endpoint_url, price=2.0, budget_per_month=10.0)
+    pools = (PoolSettings(name="default", provider=provider),)
+    place.api.master.settings = place.api.master.settings.model_copy(update={"pools": pools})
+    assert (await launch(place.api)).status_code == 200
+    await place.execute(
+        "update machines set price = 1e9, rented_at = date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
+    )
+    reply = await launch(place.api)
+    assert reply.status_code == 400
+    assert "no machine is rented: the budget of pool default of 10 for " in reply.text

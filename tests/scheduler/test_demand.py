@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenax.errors import NotFound, NotNow
 from tenax.ids import AgentId, AllocationId, JobId
 from tenax.scheduler.demand import (
     MachineStage,
@@ -20,7 +21,7 @@ from tenax.scheduler.demand import (
     launch_count,
     retired,
 )
-from tenax.scheduler.offers import MachineOffer, OfferRest
+from tenax.scheduler.offers import MachineOffer, OfferRest, by_hand, most_machines
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import AgentState, Phase, PoolSnapshot
 from tests.kits.builders.pool import Pool, agent
@@ -340,3 +341,60 @@ def test_whatever_returns_never_more_than_there_may_be(
     decided = demand(pool.snapshot, [offer], its, [machine("m", MachineStage.LEAVING)], returning=returning)
     assert decided.launch == 0 or decided.launch + 1 <= its.max_instances
     assert decided.room_for <= returning
+
+
+SMALL, BIG = MachineOffer("small", 1, price=0.1), MachineOffer("big", 8, price=3.0)
+
+
+@given(
+    st.lists(st.sampled_from([None, 0.0, 0.1, 1.0, 3.0]), max_size=6),
+    st.lists(st.sampled_from([None, 0.0, 0.1, 3.0]), min_size=1, max_size=3),
+    st.integers(1, 8),
+    st.integers(1, 6),
+    st.sampled_from([None, 0.3, 1.0, 10.0]),
+    st.booleans(),
+)
+def test_by_hand_no_limit_is_exceeded_and_what_is_refused_would_exceed_one(
+    present: list[float | None],
+    prices: list[float | None],
+    count: int,
+    top: int,
+    money: float | None,
+    cheapest: bool,
+) -> None:
+    """Of what is rented there is room and money for all; of what is refused there is not."""
+    offered = [MachineOffer(f"offer {number}", 1, price=price) for number, price in enumerate(prices)]
+    its = ScalingLimits(max_instances=top, max_cost=money, cheapest=cheapest)
+    left = None if money is None else max(0.0, money - sum(price or 0.0 for price in present))
+    possible = [each for each in offered if most_machines(each, top - len(present), left) >= count]
+    try:
+        offer = by_hand(offered, its, {}, present, count)
+    except NotNow:
+        assert not possible
+    else:
+        assert offer in possible
+
+
+def test_what_is_rented_by_hand_is_the_first_offer_that_may_be_used() -> None:
+    """Or the cheapest, where the pool chooses so; the named one or none."""
+    its = ScalingLimits(max_instances=3)
+    assert by_hand([BIG, SMALL], its, {}, [], 1) is BIG
+    assert by_hand([BIG, SMALL], replace(its, cheapest=True), {}, [], 1) is SMALL
+    assert by_hand([BIG, SMALL], its, {"big": "offer big rests"}, [], 1) is SMALL
+    assert by_hand([BIG, SMALL], replace(its, max_cost=2.0), {}, [], 3) is SMALL
+    with pytest.raises(NotNow, match=r"^no machine is rented: offer big rests$"):
+        by_hand([BIG, SMALL], its, {"big": "offer big rests"}, [], 1, "big")
+    with pytest.raises(NotFound, match="offer 'huge' not found; the offers are big, small"):
+        by_hand([BIG, SMALL], its, {}, [], 1, "huge")
+
+
+def test_what_is_not_rented_by_hand_says_which_limit() -> None:
+    """With the numbers."""
+    with pytest.raises(
+        NotNow, match=r"there are 2, those that end counted, and with 2 more .* max_instances, which is 3"
+    ):
+        by_hand([BIG], ScalingLimits(max_instances=3), {}, [3.0, 3.0], 2)
+    with pytest.raises(NotNow, match="some for 3 per hour, with 2 of big it would be 9, and max_cost_per_hour is 8"):
+        by_hand([BIG], ScalingLimits(max_cost=8.0), {}, [3.0], 2)
+    with pytest.raises(NotNow, match="no machine is rented: the budget is used up"):
+        by_hand([BIG], ScalingLimits(spent="the budget is used up"), {}, [], 1)

@@ -220,6 +220,15 @@ def get_machine(session: Session, machine_id: str) -> MachineInfo:
     return MachineInfo.read(reading.record(session.get(at("/api/v1/machines/{}", machine_id)), "machine"))
 
 
+def launch_machines(session: Session, pool: str, count: int = 1, offer: str = "") -> List[MachineInfo]:
+    """Rent so many machines now, all of them or none; ``offer``: of this one, else of the first that may be used.
+
+    Raises NotNow with the limit, NotFound, Forbidden.
+    """
+    answer = session.post("/api/v1/machines/launch", {"resourcePool": pool, "count": count, "offer": offer})
+    return [MachineInfo.read(value) for value in reading.records(answer, "machines")]
+
+
 def end_machines(session: Session, machine_ids: Sequence[str], *, now: bool = False) -> List[MachineInfo]:
     """Let machines go, all of them or none: each takes nothing new, and is ended once its work has saved and left.
 

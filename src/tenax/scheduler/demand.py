@@ -26,7 +26,7 @@ from tenax.display.plural import counted
 from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.fleets import Course
-from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, clock, most_machines, too_dear
+from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, clock, most_machines, not_used
 from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PoolAgent, PoolPlan, PoolSnapshot, SlotRequest, applied
 
@@ -123,8 +123,8 @@ def demand(
     """
     as_it_is = snapshot
     snapshot = _returned(snapshot, returning) if returning else snapshot
-    not_used = _not_used(snapshot, offers, rests or {})
-    usable = [index for index, offer in enumerate(offers) if offer.name not in not_used and not limits.spent]
+    unusable = not_used(offers, rests or {}, snapshot.at)
+    usable = [index for index, offer in enumerate(offers) if offer.name not in unusable and not limits.spent]
     shapes, coming = _coming(offers, machines)
     present = sum(each.price or 0.0 for each in machines)
     room = max(0, limits.max_instances - len(machines))
@@ -134,14 +134,14 @@ def demand(
     end, drain = retired(machines, limits, course.needed(fleet))
     since = [each for each in machines if each.stage is MachineStage.COMING]
     coming_for = _coming_for(course, shapes, since, fleet)
-    why_none = _WhyNone(course, snapshot, shapes[: len(offers)], limits, len(machines), present, not_used)
+    why_none = _WhyNone(course, snapshot, shapes[: len(offers)], limits, len(machines), present, unusable)
     return Scaling(
         _launches(course, shapes, fleet, cheapest=limits.cheapest),
         end,
         drain,
         coming_for,
         why_none.by_request(fleet, coming_for),
-        not_used,
+        unusable,
         _leaving(as_it_is, limits, machines),
         returning & course.placed(course.none),
     )
@@ -216,12 +216,6 @@ def _leaving(
         for each in snapshot.requests
         if each.phase is Phase.PLACED and each.preemptible and any(it.agent_id in rented for it in each.members)
     }
-
-
-def _not_used(snapshot: PoolSnapshot, offers: Sequence[MachineOffer], rests: Mapping[str, OfferRest]) -> dict[str, str]:
-    reasons = {offer.name: too_dear(offer) for offer in offers}
-    reasons |= {name: rest.words(name) for name, rest in rests.items() if name in reasons and rest.until > snapshot.at}
-    return {name: why for name, why in reasons.items() if why}
 
 
 def _coming(

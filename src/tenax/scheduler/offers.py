@@ -3,14 +3,17 @@
 Rules:
 - One offer is one type of machine in one place; zones of one type are offers one after the other.
 - What rests, is off, or costs more than may be paid is not used, and says so.
+- What a person rents is within the same limits, all of it or nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from tenax.errors import NotFound, NotNow
 from tenax.ids import AgentId, SlotId
 from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.snapshot import PoolAgent
@@ -90,6 +93,58 @@ def most_machines(offer: MachineOffer, room: int, money: float | None) -> int:
         return 0
     # A limit that is a multiple of the price holds as many, whatever a sum of fractions makes of it.
     return max(0, room if offer.price == 0 else min(room, math.floor(money / offer.price + 1e-9)))
+
+
+def not_used(offers: Sequence[MachineOffer], rests: Mapping[str, OfferRest], at: float) -> dict[str, str]:
+    """Why offers are not used at a moment (seconds since 1970), by name; of rests some may be over."""
+    reasons = {offer.name: too_dear(offer) for offer in offers}
+    reasons |= {name: rest.words(name) for name, rest in rests.items() if name in reasons and rest.until > at}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def by_hand(
+    offers: Sequence[MachineOffer],
+    limits: ScalingLimits,
+    unusable: Mapping[str, str],
+    present: Sequence[float | None],
+    count: int,
+    name: str = "",
+) -> MachineOffer:
+    """The offer of which a person may rent so many machines now; ``name``: this one, else the first that may be used.
+
+    ``unusable``: why offers are not used; ``present``: what each machine costs per hour that is not gone. Raises
+    NotFound (no such offer), NotNow with the limit.
+    """
+    if limits.spent:
+        raise NotNow(f"no machine is rented: {limits.spent}")
+    candidates = [offer for offer in offers if name in ("", offer.name)]
+    if not candidates:
+        raise NotFound(f"offer {name!r} not found; the offers are {', '.join(offer.name for offer in offers)}")
+    if len(present) + count > limits.max_instances:
+        raise NotNow(
+            f"no machine is rented: there are {len(present)}, those that end counted, and with {count} more they would "
+            f"be more than max_instances, which is {limits.max_instances}"
+        )
+    if limits.cheapest:
+        candidates.sort(key=lambda offer: math.inf if offer.price is None else offer.price)
+    reasons = []
+    for offer in candidates:
+        why = unusable.get(offer.name) or _beyond_cost(offer, limits, present, count)
+        if not why:
+            return offer
+        reasons.append(why)
+    raise NotNow(f"no machine is rented: {'; '.join(reasons)}")
+
+
+def _beyond_cost(offer: MachineOffer, limits: ScalingLimits, present: Sequence[float | None], count: int) -> str:
+    """Why there is no money per hour for so many; empty: there is."""
+    cost = sum(price or 0.0 for price in present)
+    if limits.max_cost is None or most_machines(offer, count, max(0.0, limits.max_cost - cost)) >= count:
+        return ""
+    if offer.price is None:
+        return f"offer {offer.name} has no price, and max_cost_per_hour is {limits.max_cost:g}"
+    sums = f"there are some for {cost:g} per hour, with {count} of {offer.name} it would be"
+    return f"{sums} {cost + count * offer.price:g}, and max_cost_per_hour is {limits.max_cost:g}"
 
 
 def clock(at: float) -> str:

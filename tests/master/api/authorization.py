@@ -279,6 +279,7 @@ POLICIES: dict[str, Allow] = {
     "GetMachine": Allow.USER,
     "GetMachineSteps": Allow.USER,
     "GetMachinePlan": Allow.USER,
+    "LaunchMachines": Allow.ADMIN,
     "EndMachines": Allow.ADMIN,
     "SayMachineStep": Allow.PUBLIC,
     # Resource pools.

@@ -95,6 +95,7 @@ _SAMPLES = {
     "timestamps": ["2026-01-02T03:04:05Z"],
 }
 _SMALL = "name: far\nsearcher: {name: single, metric: score}\n"
+_STEERED = {"resourcePool": "$pool", "machineIds": ["$machine"]}
 _BOUND = {"workspaceIds": ["$workspace"]}
 _DAY = "timestamp_after=2026-01-01T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z"
 _RUNS = {"runIds": ["$trial"], "projectId": 1}
@@ -462,14 +463,12 @@ CLUSTER: dict[str, Row] = {
     "GetAgent": Row(_ALL),
     "GetSlots": Row(_ALL),
     "GetSlot": Row(_ALL),
-    **dict.fromkeys(("EnableAgent", "EnableSlot"), Row(_ADMINS)),
     **dict.fromkeys(("DisableAgent", "DisableSlot"), Row(_ADMINS, {"drain": True})),
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
-    "GetJoinTokens": Row(_ADMINS),
-    "RevokeJoinToken": Row(_ADMINS),
-    # It has ended.
-    "EndMachines": Row(_ADMINS, {"machineIds": ["$machine"]}, status=400),
+    **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken"), Row(_ADMINS)),
+    # Nothing is rented for that pool, and that machine has ended.
+    **dict.fromkeys(("LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
     **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

@@ -38,7 +38,7 @@ _STEPS: output.Columns[MachineStepInfo] = (
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
 
-@click.group(cls=LazyGroup, help="Show and steer rented machines: what there are, what would be done, ending them.")
+@click.group(cls=LazyGroup, help="Show and steer rented machines.")
 def group() -> None:
     pass
 
@@ -87,6 +87,30 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Ended", output.moment(it.ended)),
     ]
     output.details(rows, it.raw, as_json)
+
+
+@group.command()
+@click.option("-p", "--pool", required=True, help="For this resource pool.")
+@click.option("--count", type=int, default=1, show_default=True, help="How many.")
+@click.option(
+    "--offer", default="", help="Of this offer, as tenax machine plan names it; else of the first usable one."
+)
+@json_option
+@pass_access
+def launch(access: Access, pool: str, count: int, offer: str, as_json: bool) -> None:
+    """Rent machines now, all of them or none, within the limits of their pool.
+
+    Each then lives as any other: it takes work, and is ended once it is idle for long.
+    """
+    from tenax.client.pools import launch_machines
+
+    launched = launch_machines(access.session(), pool, count, offer)
+    if as_json:
+        output.document([it.raw for it in launched])
+        return
+    for it in launched:
+        print(f"Machine {it.id} is rented: {it.offer}")
+    output.say("How far it is: tenax machine list.")
 
 
 @group.command()

@@ -41,7 +41,7 @@ BY_NAME = {
     "project_id": "project id", "source_id": "project id", "target_id": "project id", "model": "model", "job": "job",
     "other": "job", "agent": "agent", "slot": "slot", "pool": "pool", "pools": "pool", "default_compute_pool": "pool",
     "default_aux_pool": "pool", "username": "user", "users": "user", "owner": "user", "user": "user", "trial": "trial",
-    "machine": "machine", "machines": "machine",
+    "machine": "machine", "machines": "machine", "offer": "offer",
 }  # fmt: skip
 #: Names that mean what their noun says.
 BY_NOUN = {
@@ -190,6 +190,13 @@ def _slots(session: Session, context: click.Context) -> Iterator[Named]:
             yield from ((slot.id, slot.name) for slot in agent.slots)
 
 
+def _offers(session: Session, context: click.Context) -> Iterator[Named]:
+    from tenax.client.pools import machine_plans
+
+    for plan in machine_plans(session, context.params.get("pool")):
+        yield from ((offer.offer, plan.pool) for offer in plan.offers)
+
+
 _NEWEST: Query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_DESC", "limit": _MAX_OFFERED}
 _SOME: Query = {"limit": _MAX_OFFERED}
 _PROJECTS = "/api/v1/workspaces/0/projects"
@@ -200,6 +207,7 @@ LISTERS: Dict[str, Lister] = {
     "agent": _plain("/api/v1/agents", "agents", "id", "resourcePool"),
     "slot": _slots,
     "machine": _plain("/api/v1/machines", "machines", "id", "resourcePool", "state"),
+    "offer": _offers,
     "job": _plain("/api/v1/job-queues", "jobs", "jobId", "name", "entityId"),
     "pool": _plain("/api/v1/resource-pools", "resourcePools", "name", "description"),
     "user": _plain("/api/v1/users", "users", "username", "displayName", query=_SOME),

@@ -9,9 +9,7 @@ rented, a pass asks nobody anything.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,17 +30,18 @@ from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
+from tenax.master.provision.orders import adopted, ordered, place_of_pool
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
-from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of
+from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
-from tenax.master.store.machines.rows import MachineRow, MachineStanding, NewMachine, RentedPool
+from tenax.master.store.machines.rows import MachineRow, MachineStanding, RentedPool
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.demand import OfferLaunch
@@ -52,9 +51,6 @@ log = structlog.get_logger("tenax.scaling")
 
 #: Between two passes while a machine is on its way or ending.
 BUSY_S = 5.0
-#: Stories of what carries our mark and had no row.
-_STRAY_JOINS = "it carries the mark of this cluster and had no row: its agent is to say what it holds"
-_STRAY_ENDS = "it carries the mark of this cluster, and nobody knows of it: it is ended"
 #: Said behind why a machine is as it is.
 _NO_ANSWER = "the provider did not answer the request for it"
 _UNDER_WAY = frozenset({MachineState.PLANNED, MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
@@ -133,7 +129,7 @@ class ScalingLoop:
     async def _look(self, context: PassContext, rows: Sequence[MachineRow]) -> None:
         """Ask each provider what there is, where that may have changed; what is ours and has no row gets one."""
         now = time.monotonic()
-        by_place: dict[ProviderPlace, list[MachineRow]] = {_place_of(pool): [] for pool in self._renting.values()}
+        by_place: dict[ProviderPlace, list[MachineRow]] = {place_of_pool(pool): [] for pool in self._renting.values()}
         for row in rows:
             by_place.setdefault(place_of(row), []).append(row)
         by_name = {f"{place.provider} {place.region} {place.endpoint}".strip(): place for place in by_place}
@@ -160,12 +156,7 @@ class ScalingLoop:
 
     async def _adopt(self, context: PassContext, place: ProviderPlace, stray: SeenMachine) -> None:
         """Let the agent of a machine without a row join once more, and say what it holds; end what cannot."""
-        where = stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, ()
-        rows = [NewMachine(_new_id(), *where, None, _STRAY_ENDS)]
-        if _MACHINE_ID.fullmatch(stray.machine_id):
-            hashed = token_hash(machine_token(self._secret, stray.machine_id))
-            rows.insert(0, NewMachine(stray.machine_id, *where, hashed, _STRAY_JOINS))
-        for row in rows:
+        for row in adopted(place, stray, self._hashed_token):
             async with context.transaction() as conn:
                 is_new = await machines.adopt(conn, row, stray.provider_id, stray.zone)
             if is_new:
@@ -215,8 +206,9 @@ class ScalingLoop:
         snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
         there = loaded.pools.get(pool.name, RentedPool())
         scaling = decided(pool, provider, snapshot, there, loaded.budgets.get(pool.name, ()))
+        known = frozenset(row.machine_id for row in loaded.rows)
         for launch in scaling.launches:
-            await self._plan(context, pool, launch)
+            known = await self._plan(context, pool, launch, known)
         by_id = {row.machine_id: row for row in loaded.rows}
         for name, why in scaling.end.items():
             await self._retire(context, by_id[name], why)
@@ -234,19 +226,20 @@ class ScalingLoop:
             async with context.transaction() as conn:
                 await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
 
-    async def _plan(self, context: PassContext, pool: PoolSettings, launch: OfferLaunch) -> None:
-        offer, place = offer_named(pool, launch.offer), _place_of(pool)
-        assert offer is not None
+    async def _plan(
+        self, context: PassContext, pool: PoolSettings, launch: OfferLaunch, known: frozenset[str]
+    ) -> frozenset[str]:
+        """Write the rows of a launch; the machines then. Raises Stale: there are others than those that are known."""
         why = f"rented for {', '.join(launch.wanted_by[:3])}" if launch.wanted_by else "min_instances asks for it"
         why += f": {launch.why}" if launch.why else ""
-        new = []
-        for name in (_new_id() for _ in range(launch.count)):
-            hashed = token_hash(machine_token(self._secret, name))
-            what = offer.type_name, offer.instance_slots, launch.wanted_by, hashed, why, launch.offer, offer.price
-            new.append(NewMachine(name, pool.name, place.provider, place.region, place.endpoint, *what))
+        new = ordered(pool, launch, why, self._hashed_token)
         async with context.transaction() as conn:
-            await machines.plan(conn, new)
+            await machines.plan(conn, new, known)
         log.info("machines are rented", pool=pool.name, count=len(new), offer=launch.offer, reason=why)
+        return known | {each.machine_id for each in new}
+
+    def _hashed_token(self, machine_id: str) -> bytes:
+        return token_hash(machine_token(self._secret, machine_id))
 
     async def _retire(self, context: PassContext, row: MachineRow, why: str) -> None:
         """End an idle machine, unless something was placed there meanwhile: its agent is closed in one transaction."""
@@ -303,7 +296,7 @@ class ScalingLoop:
             standing.connected,
             standing.idle,
             renting=pool is not None
-            and _place_of(pool) == place_of(row)
+            and place_of_pool(pool) == place_of(row)
             and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None)),
             sent=row.sent,
             new=row.end_sent == 0,
@@ -440,14 +433,6 @@ class ScalingLoop:
         return max(0.5, min(left)) if left else None
 
 
-#: As `_new_id` makes them.
-_MACHINE_ID = re.compile(r"m-[0-9a-f]{20}")
-
-
-def _new_id() -> str:
-    return f"m-{uuid.uuid4().hex[:20]}"
-
-
 async def _wheel() -> AgentWheel | None:
     """What machines install whose image has no tenax; None: they need one that has it."""
     try:
@@ -460,8 +445,3 @@ async def _wheel() -> AgentWheel | None:
 def _of(pool: PoolSettings) -> AnyProviderSettings:
     assert pool.provider is not None
     return pool.provider
-
-
-def _place_of(pool: PoolSettings) -> ProviderPlace:
-    provider = _of(pool)
-    return ProviderPlace(provider.type, provider.region, provider.endpoint_url)

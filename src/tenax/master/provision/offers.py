@@ -12,9 +12,9 @@ from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
 from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import MachineRow, RentedPool
-from tenax.scheduler.demand import Scaling, demand
+from tenax.scheduler.demand import OfferLaunch, RentedMachine, Scaling, demand
 from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, most_machines, too_dear
+from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, by_hand, most_machines, not_used, too_dear
 from tenax.scheduler.snapshot import PoolAgent, PoolSnapshot
 
 
@@ -63,12 +63,29 @@ def decided(
     """What to do now for a pool with these machines; None: it has none."""
     there = there or RentedPool()
     offers = offers_of(pool, provider)
-    prices = {offer.name: offer.price for offer in offers}
-    # What was rented before prices were written costs what it would cost now.
-    machines = [
-        each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines
-    ]
+    machines = _priced(offers, there)
     return demand(snapshot, offers, limits_of(provider, budgets), machines, _rests(provider, there), there.returning)
+
+
+def rented_by_hand(
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    there: RentedPool | None,
+    budgets: Sequence[BudgetState],
+    at: float,
+    count: int,
+    name: str = "",
+) -> OfferLaunch:
+    """So many machines of one offer (``name``, else the first that may be used), where the limits of a pool allow it.
+
+    ``at``: now, in seconds since 1970. Raises NotFound, NotNow.
+    """
+    there = there or RentedPool()
+    offers = offers_of(pool, provider)
+    present = [each.price for each in _priced(offers, there)]
+    unusable = not_used(offers, _rests(provider, there), at)
+    offer = by_hand(offers, limits_of(provider, budgets), unusable, present, count, name)
+    return OfferLaunch(offer.name, count)
 
 
 def offer_named(pool: PoolSettings, name: str) -> AnyProviderSettings | None:
@@ -84,6 +101,12 @@ def order_of(pool: PoolSettings | None, machine: MachineRow, cause: RestCause) -
         return None
     name = offer.offer_family if cause in OF_ALL_ZONES else offer.offer_name
     return OfferOrder(machine.pool, name, offer.offer_settings)
+
+
+def _priced(offers: Sequence[MachineOffer], there: RentedPool) -> list[RentedMachine]:
+    """Its machines; what was rented before prices were written costs what it would cost now."""
+    prices = {offer.name: offer.price for offer in offers}
+    return [each if each.price is not None else replace(each, price=prices.get(each.offer)) for each in there.machines]
 
 
 def _rests(provider: AnyProviderSettings, there: RentedPool) -> dict[str, OfferRest]:

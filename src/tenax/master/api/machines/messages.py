@@ -49,6 +49,21 @@ class GetMachinesResponse(Message):
     machines: list[RentedMachineView]
 
 
+class LaunchMachinesRequest(Message):
+    """So many machines more, for a pool."""
+
+    resource_pool: str
+    count: int = 1
+    #: Of this offer (``g5.12xlarge in us-west-2``); empty: of the first that may be used.
+    offer: str = ""
+
+
+class LaunchMachinesResponse(Message):
+    """Those that are rented."""
+
+    machines: list[RentedMachineView]
+
+
 class EndMachinesRequest(Message):
     """Which machines are to end."""
 

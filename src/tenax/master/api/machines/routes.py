@@ -91,7 +91,7 @@ async def say_step(master: MasterDep, request: Request) -> Response:
 @routes.get("/api/v1/machines/plan", "GetMachinePlan", allow=Allow.USER)
 async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "") -> messages.GetMachinePlanResponse:
     """What would be rented and ended now, per pool, and what each request that waits is told; of one pool or all."""
-    pools, settings = _renting(master, resource_pool), master.settings
+    pools, settings = renting_pools(master, resource_pool), master.settings
     if not pools:
         return messages.GetMachinePlanResponse(plans=[])
     async with master.db.snapshot() as conn:
@@ -108,7 +108,7 @@ async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "
     return messages.GetMachinePlanResponse(plans=await master.examiners.run(plans))
 
 
-def _renting(master: Master, name: str) -> list[tuple[PoolSettings, AnyProviderSettings]]:
+def renting_pools(master: Master, name: str = "") -> list[tuple[PoolSettings, AnyProviderSettings]]:
     """The pools for which machines are rented. Raises NotFound, InvalidInput: for the one that is named none are."""
     named = master.settings.pool(name)
     if name and named is None:

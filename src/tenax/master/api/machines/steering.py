@@ -1,4 +1,4 @@
-"""Rented machines, steered by administrators: which are to end.
+"""Rented machines, steered by administrators: which are to come, and which to end.
 
 What is asked for is written here, and done by the loop that rents: whoever is killed in between, it is done.
 """
@@ -8,16 +8,46 @@ from __future__ import annotations
 from tenax.errors import InvalidInput
 from tenax.lifecycle.machine import Dismissal, dismissed
 from tenax.master.access.authorization import Allow
+from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
-from tenax.master.api.machines.routes import machine_view
+from tenax.master.api.machines.routes import machine_view, renting_pools
+from tenax.master.provision.budgets import budget_states
+from tenax.master.provision.offers import rented_by_hand
+from tenax.master.provision.orders import ordered
 from tenax.master.store.agents import rows as agents
+from tenax.master.store.database.connection import now
 from tenax.master.store.machines import rows as machines
 
 routes = Routes("Machines")
 #: Machines of one request.
 MAX_NAMED = 100
+
+
+@routes.post("/api/v1/machines/launch", "LaunchMachines", allow=Allow.ADMIN)
+async def launch_machines(
+    master: MasterDep, caller: CallerDep, body: messages.LaunchMachinesRequest
+) -> messages.LaunchMachinesResponse:
+    """Rent machines now, all of them or none, within the limits of their pool; each then lives as any other."""
+    if not 1 <= body.count <= MAX_NAMED:
+        raise InvalidInput(f"count is how many machines to rent: 1 to {MAX_NAMED}")
+    if not body.resource_pool:
+        raise InvalidInput("name the pool for which machines are rented (resource_pool)")
+    [(pool, provider)] = renting_pools(master, body.resource_pool)
+    settings, secret = master.settings, master.cluster.secret
+    async with master.db.transaction() as conn:
+        # From here on nobody else rents for it: what is counted now holds.
+        await machines.hold_pool(conn, pool.name)
+        there = (await machines.of_pools(conn)).get(pool.name)
+        budgets = (await budget_states(conn, settings.pools, settings.renting)).get(pool.name, ())
+        at = (await now(conn)).timestamp()
+        launch = rented_by_hand(pool, provider, there, budgets, at, body.count, body.offer)
+        why = f"rented by {caller.person.username}"
+        new = ordered(pool, launch, why, lambda name: token_hash(machine_token(secret, name)))
+        await machines.plan(conn, new)
+        rows = [await machines.get(conn, each.machine_id) for each in new]
+    return messages.LaunchMachinesResponse(machines=[machine_view(row) for row in rows])
 
 
 @routes.post("/api/v1/machines/end", "EndMachines", allow=Allow.ADMIN)

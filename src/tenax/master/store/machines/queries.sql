@@ -3,6 +3,12 @@ insert into machines (machine_id, pool, provider, region, endpoint, instance_typ
                       offer, price)
 values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10, $11, $12);
 
+-- name: hold_pool
+select pg_advisory_xact_lock(hashtextextended('machines of pool ' || $1::text, 0));
+
+-- name: any_unknown
+select exists (select 1 from machines where pool = $1 and ended_at is null and machine_id <> all ($2::text[]));
+
 -- name: adopt
 -- Without a token: nobody can be asked.
 insert into machines

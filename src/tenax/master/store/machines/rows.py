@@ -7,7 +7,7 @@ in the transaction of the join; whatever a change may alter for work that waits 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -151,13 +151,28 @@ class NewMachine:
     price: float | None = None
 
 
-async def plan(conn: Connection, new: Sequence[NewMachine]) -> None:
-    """Rows of machines that are going to be asked for."""
+async def hold_pool(conn: Connection, pool: str) -> None:
+    """Until the transaction ends nobody else plans machines of that pool: limits that were looked at hold."""
+    await conn.execute(Q.hold_pool, pool)
+
+
+async def plan(conn: Connection, new: Sequence[NewMachine], known: Collection[str] | None = None) -> None:
+    """Rows of machines of one pool that are going to be asked for.
+
+    ``known``: those that were counted for it; None: the caller holds the pool. Raises Stale: there are others.
+    """
+    if new and known is not None:
+        await hold_pool(conn, new[0].pool)
+        if await conn.fetchval(Q.any_unknown, new[0].pool, list(known)):
+            raise Stale
     for each in new:
         place = each.provider, each.region, each.endpoint, each.instance_type
         what = each.slots, list(each.wanted_by), each.token_hash, each.story, each.offer, each.price
         await conn.execute(Q.plan, each.machine_id, each.pool, *place, *what)
     await notify(conn, "scheduling", "")
+    if known is None:
+        # By hand: the loop that rents does not know of it.
+        await notify(conn, "queue", "")
 
 
 async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str) -> bool:
