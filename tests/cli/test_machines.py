@@ -83,6 +83,36 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     assert "No machines are rented now" in tenax("machine", "list").err
 
 
+def test_machines_without_a_row_are_shown_and_ended(master: PretendMaster, tenax: Tenax) -> None:
+    """After asking, those alone; a place that does not answer is named, and the command fails."""
+    stray = {
+        "provider": "aws", "region": "us-west-2", "providerId": "i-1", "sighting": "RUNNING", "stray": True,
+        "why": "no row",
+    }  # fmt: skip
+    known = {**stray, "providerId": "i-2", "stray": False, "machineId": "m-2", "state": "JOINED", "why": "by ada"}
+    answer: dict[str, object] = {"machines": [stray, known], "unanswered": []}
+    master.on("GET", "/api/v1/machines/audit", answer)
+    shown = [line.split() for line in tenax("machine", "audit").out.splitlines()]
+    assert shown[1] == ["i-1", "RUNNING", "us-west-2", "none", "no", "row"]
+    assert shown[2][:2] + shown[2][-4:] == ["i-2", "RUNNING", "m-2", "JOINED", "by", "ada"]
+    assert json.loads(tenax("machine", "audit", "--json").out) == answer
+    master.on("POST", "/api/v1/machines/audit/end", {"machines": [{"id": "m-9"}]})
+    asked = tenax("machine", "audit", "--end")
+    assert asked.code != 0
+    assert "End 1 machine without a row" in asked.err
+    assert master.sent("POST", "/api/v1/machines/audit/end") == []
+    assert "i-1 is ended, as machine m-9." in tenax("machine", "audit", "--end", "--yes").err
+    assert json.loads(tenax("machine", "audit", "--end", "--yes", "--json").out) == [{"id": "m-9"}]
+    named = {"machines": [{"provider": "aws", "region": "us-west-2", "providerId": "i-1"}]}
+    assert [request.body for request in master.sent("POST", "/api/v1/machines/audit/end")] == [named, named]
+    away = [{"provider": "aws", "region": "us-east-1", "reason": "no credentials"}]
+    master.on("GET", "/api/v1/machines/audit", {"machines": [], "unanswered": away})
+    failed = tenax("machine", "audit", "--end")
+    assert failed.code == 1
+    assert "aws us-east-1: no credentials" in failed.err
+    assert json.loads(tenax("machine", "audit", "--end", "--json").out) == []
+
+
 def test_machines_are_rented_by_hand(master: PretendMaster, tenax: Tenax) -> None:
     """For a pool that is named, so many, of an offer that is named or the first."""
     machines = [{"id": "m-1", "offer": "g5.12xlarge in us-west-2"}]

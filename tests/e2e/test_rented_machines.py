@@ -117,6 +117,25 @@ def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: Ren
     assert rented.running() == []
 
 
+def test_by_hand_a_machine_comes_and_is_let_go(place: Machine, rented: RentedAtMoto) -> None:
+    """Rented before anything waits, it takes work; asked to end at once it ends that, and nothing is left."""
+    [launched] = place.json("machine", "launch", "--pool", "default")
+    assert launched["story"] == "rented by admin"
+    refused = place.tenax("machine", "launch", "--pool", "default", check=False)
+    assert "max_instances, which is 1" in refused.stderr
+    with place.client() as client:
+        command = client.run_command(["sleep", "1000"], slots=2)
+        wait_for(lambda: client.command(command.id).state == "RUNNING" or None, "the command on the machine")
+        [audited] = [each for each in place.json("machine", "audit")["machines"] if each["sighting"] == "RUNNING"]
+        assert (audited["machineId"], audited["state"], audited["stray"]) == (launched["id"], "JOINED", False)
+        place.tenax("machine", "end", launched["id"], "--now")
+        wait_for(lambda: client.command(command.id).has_ended or None, "the end of the command")
+    none_left(place)
+    [gone] = [each for each in machines(place) if each["id"] == launched["id"]]
+    assert gone["story"] == "ended by admin at once"
+    assert rented.running() == []
+
+
 def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedAtMoto) -> None:
     """Nobody ends it meanwhile; the cluster that is started again does."""
     with place.client() as client:

@@ -15,11 +15,13 @@ from tests.kits.api import Api
 from tests.kits.master.experiments import create
 from tests.kits.master.scaling import Place, line, master_settings, place, rented, server
 from tests.kits.object_server import BROKEN, Between
+from tests.kits.rented import provider_settings
 from tests.kits.rows import add_trial, end_member, run_attempt
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
 
 END, LAUNCH = "/api/v1/machines/end", "/api/v1/machines/launch"
+AUDIT, END_STRAYS = "/api/v1/machines/audit", "/api/v1/machines/audit/end"
 
 
 async def rented_one(place: Place) -> str:
@@ -316,3 +318,112 @@ async def test_by_hand_nothing_is_rented_once_a_budget_is_used_up(place: Place) 
     reply = await launch(place.api)
     assert reply.status_code == 400
     assert "no machine is rented: the budget of pool default of 10 for " in reply.text
+
+
+async def audit(api: Api) -> dict[str, Any]:
+    """What an administrator is shown, by the provider's name for it."""
+    reply = await api.admin.get(AUDIT)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["unanswered"] == []
+    return {each["providerId"]: each for each in reply.json()["machines"]}
+
+
+def stray_of(shown: Any) -> dict[str, Any]:
+    """As it is named where it is to end."""
+    return {name: shown[name] for name in ("provider", "region", "providerId")}
+
+
+async def test_an_audit_shows_what_has_a_row_and_what_has_none(place: Place) -> None:
+    """Beside each other, with why; what is another cluster's is not shown, and nothing is changed."""
+    name = await rented_one(place)
+    [instance] = place.rented.running()
+    marks = {"tenax-cluster": str(place.api.master.cluster.cluster_id), "tenax-pool": "default"}
+    marked = place.rented.launch({**marks, "tenax-machine": "m-" + "0" * 20})
+    unmarked = place.rented.launch(marks)
+    place.rented.launch({"tenax-cluster": "another"})
+    shown = await audit(place.api)
+    assert set(shown) == {instance, marked, unmarked}
+    assert (shown[instance]["machineId"], shown[instance]["state"], shown[instance]["stray"]) == (
+        name,
+        "STARTING",
+        False,
+    )
+    assert shown[instance]["why"].startswith("rented for ")
+    assert shown[marked]["stray"]
+    assert "no row of m-00000000000000000000" in shown[marked]["why"]
+    assert "no mark of the machine" in shown[unmarked]["why"]
+    assert [each["stray"] for each in (await place.api.admin.get(AUDIT)).json()["machines"]] == [True, True, False]
+    assert await place.states() == {name: "STARTING"}
+    place.rented.terminate(instance)
+    after = (await audit(place.api)).get(instance, {})
+    assert after.get("sighting") in ("ENDED", "MISSING")
+
+
+async def test_what_has_no_row_is_ended_by_a_row_that_says_who_asked(place: Place) -> None:
+    """At once, and without being asked what it holds; the rest is what the loop does with any that ends."""
+    marks = {"tenax-cluster": str(place.api.master.cluster.cluster_id), "tenax-pool": "default"}
+    instance = place.rented.launch({**marks, "tenax-machine": "m-" + "0" * 20})
+    other = place.rented.launch(marks)
+    named = stray_of((await audit(place.api))[instance])
+    reply = await place.api.admin.post(END_STRAYS, {"machines": [named, named]})
+    assert reply.status_code == 200, reply.text
+    [row] = reply.json()["machines"]
+    assert (row["state"], row["providerId"]) == ("ENDING", instance)
+    assert row["story"] == "it carries the mark of this cluster and had no row: ended by admin"
+    shown = await audit(place.api)
+    assert (shown[instance]["stray"], shown[instance]["state"]) == (False, "ENDING")
+    assert shown[other]["stray"]
+    await place.passes(1)
+    assert place.rented.running() == [other]
+
+
+async def test_what_is_none_without_a_row_is_not_ended_by_an_audit(place: Place) -> None:
+    """Of several all, or none."""
+    name = await rented_one(place)
+    [instance] = place.rented.running()
+    marks = {"tenax-cluster": str(place.api.master.cluster.cluster_id)}
+    stray = place.rented.launch(marks)
+    foreign = place.rented.launch({"tenax-cluster": "another"})
+    shown = await audit(place.api)
+    mine, theirs = stray_of(shown[stray]), {**stray_of(shown[stray]), "providerId": foreign}
+    known = stray_of(shown[instance])
+    for machines, status, words in (
+        ([], 400, "1 to 100, not 0"),
+        ([mine, known], 400, f"tenax machine end {name}"),
+        ([mine, theirs], 404, "with the mark of this cluster not found"),
+        ([mine, {**mine, "region": "nowhere"}], 404, "not found at"),
+    ):
+        reply = await place.api.admin.post(END_STRAYS, {"machines": machines})
+        assert (reply.status_code, words in reply.text) == (status, True), reply.text
+    assert (await audit(place.api))[stray]["stray"]
+    assert (await place.api.admin.post(END_STRAYS, {"machines": [mine] * 101})).status_code == 200
+    assert "tenax machine end m-" in (await place.api.admin.post(END_STRAYS, {"machines": [mine]})).text
+    for method, path in (("GET", AUDIT), ("POST", END_STRAYS)):
+        body = {"machines": [mine]} if method == "POST" else None
+        assert (await place.api.user.ask(method, path, body)).status_code == 403
+    assert set(place.rented.running()) == {instance, stray, foreign}
+
+
+async def test_a_place_that_does_not_answer_is_named(place: Place, line: Between) -> None:
+    """Nothing is known to have no row there, and nothing is ended."""
+    line.fault = lambda method, path: "gone"
+    reply = await place.api.admin.get(AUDIT)
+    assert reply.status_code == 200
+    assert reply.json()["machines"] == []
+    [away] = reply.json()["unanswered"]
+    assert away["reason"]
+    named = {"provider": away["provider"], "region": away["region"], "providerId": "i-1"}
+    assert (await place.api.admin.post(END_STRAYS, {"machines": [named]})).status_code == 503
+
+
+async def test_a_place_that_cannot_be_asked_at_all_keeps_no_other_from_being_shown(place: Place) -> None:
+    """An address of which nothing can be made, and a region that is none."""
+    [pool] = place.api.master.settings.pools
+    wrong = provider_settings(endpoint_url="http://no such place", master_url="http://master.example.org")
+    there = PoolSettings(name="wrong", provider=wrong)
+    place.api.master.settings = place.api.master.settings.model_copy(update={"pools": (pool, there)})
+    stray = place.rented.launch({"tenax-cluster": str(place.api.master.cluster.cluster_id)})
+    shown = (await place.api.admin.get(AUDIT)).json()
+    assert [each["providerId"] for each in shown["machines"]] == [stray]
+    [away] = shown["unanswered"]
+    assert away["reason"]

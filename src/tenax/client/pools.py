@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence
 from tenax.client.connection import reading
 from tenax.client.connection.reading import Answer, made, part
 from tenax.client.connection.session import Session, at
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 
 _BINDINGS = "/api/v1/resource-pools/{}/workspace-bindings"
 
@@ -97,6 +97,43 @@ class MachineInfo(Answer):
     #: What its cloud says of it, and when it ends for that.
     notice: str = part(reading.text, "notice")
     notice_until: Optional[datetime] = part(reading.moment, "noticeUntil")
+
+
+@dataclass(frozen=True)
+class MachineAtProvider(Answer):
+    """What carries the cluster's mark at a provider, or a row of which the provider lists nothing."""
+
+    provider: str = part(reading.text, "provider")
+    region: str = part(reading.text, "region")
+    zone: str = part(reading.text, "zone")
+    provider_id: str = part(reading.text, "providerId")
+    instance_type: str = part(reading.text, "instanceType")
+    #: What the provider says: ``RUNNING``, ``ENDED``, or ``MISSING`` of what it does not list.
+    sighting: str = part(reading.text, "sighting")
+    #: Of its row, or as it is marked; empty: neither.
+    machine_id: str = part(reading.text, "machineId")
+    #: Of its row; empty: it has none.
+    state: str = part(reading.text, "state")
+    #: It runs, and belongs to no row.
+    stray: bool = made(lambda value: value.get("stray") is True)
+    #: Why its row is as it is, or why there is none.
+    why: str = part(reading.text, "why")
+
+
+@dataclass(frozen=True)
+class MachineAudit(Answer):
+    """All that there is at the providers, what has no row first."""
+
+    machines: List[MachineAtProvider] = made(
+        lambda value: [MachineAtProvider.read(it) for it in reading.records(value, "machines")]
+    )
+    #: Places that did not answer, each with why.
+    unanswered: List[str] = made(
+        lambda value: [
+            f"{reading.text(it, 'provider')} {reading.text(it, 'region')}: {reading.text(it, 'reason')}"
+            for it in reading.records(value, "unanswered")
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -218,6 +255,21 @@ def list_machines(session: Session, pool: Optional[str] = None, *, ended: bool =
 def get_machine(session: Session, machine_id: str) -> MachineInfo:
     """One machine, also one that is gone. Raises NotFound."""
     return MachineInfo.read(reading.record(session.get(at("/api/v1/machines/{}", machine_id)), "machine"))
+
+
+def audit_machines(session: Session) -> MachineAudit:
+    """Ask each provider which machines carry the cluster's mark, and show them beside their rows. Raises Forbidden."""
+    return MachineAudit.read(session.get("/api/v1/machines/audit"))
+
+
+def end_strays(session: Session, strays: Sequence[MachineAtProvider]) -> List[MachineInfo]:
+    """End machines that have no row, all of them or none; the rows by which they are ended.
+
+    Raises NotFound, NotNow (one has a row by now, or has ended), Forbidden.
+    """
+    named: List[Json] = [{"provider": it.provider, "region": it.region, "providerId": it.provider_id} for it in strays]
+    answer = session.post("/api/v1/machines/audit/end", {"machines": named})
+    return [MachineInfo.read(value) for value in reading.records(answer, "machines")]
 
 
 def launch_machines(session: Session, pool: str, count: int = 1, offer: str = "") -> List[MachineInfo]:

@@ -37,6 +37,7 @@ from tenax.master.api.http.requests import WireRoute
 from tenax.master.api.http.routing import Declared, Routes, in_order
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.logs import windows as log_windows
+from tenax.master.api.machines import audit as machine_audit
 from tenax.master.api.machines import costs as machine_costs
 from tenax.master.api.machines import routes as machines
 from tenax.master.api.machines import steering as machine_steering
@@ -102,6 +103,7 @@ ROUTES: tuple[Routes, ...] = (
     machines.routes,
     machine_costs.routes,
     machine_steering.routes,
+    machine_audit.routes,
     metrics.routes,
     model_versions.routes,
     models.routes,

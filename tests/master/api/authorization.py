@@ -279,6 +279,8 @@ POLICIES: dict[str, Allow] = {
     "GetMachine": Allow.USER,
     "GetMachineSteps": Allow.USER,
     "GetMachinePlan": Allow.USER,
+    "GetMachineAudit": Allow.ADMIN,
+    "EndStrays": Allow.ADMIN,
     "LaunchMachines": Allow.ADMIN,
     "EndMachines": Allow.ADMIN,
     "SayMachineStep": Allow.PUBLIC,

@@ -95,7 +95,7 @@ _SAMPLES = {
     "timestamps": ["2026-01-02T03:04:05Z"],
 }
 _SMALL = "name: far\nsearcher: {name: single, metric: score}\n"
-_STEERED = {"resourcePool": "$pool", "machineIds": ["$machine"]}
+_STEERED = {"resourcePool": "$pool", "machineIds": ["$machine"], "machines": []}
 _BOUND = {"workspaceIds": ["$workspace"]}
 _DAY = "timestamp_after=2026-01-01T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z"
 _RUNS = {"runIds": ["$trial"], "projectId": 1}
@@ -466,9 +466,9 @@ CLUSTER: dict[str, Row] = {
     **dict.fromkeys(("DisableAgent", "DisableSlot"), Row(_ADMINS, {"drain": True})),
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
-    **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken"), Row(_ADMINS)),
-    # Nothing is rented for that pool, and that machine has ended.
-    **dict.fromkeys(("LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
+    **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken", "GetMachineAudit"), Row(_ADMINS)),
+    # Nothing is rented for that pool, that machine has ended, and none is without a row.
+    **dict.fromkeys(("EndStrays", "LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
     **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),
     "BindRPToWorkspace": Row(_ADMINS, _BOUND, at={"resource_pool_name": "other_pool"}),

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
-from tenax.cli.console import output
+from tenax.cli.console import exits, output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.display.plural import counted
 
 if TYPE_CHECKING:
-    from tenax.client.pools import MachineCost, MachineInfo, MachinePlan, MachineStepInfo
+    from tenax.client.pools import MachineAtProvider, MachineCost, MachineInfo, MachinePlan, MachineStepInfo
 
 _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("MACHINE"), lambda machine: machine.id),
@@ -34,6 +34,15 @@ _STEPS: output.Columns[MachineStepInfo] = (
     (TableColumn("STEP"), lambda step: step.step),
     (TableColumn("STATE", state=True), lambda step: step.state),
     (TableColumn("WHY", wraps=True), lambda step: step.note),
+)
+_AUDITED: output.Columns[MachineAtProvider] = (
+    (TableColumn("PROVIDER ID"), lambda it: it.provider_id),
+    (TableColumn("THERE", state=True), lambda it: it.sighting),
+    (TableColumn("PLACE", spare=True), lambda it: it.zone or it.region),
+    (TableColumn("TYPE", spare=True), lambda it: it.instance_type),
+    (TableColumn("MACHINE", cuts=True), lambda it: it.machine_id),
+    (TableColumn("ROW", state=True), lambda it: "none" if it.stray else it.state),
+    (TableColumn("WHY", wraps=True), lambda it: it.why),
 )
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
@@ -87,6 +96,43 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Ended", output.moment(it.ended)),
     ]
     output.details(rows, it.raw, as_json)
+
+
+@group.command()
+@click.option("--end", "ends", is_flag=True, help="End those that run and have no row, after asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@list_options
+@pass_access
+def audit(access: Access, ends: bool, yes: bool, as_json: bool, as_csv: bool) -> None:
+    """Ask the providers which machines carry this cluster's mark, and show them beside their rows.
+
+    What has no row comes first. A place that does not answer is named, and the command fails then.
+    """
+    from tenax.client.pools import audit_machines, end_strays
+
+    audited = audit_machines(access.session())
+    if as_json and not ends:
+        output.document(audited.raw)
+    elif not as_json:
+        output.records(_AUDITED, audited.machines, False, as_csv)
+    strays = [it for it in audited.machines if it.stray]
+    if ends and strays:
+        if not yes:
+            output.warn("They are another master's where one works with a copy of this database.")
+            output.confirm(f"End {counted(len(strays), 'machine')} without a row, with all that runs there?")
+        rows = end_strays(access.session(), strays)
+        if as_json:
+            output.document([row.raw for row in rows])
+        for it, row in zip(strays, rows) if not as_json else ():
+            output.say(f"{it.provider_id} is ended, as machine {row.id}.")
+    elif ends and as_json:
+        output.document([])
+    if not strays:
+        output.say("No machine without a row was found.")
+    for reason in audited.unanswered:
+        output.warn(f"This place did not answer, and nobody knows what there is: {reason}")
+    if audited.unanswered:
+        raise click.exceptions.Exit(exits.FAILED)
 
 
 @group.command()

@@ -30,10 +30,10 @@ from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
-from tenax.master.provision.orders import adopted, ordered, place_of_pool
+from tenax.master.provision.orders import adopted, ordered
 from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
-from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of
+from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of, place_of_pool, rows_by_place
 from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
@@ -129,9 +129,7 @@ class ScalingLoop:
     async def _look(self, context: PassContext, rows: Sequence[MachineRow]) -> None:
         """Ask each provider what there is, where that may have changed; what is ours and has no row gets one."""
         now = time.monotonic()
-        by_place: dict[ProviderPlace, list[MachineRow]] = {place_of_pool(pool): [] for pool in self._renting.values()}
-        for row in rows:
-            by_place.setdefault(place_of(row), []).append(row)
+        by_place = rows_by_place(self._renting.values(), rows)
         by_name = {f"{place.provider} {place.region} {place.endpoint}".strip(): place for place in by_place}
 
         async def handle(name: str) -> None:

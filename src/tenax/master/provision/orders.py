@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tenax.config.master import PoolSettings
 from tenax.master.provision.offers import offer_named
 from tenax.master.provision.port import ProviderPlace, SeenMachine
+from tenax.master.provision.sightings import place_of_pool
 from tenax.master.store.machines.rows import NewMachine
 from tenax.scheduler.demand import OfferLaunch
 
@@ -45,12 +46,6 @@ def ended(place: ProviderPlace, stray: SeenMachine, why: str) -> NewMachine:
     """The row by which a machine without one is ended."""
     where = stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, ()
     return NewMachine(_new_id(), *where, None, why)
-
-
-def place_of_pool(pool: PoolSettings) -> ProviderPlace:
-    """Where the machines of a pool are rented."""
-    assert pool.provider is not None
-    return ProviderPlace(pool.provider.type, pool.provider.region, pool.provider.endpoint_url)
 
 
 def _new_id() -> str:

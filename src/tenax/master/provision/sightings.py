@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tenax.config.master import PoolSettings
 from tenax.lifecycle.machine import Sighting
 from tenax.master.provision.port import ProviderPlace, SeenMachine
 from tenax.master.store.machines.rows import MachineRow
@@ -65,6 +66,22 @@ def strays_of(seen: Iterable[SeenMachine], rows: Iterable[MachineRow]) -> list[S
     return [
         each for each in seen if not each.ended and each.provider_id not in known and each.machine_id not in awaited
     ]
+
+
+def rows_by_place(pools: Iterable[PoolSettings], rows: Iterable[MachineRow]) -> dict[ProviderPlace, list[MachineRow]]:
+    """The open rows of each place where there may be machines: where pools rent, and where there are rows."""
+    by_place: dict[ProviderPlace, list[MachineRow]] = {
+        place_of_pool(pool): [] for pool in pools if pool.provider is not None
+    }
+    for row in rows:
+        by_place.setdefault(place_of(row), []).append(row)
+    return by_place
+
+
+def place_of_pool(pool: PoolSettings) -> ProviderPlace:
+    """Where the machines of a pool are rented."""
+    assert pool.provider is not None
+    return ProviderPlace(pool.provider.type, pool.provider.region, pool.provider.endpoint_url)
 
 
 def place_of(row: MachineRow) -> ProviderPlace:

@@ -49,6 +49,63 @@ class GetMachinesResponse(Message):
     machines: list[RentedMachineView]
 
 
+class AuditedMachineView(Message):
+    """What carries the mark of this cluster at a provider, or a row of which the provider lists nothing."""
+
+    provider: str
+    region: str
+    zone: str = ""
+    provider_id: str
+    instance_type: str = ""
+    #: As it is marked.
+    resource_pool: str = ""
+    #: What the provider says: RUNNING, ENDED, or MISSING of what it does not list.
+    sighting: str
+    #: Of its row, or as it is marked; empty: neither.
+    machine_id: str = ""
+    #: Of its row; empty: it has none.
+    state: str = ""
+    #: It runs, and belongs to no row.
+    stray: bool
+    #: Why its row is as it is, or why there is none.
+    why: str
+
+
+class UnansweredPlace(Message):
+    """Of this place nobody knows what there is."""
+
+    provider: str
+    region: str
+    reason: str
+
+
+class GetMachineAuditResponse(Message):
+    """What has no row comes first."""
+
+    machines: list[AuditedMachineView]
+    unanswered: list[UnansweredPlace]
+
+
+class StrayMachine(Message):
+    """A machine without a row, by its provider's name for it."""
+
+    provider: str
+    region: str
+    provider_id: str
+
+
+class EndStraysRequest(Message):
+    """Those that are to end."""
+
+    machines: list[StrayMachine]
+
+
+class EndStraysResponse(Message):
+    """The rows by which they are ended."""
+
+    machines: list[RentedMachineView]
+
+
 class LaunchMachinesRequest(Message):
     """So many machines more, for a pool."""
 

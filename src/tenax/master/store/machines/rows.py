@@ -182,7 +182,10 @@ async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str
     """
     place = stray.provider, stray.region, stray.endpoint, stray.instance_type
     what = stray.token_hash, provider_id, zone, stray.story
-    return await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
+    is_new = await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
+    if is_new:
+        await notify(conn, "queue", "")
+    return is_new
 
 
 async def say_step(
