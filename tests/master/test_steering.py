@@ -11,6 +11,8 @@ from tenax.config.master import PoolSettings
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scaling import ScalingLoop
 from tenax.master.store.agents import rows as agents
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import NewMachine
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
 from tests.kits.master.scaling import Place, line, master_settings, place, rented, server
@@ -296,12 +298,20 @@ async def test_rented_by_hand_and_by_the_loop_at_once_they_are_not_more_than_the
     assert len(place.rented.running()) == 2
 
 
-async def test_many_who_rent_at_once_get_no_more_than_there_may_be(place: Place) -> None:
-    """Each sees what the one before it has rented."""
-    replies = await asyncio.gather(*(launch(place.api) for _ in range(6)))
-    assert sorted(reply.status_code for reply in replies) == [200, 200, 400, 400, 400, 400]
-    await place.passes(2)
-    assert len(place.rented.running()) == 2
+_WAITS = """select exists (select 1 from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database()))"""
+
+
+async def test_of_two_who_rent_at_once_the_second_counts_what_the_first_has_rented(place: Place) -> None:
+    """It waits for the first one's rows."""
+    where = "default", "aws", "us-west-2", "", "m5.large", 2, ()
+    async with place.api.master.db.transaction() as conn:
+        await machines.hold_pool(conn, "default")
+        second = asyncio.create_task(launch(place.api))
+        while not second.done() and not await conn.fetchval(_WAITS):
+            await asyncio.wait({second}, timeout=0.01)
+        await machines.plan(conn, [NewMachine(f"m-{it}", *where, str(it).encode() * 32, "") for it in range(2)])
+    assert "there are 2" in (await second).text
 
 
 async def test_by_hand_nothing_is_rented_once_a_budget_is_used_up(place: Place) -> None:
@@ -387,14 +397,14 @@ async def test_what_is_none_without_a_row_is_not_ended_by_an_audit(place: Place)
     shown = await audit(place.api)
     mine, theirs = stray_of(shown[stray]), {**stray_of(shown[stray]), "providerId": foreign}
     known = stray_of(shown[instance])
-    for machines, status, words in (
+    for named, status, text in (
         ([], 400, "1 to 100, not 0"),
         ([mine, known], 400, f"tenax machine end {name}"),
         ([mine, theirs], 404, "with the mark of this cluster not found"),
         ([mine, {**mine, "region": "nowhere"}], 404, "not found at"),
     ):
-        reply = await place.api.admin.post(END_STRAYS, {"machines": machines})
-        assert (reply.status_code, words in reply.text) == (status, True), reply.text
+        reply = await place.api.admin.post(END_STRAYS, {"machines": named})
+        assert (reply.status_code, text in reply.text) == (status, True), reply.text
     assert (await audit(place.api))[stray]["stray"]
     assert (await place.api.admin.post(END_STRAYS, {"machines": [mine] * 101})).status_code == 200
     assert "tenax machine end m-" in (await place.api.admin.post(END_STRAYS, {"machines": [mine]})).text
