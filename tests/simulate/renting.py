@@ -22,8 +22,8 @@ from tenax.lifecycle.machine import (
 )
 from tenax.lifecycle.machine_cost import MachineUse, PaidMachine
 from tenax.lifecycle.offer import NEVER, RestCause, rest_s
-from tenax.master.loops.scaling import _Sightings
 from tenax.master.provision.port import OrderRefused, ProviderAway
+from tenax.master.provision.sightings import Sightings
 from tenax.scheduler.demand import MachineStage, OfferLaunch, RentedMachine, demand
 from tenax.scheduler.devices import DeviceKind
 from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits
@@ -84,7 +84,7 @@ class RentingCluster(Cluster):
         self.clouds = {name: Cloud(name, seed, until, lambda: self.now, partial(self._made, name)) for name in offers}
         self._offers = {offer.name: (cloud, offer) for cloud, its in offers.items() for offer in its}
         self.rows: dict[str, Row] = {}
-        self._sightings = {name: _Sightings() for name in offers}
+        self._sightings = {name: Sightings() for name in offers}
         self._rests: dict[str, _Rest] = {}
         self._failed: set[tuple[str, MachineStep]] = set()
         #: The master is up again then.
@@ -101,7 +101,7 @@ class RentingCluster(Cluster):
     # -- what happens -------------------------------------------------------------------------------------------
 
     def _die(self) -> None:
-        self._sightings = {name: _Sightings() for name in self.clouds}
+        self._sightings = {name: Sightings() for name in self.clouds}
         self._dead_until = self.now + self._chance.uniform(1, 300)
         self.at(self._dead_until, lambda: None)
 
