@@ -12,13 +12,9 @@ import contextlib
 import gc
 import signal
 import sys
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
-import uvloop
-
-from tenax.agent.app import run
-from tenax.agent.log_setup import set_up
-from tenax.config.agent import SLOT_TYPES, AgentSettings, load_agent_settings
 from tenax.errors import TenaxError, UserError
 from tenax.host.runtimes import CHOICES
 from tenax.jsonvalue import Json
@@ -26,7 +22,17 @@ from tenax.jsonvalue import Json
 
 def main() -> int:
     """Run; the exit status."""
-    given = _arguments().parse_args()
+    # Hardly anything of what is loaded until it works is ever garbage.
+    gc.disable()
+    # structlog loads it for tracebacks that show the values of variables, which ours never do: a tenth of the start.
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    import uvloop
+
+    from tenax.agent.app import run
+    from tenax.agent.log_setup import set_up
+    from tenax.config.agent import SLOT_TYPES, load_agent_settings
+
+    given = _arguments(SLOT_TYPES).parse_args()
     flags: dict[str, Json] = {
         "master_url": given.master_url,
         "task_master_url": given.task_master_url,
@@ -49,8 +55,9 @@ def main() -> int:
         set_up(settings.log_level, json_lines=given.log_json)
         # What is loaded by now stays for good: the collector need not look through it again and again.
         gc.freeze()
+        gc.enable()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_signalled(settings, make_parents=not given.existing_parent))
+            runner.run(_until_signalled(run(settings, make_parents=not given.existing_parent)))
     except UserError as error:
         sys.stderr.write(f"tenax agent: {error}\n")
         return 2
@@ -60,9 +67,9 @@ def main() -> int:
     return 0
 
 
-async def _until_signalled(settings: AgentSettings, *, make_parents: bool) -> None:
-    """Work until SIGTERM or SIGINT."""
-    work = asyncio.ensure_future(run(settings, make_parents=make_parents))
+async def _until_signalled(working: Coroutine[None, None, None]) -> None:
+    """Until SIGTERM or SIGINT, or its own end."""
+    work = asyncio.ensure_future(working)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)
@@ -75,7 +82,7 @@ async def _until_signalled(settings: AgentSettings, *, make_parents: bool) -> No
         await work
 
 
-def _arguments() -> argparse.ArgumentParser:
+def _arguments(slot_types: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tenax.agent", description="An agent: offers this machine to a cluster.")
     parser.add_argument("--config", type=Path, help="YAML file with settings")
     parser.add_argument("--master-url", help="address of the master (http://127.0.0.1:8080)")
@@ -83,7 +90,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--agent-id", help="unique in the cluster (the host's name)")
     parser.add_argument("--pool", help="resource pool to be in (default)")
     parser.add_argument("--slots", help="'auto', or how many slots to offer")
-    parser.add_argument("--slot-type", choices=SLOT_TYPES, help="which devices are slots")
+    parser.add_argument("--slot-type", choices=slot_types, help="which devices are slots")
     parser.add_argument("--visible-gpus", help="indices or uuids of the GPUs to offer, with commas between")
     parser.add_argument("--labels", help="what this machine is, as zone=a,disk=nvme: tasks can ask for it")
     parser.add_argument("--dir", help="directory for what this agent keeps on disk")

@@ -22,6 +22,8 @@ def main() -> int:
     given = _arguments().parse_args()
     # Hardly anything of what is loaded until it serves is ever garbage: to look for it would take a tenth of the start.
     gc.disable()
+    # structlog loads it for tracebacks that show the values of variables, which ours never do.
+    sys.modules["rich"] = None  # type: ignore[assignment]
     import uvloop
 
     from tenax.config.master import load_master_settings
