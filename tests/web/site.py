@@ -28,6 +28,7 @@ from tenax.master.access.bootstrap import CREDENTIALS_FILE
 from tenax.master.ingest.intake import Intake
 from tenax.master.store.database.connection import Database
 from tenax.master.telemetry.log_lines import Origin, OutputLine
+from tests.kits import plain_http
 from tests.kits.api import Api, answering, settings_in
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed
@@ -161,12 +162,12 @@ class Site:
     def administer(self, method: str, path: str, body: object = None) -> dict[str, object]:
         """The same to an administrator."""
         login = {"username": "admin", "password": self.admin_password}
-        token = httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
+        token = plain_http.post(f"{self.url}/api/v1/auth/login", json=login).json()["token"]
         return self._asked(token, method, path, body)
 
     def _asked(self, token: str, method: str, path: str, body: object) -> dict[str, object]:
         headers = {"Authorization": f"Bearer {token}"}
-        reply = httpx2.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=120)
+        reply = plain_http.request(method, f"{self.url}{path}", json=body, headers=headers)
         assert reply.status_code == 200, reply.text
         return cast("dict[str, object]", reply.json())
 
@@ -203,7 +204,7 @@ class Site:
     def warned(self) -> None:
         """The master has said something in its log: that somebody may not log in."""
         login = {"username": "nobody at all", "password": "wrong", "isHashed": False}
-        assert httpx2.post(f"{self.url}/api/v1/auth/login", json=login, timeout=120).status_code == 401
+        assert plain_http.post(f"{self.url}/api/v1/auth/login", json=login).status_code == 401
 
     def registered(self) -> int:
         """A model of two versions; the same whenever it is asked for."""
@@ -274,7 +275,7 @@ def serving(server: str, dsn: str, template: str, directory: Path, amount: Amoun
     site.start()
     try:
         login = {"username": "determined", "password": site.password}
-        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
+        site.token = plain_http.post(f"{site.url}/api/v1/auth/login", json=login).json()["token"]
         yield site
     finally:
         site.process.terminate()
@@ -293,7 +294,7 @@ def scheduling(server: str, dsn: str, template: str, directory: Path, **settings
         drawn = json.loads((directory / "master" / CREDENTIALS_FILE).read_text())["users"]
         site.password, site.admin_password = drawn["determined"], drawn["admin"]
         login = {"username": "admin", "password": site.admin_password}
-        site.token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
+        site.token = plain_http.post(f"{site.url}/api/v1/auth/login", json=login).json()["token"]
         yield site
     finally:
         site.process.terminate()
@@ -308,7 +309,7 @@ async def _copy(server: str, dsn: str, template: str) -> None:
 
 def _answers(url: str) -> bool:
     with suppress(httpx2.TransportError):
-        return httpx2.get(f"{url}/info").status_code == 200
+        return plain_http.get(f"{url}/info", timeout=5).status_code == 200
     return False
 
 
@@ -439,10 +440,10 @@ def log_in(page: Page, site: Site, address: str = "", who: str = "determined") -
 def join(site: Site, who: str) -> None:
     """A new user, if there is none of that name."""
     login = {"username": "admin", "password": site.admin_password}
-    token = httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).json()["token"]
+    token = plain_http.post(f"{site.url}/api/v1/auth/login", json=login).json()["token"]
     made = {"user": {"username": who, "active": True}, "password": JOINED_PASSWORD, "isHashed": False}
     headers = {"Authorization": f"Bearer {token}"}
-    reply = httpx2.post(f"{site.url}/api/v1/users", json=made, headers=headers, timeout=120)
+    reply = plain_http.post(f"{site.url}/api/v1/users", json=made, headers=headers)
     assert reply.status_code in (200, 409), reply.text
 
 

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Iterator
 from typing import cast
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.kits import plain_http
 from tests.kits.machine import wait_for
 from tests.web.site import TIMEOUT_MS, Site, join
 
@@ -41,12 +41,12 @@ def test_an_administrator_creates_users_and_groups(refused_admin_page: Page, sit
     dialog.get_by_role("button", name="Create").click()
     page.get_by_text("Created user nora").wait_for()
     login = {"username": "nora", "password": "first-of-nora"}
-    assert httpx2.post(f"{site.url}/api/v1/auth/login", json=login, timeout=120).status_code == 200
+    assert plain_http.post(f"{site.url}/api/v1/auth/login", json=login).status_code == 200
     page.get_by_label("Part of a name").fill("nora")
     page.get_by_role("checkbox", name="Select all 1", exact=True).check()
     page.get_by_role("button", name="Deactivate").click()
     expect(page.get_by_text("Nobody is called so")).to_be_visible()
-    entered = functools.partial(httpx2.post, f"{site.url}/api/v1/auth/login", json=login, timeout=120)
+    entered = functools.partial(plain_http.post, f"{site.url}/api/v1/auth/login", json=login)
     wait_for(lambda: entered().status_code == 403, "the refusal of who is deactivated")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("gridcell", name="Active")).to_be_visible()
@@ -188,5 +188,5 @@ def test_everyones_tokens_are_listed_and_revoked(admin_page: Page, site: Site) -
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("gridcell", name="of the walk")).to_have_count(0)
-    reply = httpx2.get(f"{site.url}/api/v1/me", headers={"Authorization": f"Bearer {made['token']}"}, timeout=120)
+    reply = plain_http.get(f"{site.url}/api/v1/me", headers={"Authorization": f"Bearer {made['token']}"})
     assert reply.status_code == 401

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.kits import plain_http
 from tests.kits.machine import wait_for
 from tests.web.site import Site, box_of
 
@@ -31,7 +31,7 @@ def trained(site: Site) -> int:
     url = f"{site.url}/api/v1/trials/{number}/runs/1/spool?stream=reports"
     for first in range(0, STEPS, 5000):
         body = "".join(lines[first : first + 5000]).encode()
-        reply = httpx2.post(url, content=body, headers={"Authorization": f"Bearer {site.token}"}, timeout=120)
+        reply = plain_http.post(url, content=body, headers={"Authorization": f"Bearer {site.token}"})
         assert reply.status_code == 200, reply.text
     return number
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 from playwright.sync_api import Browser
 
+from tests.kits import plain_http
 from tests.kits.machine import free_port, wait_for
 from tests.web.site import TIMEOUT_MS, Site, log_in
 
@@ -25,7 +26,7 @@ def test_a_page_deep_within_is_served_from_its_sources(browser: Browser, site: S
         try:
             wait_for(lambda: _answers(url) or served.poll() is not None, "Vite")
             assert served.poll() is None
-            assert "/ui/@vite/client" in httpx2.get(f"{url}/ui/experiments/{site.search}", timeout=120).text
+            assert "/ui/@vite/client" in plain_http.get(f"{url}/ui/experiments/{site.search}").text
             context = browser.new_context()
             context.set_default_timeout(TIMEOUT_MS)
             page = context.new_page()
@@ -38,6 +39,6 @@ def test_a_page_deep_within_is_served_from_its_sources(browser: Browser, site: S
 
 def _answers(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/ui/").status_code == 200
+        return plain_http.get(f"{url}/ui/", timeout=5).status_code == 200
     except httpx2.TransportError:
         return False

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
+from tests.kits import plain_http
 from tests.kits.database import database_in
 from tests.kits.machine import free_port, wait_for
 from tests.web.site import ROOT
@@ -61,7 +62,7 @@ def test_a_wheel_serves_the_page_without_node(
         try:
             wait_for(lambda: _answers(url) or master.poll() is not None, "the master")
             assert master.poll() is None
-            with httpx2.Client(base_url=url, headers=HTML, follow_redirects=True, timeout=120) as browser:
+            with httpx2.Client(verify=False, base_url=url, headers=HTML, follow_redirects=True, timeout=120) as browser:
                 page = browser.get("/")
                 assert (page.status_code, page.url.path) == (200, "/ui/")
                 named = re.findall(r"\./(assets/[\w.-]+)", page.text)
@@ -84,6 +85,6 @@ async def _create(server: str, name: str, template: str) -> None:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/info").status_code == 200
+        return plain_http.get(f"{url}/info", timeout=5).status_code == 200
     except httpx2.TransportError:
         return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import cast
 
-import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.kits import plain_http
 from tests.web.site import Site, fits
 
 METRICS = [f"layer {number % 60}/block {number // 60}/weight norm" for number in range(3000)]
@@ -53,11 +53,10 @@ def many(site: Site) -> Many:
             metrics = {name: shift + step + place / 1e4 for place, name in enumerate(METRICS)}
             body = {"group": group, "stepsCompleted": step, "metrics": metrics}
             lines.append(json.dumps({"n": step, "kind": "metrics", "at": 1.79e9 + step, "body": body}))
-        reply = httpx2.post(
+        reply = plain_http.post(
             f"{site.url}/api/v1/trials/{trial}/runs/1/spool?stream=reports",
             content="\n".join(lines).encode() + b"\n",
             headers={"Authorization": f"Bearer {site.token}"},
-            timeout=120,
         )
         assert reply.status_code == 200, reply.text
         made.trials.append(trial)

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.kits import plain_http
 from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in
 from tests.web.troubles import watched
 
@@ -20,7 +21,7 @@ def mira(browser: Browser, site: Site) -> Iterator[Page]:
     token = _login(site, "admin", site.admin_password).json()["token"]
     body = {"user": {"username": "mira", "active": True}, "password": FIRST}
     headers = {"Authorization": f"Bearer {token}"}
-    assert httpx2.post(f"{site.url}/api/v1/users", json=body, headers=headers, timeout=120).status_code == 200
+    assert plain_http.post(f"{site.url}/api/v1/users", json=body, headers=headers).status_code == 200
     made = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     made.set_default_timeout(TIMEOUT_MS)
     there = Site(site.url.replace("127.0.0.1", "tenax.test"), FIRST, "")
@@ -35,7 +36,7 @@ def mira(browser: Browser, site: Site) -> Iterator[Page]:
 
 
 def _login(site: Site, who: str, password: str) -> httpx2.Response:
-    return httpx2.post(f"{site.url}/api/v1/auth/login", json={"username": who, "password": password}, timeout=120)
+    return plain_http.post(f"{site.url}/api/v1/auth/login", json={"username": who, "password": password})
 
 
 def test_people_change_their_name_and_their_password(mira: Page, site: Site) -> None:
@@ -92,7 +93,7 @@ def _tokens(page: Page, site: Site) -> None:
     expect(page.get_by_label("Display name")).to_have_value(token)
     page.get_by_label("Display name").fill("")
     asked = {"Authorization": f"Bearer {token}"}
-    assert httpx2.get(f"{site.url}/api/v1/me", headers=asked, timeout=120).json()["user"]["username"] == "mira"
+    assert plain_http.get(f"{site.url}/api/v1/me", headers=asked).json()["user"]["username"] == "mira"
     page.reload()
     expect(page.get_by_role("gridcell", name="nightly job")).to_be_visible()
     assert token not in page.content() + page.url
@@ -101,6 +102,6 @@ def _tokens(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("There is no access token here")).to_be_visible()
-    assert httpx2.get(f"{site.url}/api/v1/me", headers=asked, timeout=120).status_code == 401
+    assert plain_http.get(f"{site.url}/api/v1/me", headers=asked).status_code == 401
     page.get_by_label("Revoked and over, too").check()
     expect(page.get_by_role("gridcell", name="Revoked")).to_be_visible()
