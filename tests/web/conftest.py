@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from tenax.local.postgres import EmbeddedPostgres
 from tests.kits.database import database_in
@@ -35,14 +36,49 @@ def site(
         yield made
 
 
-@pytest.fixture(scope="module")
-def browser(site: Site) -> Iterator[Browser]:
-    """Chromium of the system: nothing is downloaded. While it runs, no other event loop can in this thread: so it ends
-    with the file, and the master is there before it."""
+class Chromium:
+    """That of the system, one for all files that this process runs: nothing is downloaded.
+
+    While Playwright's event loop counts as the one that runs in this thread, no other can: so between files it rests.
+    """
+
+    def __init__(self, playwright: Playwright) -> None:
+        self._playwright = playwright
+        self._opened = self._launch()
+        self._loop = asyncio.get_running_loop()
+
+    def wake(self) -> Browser:
+        """To be used."""
+        asyncio._set_running_loop(self._loop)
+        if not self._opened.is_connected():
+            self._opened = self._launch()
+        return self._opened
+
+    def rest(self) -> None:
+        """Nothing of what was opened stays open."""
+        for context in self._opened.contexts:
+            context.close()
+        asyncio._set_running_loop(None)
+
+    def _launch(self) -> Browser:
+        return self._playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """It ends with this process."""
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+        made = Chromium(playwright)
+        made.rest()
+        yield made
+        made.wake().close()
+
+
+@pytest.fixture(scope="module")
+def browser(site: Site, chromium: Chromium) -> Iterator[Browser]:
+    """In which nobody is logged in and nothing is kept; the master is there before it."""
+    yield chromium.wake()
+    chromium.rest()
 
 
 @pytest.fixture
