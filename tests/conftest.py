@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.kits.watchdog",
     "tests.kits.workers",
     "tests.kits.database",
+    "tests.kits.prepared",
     "tests.kits.figures",
     "tests.kits.docker_engine",
     "tests.kits.api",

@@ -26,8 +26,9 @@ import asyncpg
 from tenax.jsonvalue import Json
 from tenax.local.binaries import CURRENT_MAJOR, choose
 from tenax.local.postgres import EmbeddedPostgres
-from tests.kits.database import FAST, database_in
+from tests.kits.database import FAST, database_in, migrated
 from tests.kits.machine import Machine, machine, wait_for
+from tests.kits.prepared import put_database
 from tests.kits.proxy import ProxyThread, proxy_thread
 from tests.kits.temporary import PREFIX
 
@@ -121,21 +122,29 @@ def faulty_cluster(
     directory = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
     postgres = EmbeddedPostgres(directory, settings=FAST)
     try:
+        put_database(directory, _DATABASE, _make)
         postgres.start()
-        role = f"create role {ROLE} login password 'p'"
-        asyncio.run(_administer(postgres.dsn, (role, f"create database {_DATABASE} owner {ROLE}")))
         url = database_in(postgres.dsn, _DATABASE)
         with proxy_thread(f"postgresql://{ROLE}:p@" + url.partition("@")[2]) as proxy:
             file = directory.parent / f"{directory.name}.yaml"
             file.write_text(json.dumps({"db": {"url": proxy.url}, **(settings or {})}))
             try:
-                with machine(slots=slots, options=("--config", str(file), *options), environment=environment) as place:
+                options = ("--config", str(file), *options)
+                with machine(slots=slots, options=options, environment=environment, own_database=False) as place:
                     yield FaultyCluster(place, postgres, proxy, url)
             finally:
                 file.unlink()
     finally:
         postgres.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _make(server: EmbeddedPostgres) -> None:
+    """The database of the masters, migrated by their role: what is in it is theirs."""
+    role = f"create role {ROLE} login password 'p'"
+    asyncio.run(_administer(server.dsn, (role, f"create database {_DATABASE} owner {ROLE}")))
+    url = database_in(server.dsn, _DATABASE)
+    asyncio.run(migrated(f"postgresql://{ROLE}:p@" + url.partition("@")[2]))
 
 
 async def _administer(dsn: str, statements: tuple[str, ...]) -> None:

@@ -21,8 +21,10 @@ from tenax.client.connection.session import Session
 from tenax.client.experiments import Experiment
 from tenax.errors import TenaxError
 from tenax.jsonvalue import Json
+from tenax.local.state_dir import StateDir
 from tests.kits.cli.command_line import run_here
 from tests.kits.ports import free_port
+from tests.kits.prepared import put_database
 
 T = TypeVar("T")
 
@@ -86,8 +88,8 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr + self.logs()
 
     def down(self) -> None:
-        """``tenax down``, with the tasks."""
-        self.tenax("down", "--dir", str(self.directory), "--kill-tasks", check=False)
+        """``tenax down``, with the tasks; not in a process of its own, since it ends whatever a test has made."""
+        run_here(self.environment, "down", "--dir", str(self.directory), "--kill-tasks")
 
     @property
     def url(self) -> str:
@@ -153,11 +155,17 @@ def machine(
     runtime: str = "process",
     options: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
+    own_database: bool = True,
 ) -> Iterator[Machine]:
-    """A cluster that is up, and is taken down in the end, whatever happened to it."""
+    """A cluster that is up, and is taken down in the end, whatever happened to it. Its database is a copy of a prepared
+    one, or is elsewhere, as ``options`` say: then it has none of its own."""
     with home() as directory:
         place = Machine(directory / "cluster", slots=slots, runtime=runtime, options=options, environment=environment)
         try:
+            if own_database:
+                state = StateDir(place.directory)
+                state.prepare()
+                put_database(state.postgres)
             place.up()
             yield place
         finally:
