@@ -38,6 +38,27 @@ def test_what_runs_has_its_curve_and_its_end(home: Page) -> None:
     expect(row).to_contain_text(re.compile(r"\d+ s left"))
 
 
+def test_what_is_paused_is_found_again(home: Page, site: Site) -> None:
+    """As whoever paused it yesterday looks for it; it leaves the list once it goes on."""
+    paused = home.get_by_role("heading", name="Paused", exact=True)
+    home.get_by_role("heading", name="Running").wait_for()
+    expect(paused).to_have_count(0)
+    (number,) = site.make("held since yesterday", "PAUSED", owner="resident")
+    home.reload()
+    section = home.locator("section").filter(has=paused)
+    row = section.get_by_role("listitem").filter(has_text="held since yesterday")
+    expect(row).to_contain_text("Paused")
+    expect(row).to_contain_text("ran for")
+    row.get_by_role("link").click()
+    expect(home).to_have_url(f"{site.url}/ui/experiments/{number}")
+    home.get_by_role("heading", name="held since yesterday").wait_for()
+    site.write("update experiments set state = 'CANCELED', ended_at = now() where id = $1", number)
+    home.go_back()
+    home.reload()
+    home.get_by_role("heading", name="Running").wait_for()
+    expect(paused).to_have_count(0)
+
+
 def test_what_has_completed_is_found_again(home: Page, site: Site) -> None:
     """With its best value and when it was over; all of them are one link away."""
     expect(home.get_by_role("heading", name="Completed lately")).to_have_count(0)

@@ -1,4 +1,4 @@
-/** What needs me: what of mine hangs, failed or waits, and why; what runs, and how far it is; what is free. */
+/** What needs me: what of mine hangs, failed or waits, and why; what runs or is paused, and how far it is; what is free. */
 
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -36,6 +36,9 @@ export function Home() {
       <Mine title="Running" filter="running" search={mine("running", "-startTime")} nothing="Nothing of yours runs.">
         {(experiment) => <Going experiment={experiment} />}
       </Mine>
+      <Mine title="Paused" filter="paused" search={mine("paused", "-startTime")}>
+        {(experiment) => <Held experiment={experiment} />}
+      </Mine>
       <div className="grid gap-4 lg:grid-cols-2">
         <Pools />
         <Projects />
@@ -64,6 +67,20 @@ function Going({ experiment }: { experiment: Experiment }) {
       >
         {left === undefined ? "–" : `${duration(left)} left`}
       </span>
+    </>
+  );
+}
+
+/** The curve of its metric, its best value, how far it came and for how long it ran. */
+function Held({ experiment }: { experiment: Experiment }) {
+  return (
+    <>
+      <Sparkline experiment={experiment} />
+      <span className="min-w-0 truncate text-dim">
+        {experiment.searcherMetric} <Value value={experiment.bestTrialSearcherMetric} />
+      </span>
+      <Progress share={experiment.progress ?? 0} label={`Progress of experiment ${experiment.id}`} />
+      <span className="whitespace-nowrap text-dim lg:text-right">ran for {duration(experiment.runningSeconds)}</span>
     </>
   );
 }
