@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.web.handling import more, opened
-from tests.web.site import Site
+from tests.web.site import Site, box_of
 from tests.web.troubles import watched
 
 TOLD = "Somebody else has changed this while you wrote"
@@ -54,6 +54,11 @@ def test_of_two_who_edit_an_experiment_the_second_chooses(two: tuple[Page, Page]
     # What one has not touched is theirs, and no question.
     expect(mine.get_by_label("Description", exact=True)).to_have_value("theirs")
     expect(told.get_by_role("region")).to_have_count(3)
+    # Above the buttons, however much stands in the dialog.
+    refusal = mine.get_by_text("It was not saved")
+    expect(refusal).to_be_in_viewport(ratio=0.95)
+    below = box_of(mine.get_by_role("button", name="Save", exact=True))["y"]
+    assert below - 60 < box_of(refusal)["y"] < below
     save(mine)
     expect(mine.get_by_text("Choose above what is to stay")).to_be_visible()
     assert site.experiment(number)["name"] == "theirs"

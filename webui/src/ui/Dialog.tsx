@@ -60,12 +60,16 @@ export function Dialog(props: {
   );
 }
 
-/** What a dialog says, and the buttons under it. */
-export function DialogBody({ children, buttons }: { children: ReactNode; buttons: ReactNode }) {
+/** What a dialog says, and the buttons under it, above which stands what went wrong: in view, however long it is. */
+export function DialogBody(props: { children: ReactNode; problem?: ReactNode; buttons: ReactNode }) {
+  const { children, problem, buttons } = props;
   return (
     <>
       <div className="flex min-h-0 flex-1 flex-col gap-3 overflow-y-auto px-4 py-3">{children}</div>
-      <div className="flex flex-wrap justify-end gap-2 border-line border-t px-4 py-3">{buttons}</div>
+      {problem && <div className="max-h-40 shrink-0 overflow-y-auto border-line border-t px-4 pt-3">{problem}</div>}
+      <div className={`flex flex-wrap justify-end gap-2 px-4 py-3 ${problem ? "" : "border-line border-t"}`}>
+        {buttons}
+      </div>
     </>
   );
 }

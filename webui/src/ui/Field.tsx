@@ -1,6 +1,7 @@
 /** A named field of a form, what is wrong with it, and how it is filled in. */
 
 import { type ReactNode, useId } from "react";
+import { Refusal } from "./notices";
 
 export function Field({
   label,
@@ -22,11 +23,7 @@ export function Field({
         {label}
       </label>
       {children({ id, "aria-describedby": described, ...(problem && { "aria-invalid": true as const }) })}
-      {problem && (
-        <p id={`${id}-problem`} role="alert" className="break-words text-bad">
-          {problem}
-        </p>
-      )}
+      {problem && <Refusal id={`${id}-problem`}>{problem}</Refusal>}
       {hint && (
         <p id={`${id}-hint`} className="text-dim text-sm">
           {hint}

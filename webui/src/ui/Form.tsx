@@ -2,6 +2,7 @@
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { type Blame, blamed } from "./blame";
+import { Refusal } from "./notices";
 import { markTyped, unmarkTyped } from "./typed";
 
 /** What a field was refused with. */
@@ -35,11 +36,7 @@ export function Form(props: {
     }
     setBusy(false);
   };
-  const problem = refusal && !field && (
-    <p role="alert" className="break-words text-bad">
-      {refusal}
-    </p>
-  );
+  const problem = refusal && !field && <Refusal>{refusal}</Refusal>;
   return (
     <form
       ref={form}

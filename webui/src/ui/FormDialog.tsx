@@ -25,6 +25,7 @@ export function FormDialog(props: {
       <Form blame={props.blame} onSubmit={props.onSubmit} className="flex min-h-0 flex-1 flex-col">
         {(at, busy, problem) => (
           <DialogBody
+            problem={problem}
             buttons={
               <>
                 {props.also}
@@ -36,7 +37,6 @@ export function FormDialog(props: {
             }
           >
             {typeof children === "function" ? children(at) : children}
-            {problem}
           </DialogBody>
         )}
       </Form>

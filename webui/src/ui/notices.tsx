@@ -1,6 +1,6 @@
 /** What stands where there is nothing to show, or where something went wrong: never a blank page. */
 
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Refused } from "../services/client";
 import { Button } from "./Button";
 import { Copy } from "./Copy";
@@ -34,6 +34,21 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
       <p className="break-words">{message}</p>
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
+  );
+}
+
+/** Why what was typed was not taken; it comes into view, wherever one is. */
+export function Refusal(props: { id?: string; className?: string; children: string }) {
+  const said = useRef<HTMLParagraphElement>(null);
+  const { children } = props;
+  // Another one is to be seen, too.
+  useEffect(() => {
+    void said.current?.scrollIntoView({ block: "nearest" });
+  }, [children]);
+  return (
+    <p ref={said} id={props.id} role="alert" className={`break-words text-bad ${props.className ?? ""}`}>
+      {children}
+    </p>
   );
 }
 
