@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.handling import RIGHT, write
-from tests.web.site import TIMEOUT_MS, Site, log_in
+from tests.web.site import TIMEOUT_MS, Site, box_of, log_in
 
 BROKEN = RIGHT.replace("single", "nonsense")
 
@@ -33,6 +33,22 @@ def test_what_is_wrong_is_shown_at_its_line_and_what_is_right_goes_off(refused_p
     number = int(page.url.rpartition("/")[2])
     files = site.api("GET", f"/api/v1/experiments/{number}/file_tree")["files"]
     assert [each["path"] for each in files] == ["train.py"]  # type: ignore[attr-defined]
+
+
+def test_on_a_phone_it_is_submitted_from_wherever_one_is(page: Page, site: Site) -> None:
+    """What can be done stays in view, and so does what comes of it."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.url}/ui/experiments/new")
+    write(page, RIGHT)
+    page.get_by_role("heading", name="Where it would run").wait_for()
+    page.locator("main").evaluate("main => main.scrollTo(0, main.scrollHeight)")
+    submit = page.get_by_role("button", name="Submit")
+    expect(submit).to_be_in_viewport(ratio=1)
+    submit.click()
+    said = page.get_by_text("runs train.py, and no code is sent")
+    expect(said).to_be_in_viewport(ratio=1)
+    header = page.locator("main header")
+    assert box_of(said)["y"] >= box_of(header)["y"] + box_of(header)["height"]
 
 
 def test_a_script_that_is_not_sent_is_missed(page: Page, site: Site) -> None:

@@ -15,7 +15,7 @@ import { templatesQuery } from "../services/templates";
 import { Button, FIELD } from "../ui/Button";
 import type { EditorHandle } from "../ui/Editor";
 import { Field } from "../ui/Field";
-import { Loading, Problem } from "../ui/notices";
+import { Loading, Problem, Refusal } from "../ui/notices";
 import { say } from "../ui/overlays";
 import { Page, Section } from "../ui/Page";
 import { visible } from "../visible";
@@ -172,6 +172,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
     <Page
       title={title}
       name={title}
+      stays
       aside={
         <>
           <Button look="primary" disabled={busy} onClick={() => void send()}>
@@ -183,9 +184,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
       }
     >
       {refusal && (
-        <p role="alert" className="whitespace-pre-wrap break-words rounded-md border border-bad p-3 text-bad">
-          {refusal}
-        </p>
+        <Refusal className="mt-4 scroll-mt-28 whitespace-pre-wrap rounded-md border border-bad p-3">{refusal}</Refusal>
       )}
       <div className="grid min-w-0 gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <div className="flex min-w-0 flex-col gap-4">

@@ -9,6 +9,8 @@ export function Page(props: {
   aside?: ReactNode;
   /** The content scrolls by itself. */
   full?: boolean;
+  /** Its title and what can be done stay in view, however far down one is. */
+  stays?: boolean;
   children: ReactNode;
 }) {
   useEffect(() => {
@@ -16,7 +18,9 @@ export function Page(props: {
   }, [props.name]);
   return (
     <div className={props.full ? "flex h-full min-h-0 flex-col" : "flex min-h-full flex-col"}>
-      <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+      <header
+        className={`flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3 ${props.stays ? "sticky top-0 z-10 border-line border-b bg-surface" : ""}`}
+      >
         <h1 className="min-w-0 break-words font-semibold text-lg">
           {typeof props.title === "string" ? visible(props.title) : props.title}
         </h1>
