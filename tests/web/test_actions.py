@@ -154,6 +154,26 @@ def test_one_that_has_ended_goes_on(admin_page: Page, site: Site) -> None:
     assert site.experiment(number)["endTime"] is None
 
 
+def test_why_one_is_not_continued_is_said(page: Page, site: Site) -> None:
+    """In the menu in which it is looked for: by its search, its state, whose it is."""
+    (ended,) = site.make("a search that has ended", "COMPLETED")
+    (paused,) = site.make("not at its end", "PAUSED")
+    (other,) = site.make("to continue for others", "CANCELED", owner="user001")
+    for number, why in (
+        (ended, "The search stops trials early, and what it stopped stays stopped. Fork the experiment instead."),
+        (paused, "The experiment is only paused: resume it."),
+        (other, "Only the owner of the experiment and administrators can continue it."),
+    ):
+        page.goto(f"{site.url}/ui/experiments/{number}")
+        page.get_by_role("button", name="More to do with").click()
+        item = page.get_by_role("menuitem", name="Continue")
+        expect(item).to_contain_text(why)
+        expect(item).to_be_disabled()
+        item.click(force=True)
+        expect(item).to_be_visible()
+        page.keyboard.press("Escape")
+
+
 def test_many_are_moved_and_moved_back(page: Page, site: Site) -> None:
     """Those that are selected by their boxes; each goes back to where it was."""
     numbers = site.make("many to move", count=3)

@@ -2,6 +2,7 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { type Command, useCommands } from "../keys/commands";
 import { type KeyName, keysOf } from "../keys/table";
 import { lazy } from "../parts";
@@ -10,11 +11,11 @@ import { type Experiment, experimentQuery } from "../services/experiments";
 import { meQuery } from "../services/session";
 import { Button } from "../ui/Button";
 import { copy } from "../ui/Copy";
-import { Menu, MenuItem } from "../ui/Menu";
+import { Menu, MenuItem, MenuReason } from "../ui/Menu";
 import { closeDialog, openDialog, say } from "../ui/overlays";
 import { Confirm } from "./Confirm";
 import { type Chosen, named, outcome, perform, refresh, VERBS } from "./perform";
-import { allows, mayChange } from "./states";
+import { allows, mayChange, whyNotContinued } from "./states";
 
 const EditDialog = lazy(() => import("./EditDialog"));
 const MoveDialog = lazy(() => import("./MoveDialog"));
@@ -116,12 +117,20 @@ function configActions(experiment: Experiment): Action[] {
 export function ExperimentActions({ experiment }: { experiment: Experiment }) {
   const chosen = { target: { ids: [experiment.id] }, known: [experiment] };
   const actions = [...useActions(chosen), ...configActions(experiment)];
+  const me = useSuspenseQuery(meQuery).data;
+  // Nobody misses it where it runs.
+  const why = allows(experiment, "pause") ? undefined : whyNotContinued(experiment, mayChange(me, experiment.userId));
   useCommands(actions);
-  return <ActionButtons actions={actions} label={`More to do with experiment ${experiment.id}`} shown={2} />;
+  return (
+    <ActionButtons actions={actions} label={`More to do with experiment ${experiment.id}`} shown={2}>
+      {why && <MenuReason why={why}>Continue</MenuReason>}
+    </ActionButtons>
+  );
 }
 
 /** The first ones as buttons, the rest in a menu; what cannot be taken back is never the nearest. */
-export function ActionButtons({ actions, label, shown }: { actions: Action[]; label: string; shown: number }) {
+export function ActionButtons(props: { actions: Action[]; label: string; shown: number; children?: ReactNode }) {
+  const { actions, label, shown } = props;
   const near = actions.filter((action) => action.name && !action.danger).slice(0, shown);
   const rest = actions.filter((action) => !near.includes(action));
   const keysFor = (action: Action) => action.name && keysOf(action.name);
@@ -139,6 +148,7 @@ export function ActionButtons({ actions, label, shown }: { actions: Action[]; la
               {action.short}
             </MenuItem>
           ))}
+          {props.children}
         </Menu>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { State } from "../services/experiments";
 import type { User } from "../services/session";
-import { allows, mayChange } from "./states";
+import { allows, mayChange, whyNotContinued } from "./states";
 
 function standing(state: State, archived = false, unmanaged = false) {
   return { state, archived, unmanaged, continuable: true };
@@ -34,6 +34,24 @@ describe("what the state of an experiment lets one do", () => {
     const ended = (continuable: boolean) => ({ ...standing("STATE_COMPLETED"), continuable });
     expect(allows(ended(true), "continue")).toBe(true);
     expect(allows(ended(false), "continue")).toBe(false);
+  });
+
+  it("says why what cannot be continued cannot, as the master does", () => {
+    const why = (...of: Parameters<typeof standing>) => whyNotContinued(standing(...of), true) ?? "";
+    expect(why("STATE_COMPLETED")).toBe("");
+    expect(why("STATE_COMPLETED", true)).toContain("unarchive it first");
+    expect(why("STATE_ERROR", false, true)).toContain("outside of this cluster");
+    expect(why("STATE_PAUSED")).toContain("resume it");
+    expect(why("STATE_RUNNING")).toContain("still running");
+    expect(why("STATE_STOPPING_CANCELED")).toContain("still stopping");
+    expect(why("STATE_DELETING")).toContain("deleted");
+    expect(whyNotContinued(standing("STATE_COMPLETED"), false)).toContain("Only the owner");
+    expect(whyNotContinued({ ...standing("STATE_COMPLETED", true), continuable: false }, true)).toContain("Fork the");
+    for (const state of ["STATE_COMPLETED", "STATE_RUNNING", "STATE_DELETE_FAILED", "STATE_PAUSED"] as const) {
+      for (const archived of [false, true]) {
+        expect(why(state, archived) === "").toBe(allows(standing(state, archived), "continue"));
+      }
+    }
   });
 
   it("is for owners and administrators", () => {

@@ -43,6 +43,26 @@ export function allows(experiment: Standing, verb: keyof typeof ALLOWED): boolea
   return ALLOWED[verb](experiment);
 }
 
+/**
+ * Why an experiment cannot be continued, in the order in which the master looks; undefined: nothing here speaks against it.
+ *
+ * Whether all of its trials have completed, so that none is left to go on, the master alone knows.
+ */
+export function whyNotContinued(experiment: Standing, may: boolean): string | undefined {
+  const { state, archived, unmanaged, continuable } = experiment;
+  const reasons: [boolean, string][] = [
+    [!may, "Only the owner of the experiment and administrators can continue it. You can fork it."],
+    [unmanaged === true, "The experiment is trained outside of this cluster: continue it where its script runs."],
+    [RUNS.has(state), "The experiment is still running."],
+    [state === "STATE_PAUSED", "The experiment is only paused: resume it."],
+    [!continuable, "The search stops trials early, and what it stopped stays stopped. Fork the experiment instead."],
+    [STOPS.has(state), "The experiment is still stopping."],
+    [!ENDED.has(state), "The experiment is being deleted, or could not be."],
+    [archived === true, "The experiment is archived: unarchive it first."],
+  ];
+  return reasons.find(([holds]) => holds)?.[1];
+}
+
 /** Owners and administrators change what is there. */
 export function mayChange(me: User, owner: number | null | undefined): boolean {
   return me.admin === true || me.id === owner;

@@ -1,18 +1,21 @@
 /** What can be done to a trial; those beside it in its experiment. */
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type Command, useCommands } from "../keys/commands";
 import { keysOf } from "../keys/table";
 import { killTrial } from "../services/actions";
-import { experimentQuery, type Trial } from "../services/experiments";
+import { type Experiment, experimentQuery, type Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { meQuery } from "../services/session";
 import { Button } from "../ui/Button";
 import { closeDialog, openDialog, say } from "../ui/overlays";
 import { Confirm } from "./Confirm";
 import { outcome, refresh } from "./perform";
-import { lives, mayChange } from "./states";
+import { lives, mayChange, whyNotContinued } from "./states";
+
+/** What has completed stays so. */
+const BROKEN_OFF: ReadonlySet<Trial["state"]> = new Set(["STATE_CANCELED", "STATE_ERROR"]);
 
 export function TrialActions({ trial }: { trial: Trial }) {
   const client = useQueryClient();
@@ -42,11 +45,37 @@ export function TrialActions({ trial }: { trial: Trial }) {
     ));
   const killing: Command[] = mayKill ? [{ name: "kill", title: `Kill trial ${trial.id}`, run: ask }] : [];
   useCommands([...killing, ...useBeside(trial, experiment?.trialIds ?? [])]);
+  if (experiment && BROKEN_OFF.has(trial.state)) return <GoingOn experiment={experiment} />;
   if (!mayKill) return null;
   return (
     <Button look="danger" onClick={ask} aria-keyshortcuts={keysOf("kill")}>
       Kill
     </Button>
+  );
+}
+
+/** Trials go on with their experiment: where that is done, or why it cannot be. */
+function GoingOn({ experiment }: { experiment: Experiment }) {
+  const me = useSuspenseQuery(meQuery).data;
+  const why = whyNotContinued(experiment, mayChange(me, experiment.userId));
+  return (
+    <p className="text-dim">
+      {why ? (
+        `Trials are continued with their experiment. ${why}`
+      ) : (
+        <>
+          To train it further,{" "}
+          <Link
+            to="/experiments/$experimentId"
+            params={{ experimentId: experiment.id }}
+            className="underline hover:text-text"
+          >
+            continue its experiment
+          </Link>
+          .
+        </>
+      )}
+    </p>
   );
 }
 

@@ -28,6 +28,20 @@ export function Menu(props: { trigger: ReactNode; children: ReactNode; label?: s
 
 const ITEM = "flex min-h-7 items-center gap-2 rounded px-2 outline-none data-highlighted:bg-hover";
 
+/** What cannot be done now, and why: it can be reached and read, and does nothing. */
+export function MenuReason({ children, why }: { children: ReactNode; why: string }) {
+  return (
+    <DropdownMenu.Item
+      aria-disabled
+      className={`${ITEM} max-w-64 flex-col items-start gap-0 py-1 text-dim`}
+      onSelect={(event) => event.preventDefault()}
+    >
+      {children}
+      <span className="text-sm">{why}</span>
+    </DropdownMenu.Item>
+  );
+}
+
 export function MenuItem(props: { onSelect: () => void; children: ReactNode; keys?: string; danger?: boolean }) {
   return (
     <DropdownMenu.Item
