@@ -8,7 +8,8 @@ from typing import cast
 from playwright.sync_api import Page, expect
 
 from tests.kits.machine import wait_for
-from tests.web.site import Site, box_of
+from tests.web.site import Site, box_of, fits
+from tests.web.trained import NAMES
 
 FOLD = 900
 
@@ -67,6 +68,29 @@ def test_what_is_wrong_comes_first_and_leads_to_what_shows_it(page: Page, site: 
     marked = page.locator("[aria-current]").filter(has_text="KeyError: 'x'")
     expect(marked).to_be_in_viewport()
     expect(page).to_have_url(re.compile("tab=logs&line=3"))
+
+
+def test_a_trial_says_whose_it_is(page: Page, site: Site) -> None:
+    """The name of its experiment stands beside its number, and leads there; a long one is cut."""
+    page.goto(f"{site.url}/ui/trials/{site.well}")
+    header = page.locator("main header")
+    of = header.get_by_role("link", name=f"{NAMES[0]}")
+    expect(of).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    fits(page)
+    of.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES[0])
+
+
+def test_a_trial_that_broke_off_says_where_it_is_continued(page: Page, site: Site) -> None:
+    """With its experiment, if that can be."""
+    page.goto(f"{site.url}/ui/trials/{site.failed_trial}")
+    expect(
+        page.get_by_text("Trials are continued with their experiment. The search stops trials early")
+    ).to_be_visible()
+    page.goto(f"{site.url}/ui/trials/{site.well}")
+    page.get_by_role("button", name="Kill").wait_for()
+    expect(page.get_by_text("Trials are continued with")).to_have_count(0)
 
 
 def test_charts_stand_over_what_one_asks_for(page: Page, site: Site) -> None:

@@ -6,7 +6,7 @@ import { TrialActions } from "../actions/trials";
 import type { TrialTab } from "../addresses";
 import { count, duration, number } from "../format";
 import { brought, lazy } from "../parts";
-import type { Trial } from "../services/experiments";
+import { experimentQuery, type Trial } from "../services/experiments";
 import { useLive } from "../services/live";
 import { tailQuery } from "../services/output";
 import { hasEnded } from "../services/states";
@@ -17,6 +17,7 @@ import { useNowIf } from "../ui/now";
 import { Page, Section } from "../ui/Page";
 import { StateMark } from "../ui/State";
 import { Elapsed, Moment, Progress, Ran, Value } from "../ui/values";
+import { visible } from "../visible";
 import { Charts } from "./trial/charts";
 import { Findings, useHealth } from "./trial/health";
 import { LastLine } from "./trial/lastline";
@@ -85,17 +86,21 @@ export function TrialPage() {
 }
 
 function About({ trial }: { trial: Trial }) {
+  const experiment = useLive(experimentQuery(trial.experimentId), () => true).data?.experiment;
+  // That of the trial before may still stand there.
+  const name = experiment?.id === trial.experimentId ? visible(experiment.name) : "";
   return (
     <>
       <StateMark state={trial.state} />
-      <p className="text-dim">
+      <p className="min-w-0 text-dim">
         of{" "}
         <Link
           to="/experiments/$experimentId"
           params={{ experimentId: trial.experimentId }}
-          className="underline hover:text-text"
+          className="inline-block max-w-[min(24rem,100%)] truncate align-bottom underline hover:text-text"
+          title={name}
         >
-          experiment {trial.experimentId}
+          experiment {trial.experimentId} {name}
         </Link>
         , started <Moment at={trial.startTime} />
         {trial.endTime && (
