@@ -64,6 +64,7 @@ def test_a_webhook_is_created_tried_and_deleted(
     mine.keyboard.press("Enter")
     mine.get_by_role("button", name="New webhook").click()
     dialog.get_by_label("Name", exact=True).fill(HOOK)
+    expect(dialog.get_by_label("Name", exact=True)).to_have_accessible_description("It cannot be changed later.")
     dialog.get_by_label("Address").fill(receiver.url)
     dialog.get_by_label("Paused").check()
     dialog.get_by_label("Completed").uncheck()
@@ -76,6 +77,7 @@ def test_a_webhook_is_created_tried_and_deleted(
     row = mine.get_by_role("row").filter(has_text=HOOK)
     expect(row).to_contain_text('Error, Paused; output like "out of memory"')
     expect(row).to_contain_text("all workspaces")
+    expect(mine.get_by_text("Only the address can be changed.")).to_be_visible()
     mine.get_by_role("button", name="Send a test").click()
     mine.get_by_text("the receiver took a message").wait_for()
     assert len(receiver.types) == 1

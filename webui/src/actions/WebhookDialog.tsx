@@ -54,7 +54,7 @@ export default function WebhookDialog(props: {
     <FormDialog title="New webhook" yes="Create" blame={BLAME} onClose={props.onClose} onSubmit={submit}>
       {(at) => (
         <>
-          <Field label="Name" problem={at("name")}>
+          <Field label="Name" hint="It cannot be changed later." problem={at("name")}>
             {(ids) => (
               <input
                 {...ids}

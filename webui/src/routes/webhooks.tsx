@@ -232,6 +232,9 @@ function Messages({ webhook, offered }: { webhook: Webhook; offered: Offered[] }
         </>
       }
     >
+      <p className="text-dim">
+        Only the address can be changed. For another name or other events, create a new webhook and delete this one.
+      </p>
       {sent.error && !sent.data ? (
         <Problem error={sent.error} retry={() => void sent.refetch()} />
       ) : !sent.data ? (
