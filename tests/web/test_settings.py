@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.kits import plain_http
-from tests.web.site import HOSTILE, TIMEOUT_MS, Site, log_in
+from tests.web.site import HOSTILE, JOINED_PASSWORD, TIMEOUT_MS, Site, enter, join, log_in
 from tests.web.troubles import watched
 
 FIRST, SECOND = "first-password-of-mira", "second-password-of-mira"
@@ -64,6 +64,29 @@ def test_people_change_their_name_and_their_password(mira: Page, site: Site) -> 
     assert _login(site, "mira", SECOND).status_code == 200
     _looks(mira)
     _tokens(mira, site)
+
+
+def test_a_token_that_outlives_the_login_takes_the_password(context: BrowserContext, site: Site) -> None:
+    """Where it is refused, the dialog says what to do in it, and nothing of a command line."""
+    join(site, "holder")
+    page = context.new_page()
+    enter(page, site, "holder")
+    site.write(
+        "update user_sessions set created_at = now() - interval '1 h'"
+        " where user_id = (select id from users where username = 'holder')"
+    )
+    page.goto(f"{site.url}/ui/settings")
+    page.get_by_role("button", name="New token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What it is for").fill("longer than the login")
+    dialog.get_by_role("button", name="Create").click()
+    password = dialog.get_by_label("Your password")
+    expect(password).to_be_focused()
+    expect(dialog.get_by_role("alert")).to_contain_text("makes none that ends later: type your present password here")
+    expect(dialog).not_to_contain_text("--")
+    password.fill(JOINED_PASSWORD)
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("dialog", name="Access token of holder")).to_be_visible()
 
 
 def _looks(page: Page) -> None:

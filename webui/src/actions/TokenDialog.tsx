@@ -2,6 +2,7 @@
 
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import { Refused } from "../services/client";
 import { Once } from "../services/once";
 import { meQuery } from "../services/session";
 import { createToken } from "../services/tokens";
@@ -13,6 +14,7 @@ import { FormDialog } from "../ui/FormDialog";
 import { openDialog } from "../ui/overlays";
 import { Secret } from "../ui/Secret";
 
+const NEEDS_PASSWORD = /give your present password with it \(tenax [^)]*\)/;
 const BLAME: Blame = {
   user: /not found|not active/,
   password: /present password/,
@@ -20,6 +22,14 @@ const BLAME: Blame = {
   description: /description/,
 };
 const DAYS = [1, 7, 30, 90, 365];
+
+/** What the master tells those at a command line to do is done here by a field. Raises what it was refused with. */
+function inThisDialog(error: unknown): never {
+  if (error instanceof Refused && NEEDS_PASSWORD.test(error.message)) {
+    throw new Refused(error.message.replace(NEEDS_PASSWORD, "type your present password here"), error.status);
+  }
+  throw error;
+}
 
 export default function TokenDialog({ others, onClose }: { others: boolean; onClose: () => void }) {
   const client = useQueryClient();
@@ -37,7 +47,7 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
       days: days === "" ? undefined : Number(days),
       currentPassword: password || undefined,
     };
-    const token = await createToken(asked, once.current);
+    const token = await createToken(asked, once.current).catch(inThisDialog);
     void client.invalidateQueries({ queryKey: ["tokens"] });
     openDialog((close) => (
       <Secret title={`Access token of ${user.username}`} secret={token} onClose={close}>
