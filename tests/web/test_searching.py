@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -150,6 +151,44 @@ def test_what_is_still_read_is_not_said_to_be_missing(page: Page, site: Site) ->
     for route in held:
         route.continue_()
     expect(chart.locator("canvas")).to_be_visible()
+
+
+@pytest.fixture
+def saved(site: Site) -> Iterator[list[int]]:
+    """The three trials of a search, each with a checkpoint at step 5, the first one's the newest, and a deleted one."""
+    trials = cast("list[int]", site.experiment(site.search)["trialIds"])
+    for place, trial in enumerate(trials):
+        for step, state in ((5, "COMPLETED"), (10, "DELETED")):
+            site.write(
+                "insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, state, steps_completed,"
+                " metadata, resources, size_bytes, reported_at)"
+                " select $2::text, task_id, task_id || '.1', id, 1, $3, $4::bigint,"
+                " jsonb_build_object('steps_completed', $4::bigint), '{}', 0, now() - make_interval(secs => $5)"
+                " from trials where id = $1",
+                trial,
+                f"{place:04d}{step:04d}-0000-4000-8000-{trial:012d}",
+                state,
+                step,
+                float(place),
+            )
+    yield trials
+    site.write("delete from checkpoints where trial_id = any($1::bigint[])", trials)
+
+
+def test_checkpoints_of_all_trials_in_one_list(page: Page, site: Site, saved: list[int]) -> None:
+    """The best first, or the newest; those whose files are gone are none, and each leads to what is in it."""
+    page.goto(f"{site.url}/ui/experiments/{site.search}")
+    page.get_by_role("heading", name="Checkpoints", exact=True).scroll_into_view_if_needed()
+    rows = page.get_by_role("region", name="Checkpoints of all trials").get_by_role("row")
+    # The loss is the least in the last one.
+    for order, trials in (("best", reversed(saved)), ("newest", saved)):
+        page.get_by_label("Order of checkpoints").select_option(order)
+        for place, trial in enumerate(trials, 1):
+            expect(rows.nth(place).get_by_role("link").nth(1)).to_have_text(str(trial))
+        expect(rows).to_have_count(4)
+    rows.nth(1).get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile(f"/trials/{saved[0]}.tab=checkpoints&checkpoint=00000005"))
+    expect(page.get_by_role("heading", name="Checkpoint 00000005")).to_be_visible()
 
 
 def test_selected_trials_are_compared(page: Page, site: Site) -> None:

@@ -10,6 +10,7 @@ import { Overview } from "./Overview";
 
 /** Below what is seen at first. */
 const Trials = lazy(() => import("./Trials").then(({ Trials }) => ({ default: Trials })));
+const Checkpoints = lazy(() => import("./Checkpoints").then(({ Checkpoints }) => ({ default: Checkpoints })));
 const route = getRouteApi("/shell/experiments/$experimentId");
 const FEWEST = BEST_CURVES[0] as number;
 
@@ -37,6 +38,7 @@ export default function Search({ experiment }: { experiment: Experiment }) {
       />
       <Suspense>
         <Trials experiment={experiment} sort={search.sort} brushes={brushes} />
+        <Checkpoints experiment={experiment} />
       </Suspense>
     </>
   );

@@ -6,7 +6,7 @@ import { CheckpointActions } from "../../actions/checkpoints";
 import { bytes, count, number } from "../../format";
 import type { Trial } from "../../services/experiments";
 import { useLive } from "../../services/live";
-import { type Checkpoint, checkpointsQuery } from "../../services/runs";
+import { type Checkpoint, checkpointsQuery, filesOf, sizeOf, stateOf, stepOf } from "../../services/runs";
 import { Button } from "../../ui/Button";
 import { Copy } from "../../ui/Copy";
 import { Empty, Loading, Problem } from "../../ui/notices";
@@ -62,7 +62,7 @@ export function Checkpoints({ trial, chosen }: { trial: Trial; chosen?: string }
             title: "State",
             cell: (row) => (
               <>
-                {row.state.replace("STATE_", "").replaceAll("_", " ").toLowerCase()}
+                {stateOf(row)}
                 {row.uuid === best && <span className="text-ok"> ◆ best</span>}
               </>
             ),
@@ -97,20 +97,6 @@ export function Checkpoints({ trial, chosen }: { trial: Trial; chosen?: string }
       )}
     </>
   );
-}
-
-function stepOf(row: Checkpoint): number {
-  return Number((row.metadata as { steps_completed?: number }).steps_completed ?? 0);
-}
-
-function filesOf(row: Checkpoint): [string, number][] {
-  return Object.entries(row.resources ?? {})
-    .filter(([name]) => !name.endsWith("/"))
-    .map(([name, size]) => [name, Number(size)]);
-}
-
-function sizeOf(row: Checkpoint): number {
-  return filesOf(row).reduce((all, [, size]) => all + size, 0);
 }
 
 function Details({ checkpoint, trial }: { checkpoint: Checkpoint; trial: Trial }) {
