@@ -47,5 +47,5 @@ def write(page: Page, text: str) -> None:
 
 def more(page: Page, item: str) -> None:
     """Choose from the menu of the page's experiment."""
-    page.get_by_role("button", name="More to do with").click()
+    page.get_by_role("button", name="More actions for").click()
     page.get_by_role("menuitem", name=item).click()

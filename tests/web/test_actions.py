@@ -106,7 +106,7 @@ def test_editing_sends_what_was_changed(refused_page: Page, site: Site) -> None:
     dialog.get_by_label("Labels").fill("first\nbest, so far")
     dialog.get_by_label("Notes").fill("lines\nof notes")
     dialog.get_by_label("Priority").fill("7")
-    dialog.get_by_label("Slots at most").fill("2")
+    dialog.get_by_label("Maximum slots").fill("2")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog.get_by_role("alert")).to_have_text("a name cannot be blank")
     dialog.get_by_label("Name").fill("edited")
@@ -149,7 +149,7 @@ def test_one_that_has_ended_goes_on(admin_page: Page, site: Site) -> None:
     admin_page.goto(f"{site.url}/ui/experiments/{number}")
     admin_page.get_by_role("button", name="Continue").click()
     sure(admin_page, f"Continue experiment {number}?", "Continue")
-    admin_page.get_by_role("status").get_by_text(f"Experiment {number} goes on").wait_for()
+    admin_page.get_by_role("status").get_by_text(f"Continued experiment {number}").wait_for()
     expect(admin_page.get_by_role("button", name="Pause")).to_be_visible()
     assert site.experiment(number)["endTime"] is None
 
@@ -165,7 +165,7 @@ def test_why_one_is_not_continued_is_said(page: Page, site: Site) -> None:
         (other, "Only the owner of the experiment and administrators can continue it."),
     ):
         page.goto(f"{site.url}/ui/experiments/{number}")
-        page.get_by_role("button", name="More to do with").click()
+        page.get_by_role("button", name="More actions for").click()
         item = page.get_by_role("menuitem", name="Continue")
         expect(item).to_contain_text(why)
         expect(item).to_be_disabled()
@@ -306,7 +306,7 @@ def test_a_dialog_that_is_gone_takes_nothing_with_it(used_browser: BrowserContex
     page.goto(f"{site.url}/ui/experiments/{number}")
     page.get_by_role("button", name="Pause").wait_for()
     page.keyboard.press("m")
-    expect(page.get_by_text("load the page anew")).to_be_visible()
+    expect(page.get_by_text("reload the page")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("shown by an older page")
     page.keyboard.press("e")
     expect(page.get_by_role("dialog", name=f"Edit experiment {number}")).to_be_visible()

@@ -46,7 +46,7 @@ def test_an_administrator_creates_users_and_groups(refused_admin_page: Page, sit
     page.get_by_label("Part of a name").fill("nora")
     page.get_by_role("checkbox", name="Select all 1", exact=True).check()
     page.get_by_role("button", name="Deactivate").click()
-    expect(page.get_by_text("Nobody is called so")).to_be_visible()
+    expect(page.get_by_text("No matching users")).to_be_visible()
     entered = functools.partial(plain_http.post, f"{site.url}/api/v1/auth/login", json=login)
     wait_for(lambda: entered().status_code == 403, "the refusal of who is deactivated")
     page.get_by_role("button", name="Undo").click()
@@ -97,9 +97,9 @@ def _edits(page: Page) -> None:
     dialog.get_by_label("User", exact=True).fill("nn")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog.get_by_role("alert")).to_contain_text("agentUserGroup lacks agentUid, agentGid, agentGroup")
-    dialog.get_by_label("Number of the user").fill("1234")
+    dialog.get_by_label("User ID").fill("1234")
     dialog.get_by_label("Group", exact=True).fill("nngroup")
-    dialog.get_by_label("Number of the group").fill("4321")
+    dialog.get_by_label("Group ID").fill("4321")
     dialog.get_by_role("button", name="Save").click()
     expect(page.get_by_role("gridcell", name="nn (1234) : nngroup (4321)")).to_be_visible()
 
@@ -110,16 +110,16 @@ def _groups(page: Page) -> None:
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("vision")
     dialog.get_by_role("button", name="Create").click()
-    page.get_by_role("button", name="Put in…").click()
+    page.get_by_role("button", name="Add a member…").click()
     dialog.get_by_label("User name").fill("nobody-at-all")
-    dialog.get_by_role("button", name="Put into it").click()
+    dialog.get_by_role("button", name="Add").click()
     expect(dialog.get_by_label("User name")).to_have_attribute("aria-invalid", "true")
     dialog.get_by_label("User name").fill("nora")
-    dialog.get_by_role("button", name="Put into it").click()
-    page.get_by_role("button", name="Take nora out").click()
-    expect(page.get_by_text("Nobody is in it.")).to_be_visible()
+    dialog.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Remove nora").click()
+    expect(page.get_by_text("It has no members.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_role("button", name="Take nora out").wait_for()
+    page.get_by_role("button", name="Remove nora").wait_for()
     page.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Deleted group vision")).to_be_visible()
@@ -129,7 +129,7 @@ def _groups(page: Page) -> None:
 def test_a_message_stands_above_every_page(
     admin_page: Page, browser: Browser, site: Site, session: dict[str, object]
 ) -> None:
-    """Of everyone at once, without a reload, and at the login, until it is taken back; it is text."""
+    """Of everyone at once, without a reload, and at the login, until it is removed; it is text."""
     other = browser.new_context(storage_state=session)  # type: ignore[arg-type]
     other.set_default_timeout(TIMEOUT_MS)
     seen = other.new_page()
@@ -137,14 +137,14 @@ def test_a_message_stands_above_every_page(
     seen.get_by_role("heading", name="Queue").wait_for()
     admin_page.goto(f"{site.url}/ui/admin/message")
     admin_page.get_by_label("Text").fill(MESSAGE)
-    admin_page.get_by_role("button", name="Set it").click()
+    admin_page.get_by_role("button", name="Set message").click()
     expect(seen.get_by_text(MESSAGE)).to_be_visible()
     stranger = browser.new_context().new_page()
     stranger.set_default_timeout(TIMEOUT_MS)
     stranger.goto(f"{site.url}/ui/login")
     expect(stranger.get_by_text(MESSAGE)).to_be_visible()
     stranger.context.close()
-    admin_page.get_by_role("button", name="Take it back").click()
+    admin_page.get_by_role("button", name="Remove it").click()
     expect(seen.get_by_text(MESSAGE)).to_be_hidden()
     other.close()
 
@@ -158,7 +158,7 @@ def test_join_tokens_are_shown_once_and_revoked(admin_page: Page, site: Site) ->
     dialog.get_by_label("What it is for").fill("rack 4")
     dialog.get_by_role("button", name="Create").click()
     token = page.get_by_role("dialog", name="Join token").locator("code").inner_text()
-    dialog.get_by_role("button", name="I have it").click()
+    dialog.get_by_role("button", name="I have saved it").click()
     expect(page.get_by_role("cell", name="rack 4")).to_be_visible()
     page.get_by_role("button", name="Revoke join token").click()
     dialog.get_by_role("button", name="Revoke").click()
@@ -170,13 +170,13 @@ def test_join_tokens_are_shown_once_and_revoked(admin_page: Page, site: Site) ->
 def test_others_are_told_that_it_is_not_theirs(page: Page, site: Site) -> None:
     """Nothing is offered that would be refused, and the page says why; nothing is asked that would be, either."""
     page.goto(f"{site.url}/ui/admin/users")
-    expect(page.get_by_text("Only administrators create and change users")).to_be_visible()
+    expect(page.get_by_text("Only administrators can create and change users")).to_be_visible()
     page.get_by_role("gridcell", name="determined").first.wait_for()
     expect(page.get_by_role("button", name="New user")).to_have_count(0)
     expect(page.get_by_role("navigation", name="Places").get_by_role("link", name="Admin")).to_have_count(0)
     for part in ("tokens", "message", "join-tokens"):
         page.goto(f"{site.url}/ui/admin/{part}")
-        expect(page.get_by_text("Only administrators see")).to_be_visible()
+        expect(page.get_by_text("Only administrators can see")).to_be_visible()
 
 
 def test_everyones_tokens_are_listed_and_revoked(admin_page: Page, site: Site) -> None:

@@ -80,7 +80,7 @@ def test_by_several_columns(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Sort", exact=True).click()
     dialog = page.get_by_role("dialog", name="Sort by")
     dialog.get_by_label("Then by").select_option("Name")
-    dialog.get_by_label("Direction of Name").select_option("least first")
+    dialog.get_by_label("Direction of Name").select_option("smallest first")
     dialog.get_by_role("button", name="Trials earlier").click()
     dialog.get_by_role("button", name="Done").click()
     expect(page).to_have_url(re.compile("sort=-numTrials%2Cstate%2Cname"))
@@ -135,7 +135,7 @@ def test_a_filter_is_built(page: Page, site: Site) -> None:
     group.get_by_label("Operator").select_option(">")
     group.get_by_label("Value").fill("none")
     expect(dialog.get_by_text("is no number")).to_be_visible()
-    expect(dialog.get_by_role("button", name="Use it")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Apply")).to_be_disabled()
     group.get_by_label("Value").fill("1")
     group.get_by_role("button", name="Add a condition").click()
     group.get_by_label("Column").nth(1).select_option("Name or number")
@@ -143,7 +143,7 @@ def test_a_filter_is_built(page: Page, site: Site) -> None:
     group.get_by_label("not").nth(2).check()
     query = 'state:error,completed (numTrials>1 OR NOT "over \\"digits")'
     expect(dialog.get_by_text(query)).to_be_visible()
-    dialog.get_by_role("button", name="Use it").click()
+    dialog.get_by_role("button", name="Apply").click()
     expect(filter_of(page)).to_have_value(query)
     total = cast("dict[str, int]", search(site, query)["pagination"])["total"]
     expect(grid).to_have_attribute("aria-rowcount", str(total + 1))

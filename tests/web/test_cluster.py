@@ -122,10 +122,10 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     expect(totals).to_contain_text("1 running, 3 queued, 1 of 8 slots free")
     expect(row(page, "huge")).to_contain_text("● you")
     patient = row(page, "patient")
-    patient.get_by_role("button", name="When, and what would help?").click()
+    patient.get_by_role("button", name="When will it start, and what would help?").click()
     expect(patient).to_contain_text("It would start at once with")
     expect(patient.get_by_role("listitem").filter(has_text="the pool spare")).to_be_visible()
-    expect(patient).to_contain_text(re.compile("Nobody can say when it starts|It is likely to start in"))
+    expect(patient).to_contain_text(re.compile("It is not known when it will start|It is likely to start in"))
     keep(page, "queue-classes")
     patient.get_by_role("button", name="Close").click()
     expect(patient.get_by_role("listitem")).to_have_count(0)
@@ -150,7 +150,7 @@ def test_why_each_waits(at_cluster: Page, cluster: Site) -> None:
     expect(row(page, "wide")).to_contain_text("Wait: waits for 8 free slots in pool default")
     assert page.evaluate("document.body.dataset.loaded") == "once"
     end(site, waits, closed, huge)
-    page.get_by_text("Nothing runs or waits in default").wait_for()
+    page.get_by_text("Nothing is running or waiting in default").wait_for()
 
 
 def pools(site: Site) -> dict[str, dict[str, int]]:
@@ -189,14 +189,14 @@ def test_what_each_slot_does(at_cluster: Page, cluster: Site) -> None:
     expect(used).to_have_count(3)
     problems = page.get_by_role("list", name="Problems")
     # Those who pretend say so in their version.
-    expect(problems.get_by_role("listitem")).to_have_text(re.compile("^!3 agents run another version than the mas"))
+    expect(problems.get_by_role("listitem")).to_have_text(re.compile("^!3 agents run a different version from the mas"))
     wait_for(lambda: adds_up(page, site), "the sums")
     pointed = page.get_by_role("main").get_by_text(re.compile(rf"^Slot \d of .*: {whose} \(trial \d+\)$"))
     expect(pointed).to_have_count(0)
     hover_until(used.first, pointed)
     page.get_by_role("heading", level=1).hover()
     expect(pointed).to_have_count(0)
-    expect(page.get_by_role("region", name="Who has them").get_by_role("row", name="admin")).to_contain_text("3")
+    expect(page.get_by_role("region", name="Who is using slots").get_by_role("row", name="admin")).to_contain_text("3")
     keep(page, "cluster-slots")
 
     row_of_it, slots = next((n, held) for n, held in enumerate(map(held_slots, agents(site))) if any(held))
@@ -230,8 +230,10 @@ def test_a_machine_that_is_drained_or_away_says_so(at_cluster: Page, cluster: Si
     machine = str(next(each["id"] for each in agents(site) if any(held_slots(each))))
     site.api("POST", f"/api/v1/agents/{machine}/disable", {"drain": True})
     expect(grid.get_by_role("row").filter(has_text=machine)).to_contain_text("Draining")
-    expect(grid.get_by_role("gridcell", name="in use, nothing new after it by admin")).to_have_count(3)
-    expect(problems).to_contain_text(f"1 agent is draining: what runs there may finish, nothing new begins{machine}")
+    expect(grid.get_by_role("gridcell", name="in use, takes no more work by admin")).to_have_count(3)
+    expect(problems).to_contain_text(
+        f"1 agent is draining: what is running there may finish, nothing new starts{machine}"
+    )
     wait_for(lambda: adds_up(page, site), "the sums")
     wait_for(lambda: shown(page, "default", "Offline") == 1, "the slot that is offline")
     token = site.directory / "master" / "join-token"

@@ -21,7 +21,7 @@ def compare(page: Page, site: Site, count: int, more: str = "") -> list[int]:
     """The comparison of so many trials of the search."""
     trials = site.swept[:count]
     page.goto(f"{site.url}/ui/compare?trials={','.join(map(str, trials))}{more}")
-    page.get_by_role("region", name="Trials that are compared").wait_for()
+    page.get_by_role("region", name="Compared trials").wait_for()
     return trials
 
 
@@ -129,7 +129,7 @@ def test_differences_alone(page: Page, site: Site) -> None:
     hparams = [site.api("GET", f"/api/v1/trials/{trial}")["trial"]["hparams"] for trial in trials]  # type: ignore[index]
     expect(shown).to_have_count(sum(hparams[0][name] != hparams[1][name] for name in hparams[0]))
     expect(table.locator("tbody tr[data-differs=false]")).to_have_count(0)
-    page.get_by_label("Only what differs").uncheck()
+    page.get_by_label("Only differences").uncheck()
     expect(table.get_by_role("rowheader", name="batch_size")).to_be_visible()
     names = table.get_by_role("rowheader").all_text_contents()
     assert names.index("lr") < names.index("batch_size")
@@ -164,7 +164,7 @@ def test_trials_are_grouped(page: Page, site: Site) -> None:
     expect(figure).to_have_accessible_description(re.compile(f"^{len(groups)} lines"))
     figure.locator("canvas").wait_for()
     narrow = [float(end) for end in str(figure.locator("[data-values]").get_attribute("data-values")).split()]
-    page.get_by_label("Band").select_option("Mean, least to greatest")
+    page.get_by_label("Band").select_option("Mean, lowest to highest")
     expect(page).to_have_url(re.compile("band=range"))
     expect(figure.locator("[data-values]")).not_to_have_attribute("data-values", " ".join(map(str, narrow)))
     hover_until(rows.first, figure.locator("svg[data-hovered]"))
@@ -189,10 +189,10 @@ def test_a_project_keeps_its_layout(page: Page, site: Site) -> None:
     page.get_by_role("menuitem", name="Limit values").click()
     dialog = page.get_by_role("dialog", name="Values of training metric_01")
     dialog.get_by_label("To").fill("-1e9x")
-    dialog.get_by_role("button", name="Use it").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("is no number")
+    dialog.get_by_role("button", name="Apply").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("is not a number")
     dialog.get_by_label("To").fill("4.5")
-    dialog.get_by_role("button", name="Use it").click()
+    dialog.get_by_role("button", name="Apply").click()
     page.get_by_label("Smoothing").fill("0.5")
     page.get_by_label("Logarithmic").check()
     layout = page.get_by_role("button", name="Layout")
@@ -200,7 +200,7 @@ def test_a_project_keeps_its_layout(page: Page, site: Site) -> None:
     page.get_by_role("menuitemradio", name="Large charts").click()
     layout.click()
     with page.expect_response(lambda reply: "users/setting" in reply.url and reply.request.method == "POST"):
-        page.get_by_role("menuitem", name="Keep axis, scale and smoothing").click()
+        page.get_by_role("menuitem", name="Save axis, scale and smoothing").click()
     names = ["metric_03", "metric_02", "metric_01"]
     for address, prefix in (
         (f"compare?trials={trials[0]},{trials[1]}&re=true&q=metric_0%5B0-3%5D", "training "),
@@ -219,5 +219,5 @@ def test_a_project_keeps_its_layout(page: Page, site: Site) -> None:
     expect(figures).to_have_count(4)
     layout.click()
     with page.expect_response(lambda reply: "users/setting" in reply.url and reply.request.method == "POST"):
-        page.get_by_role("menuitem", name="Forget the layout").click()
+        page.get_by_role("menuitem", name="Reset the layout").click()
     expect(figures.first).to_have_accessible_name("metric_00")

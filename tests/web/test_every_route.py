@@ -19,10 +19,10 @@ ROUTES = {
     "login": ("login", "role=heading[name='Tenax']"),
     "home": ("", "role=heading[name='Needs attention']"),
     "experiments": ("experiments", "role=gridcell >> nth=0"),
-    "experiments-none": ("experiments?q=no-such-name", "text=No experiment is like this"),
+    "experiments-none": ("experiments?q=no-such-name", "text=No matching experiments"),
     "project": ("projects/1", "role=gridcell >> nth=0"),
     "project-notes": ("projects/1?tab=notes", "text=There are no notes yet"),
-    "project-settings": ("projects/1?tab=settings", "text=where experiments go that name no project"),
+    "project-settings": ("projects/1?tab=settings", "text=Experiments that name no project go here"),
     "tasks": ("tasks?q=nightly", "role=cell[name='nightly check']"),
     "task": ("tasks/{task}", "text=line of a task"),
     "task-config": ("tasks/{task}?tab=config", "role=heading[name='Configuration']"),
@@ -40,7 +40,7 @@ ROUTES = {
     "compare": ("compare?trials={compared}", "figure canvas >> nth=1"),
     "compare-grouped": ("compare?trials={compared}&by=%5B%22optimizer%22%5D", "role=region[name='Groups']"),
     "compare-diff": ("compare?trials={compared}&tab=diff", "role=rowheader[name='lr']"),
-    "compare-nothing": ("compare", "text=Nothing is compared yet"),
+    "compare-nothing": ("compare", "text=Nothing to compare yet"),
     "trial": ("trials/{trial}", "figure canvas >> nth=2"),
     "trial-logs": ("trials/{trial}?tab=logs", "text=100% done"),
     "trial-logs-search": ("trials/{trial}?tab=logs&q=step+59&line=591", "text=11 hits"),
@@ -59,19 +59,19 @@ ROUTES = {
     "cluster-pool": ("cluster?pool=default", "text=Default priority"),
     "usage": ("usage?from=2025-06-01&to=2025-06-30", "figure canvas >> nth=1"),
     "usage-projects": ("usage?by=project&from=2025-01-01&to=2025-12-31", "figure canvas >> nth=1"),
-    "usage-none": ("usage?from=2001-01-01&to=2001-01-31", "text=No slot was used from 2001-01-01"),
+    "usage-none": ("usage?from=2001-01-01&to=2001-01-31", "text=No slots were used from 2001-01-01"),
     "master-log": ("master/logs", "role=region[name='Log of the master']"),
-    "master-log-hidden": ("master/logs", "text=Only administrators see the log of the master"),
+    "master-log-hidden": ("master/logs", "text=Only administrators can see the master's log"),
     "models": ("models", "role=button[name='New model']"),
     "model": ("models/{model}", "role=columnheader[name='Version']"),
     "version": ("models/{model}/versions/2", "role=columnheader[name='Change']"),
-    "templates": ("templates", "text=There is no template yet"),
+    "templates": ("templates", "text=No templates yet"),
     "template-new": ("templates?new=true", "role=textbox[name='Configuration of the template']"),
-    "webhooks": ("webhooks", "text=There is no webhook yet"),
+    "webhooks": ("webhooks", "text=No webhooks yet"),
     "admin-users": ("admin/users", "role=gridcell >> nth=0"),
-    "admin-message": ("admin/message", "role=button[name='Set it']"),
+    "admin-message": ("admin/message", "role=button[name='Set message']"),
     "admin-join-tokens": ("admin/join-tokens", "role=button[name='New join token']"),
-    "admin-groups": ("admin/groups", "text=There is no group yet"),
+    "admin-groups": ("admin/groups", "text=No groups yet"),
     "settings": ("settings", "role=button[name='New token']"),
     "missing-experiment": ("experiments/99999999", "role=alert"),
     "not-found": ("nowhere/at/all", "text=There is no such page"),
@@ -115,7 +115,7 @@ def address_of(site: Site, name: str) -> str:
 def contexts(
     browser: Browser, session: dict[str, object], admin_session: dict[str, object]
 ) -> Iterator[dict[str, BrowserContext]]:
-    """By who looks: nobody yet, a user, an administrator."""
+    """By who looks: none yet, a user, an administrator."""
     made = {}
     for who, state in {"nobody": None, "user": session, "administrator": admin_session}.items():
         made[who] = browser.new_context(

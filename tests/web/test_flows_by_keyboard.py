@@ -56,7 +56,7 @@ def test_is_my_experiment_well(home: Page, site: Site) -> None:
     press(home, "Enter")
     expect(home.get_by_role("heading", level=1)).to_contain_text("out of memory")
     expect(main.get_by_text("CUDA out of memory").first).to_be_visible()
-    to(home, main.get_by_role("link", name="More of it"))
+    to(home, main.get_by_role("link", name="All output"))
     press(home, "Enter")
     expect(home).to_have_url(re.compile(f"/ui/trials/{site.failed_trial}"))
     expect(main.get_by_text("your code raised KeyError").first).to_be_visible()

@@ -61,10 +61,10 @@ def test_what_is_paused_is_found_again(home: Page, site: Site) -> None:
 
 def test_what_has_completed_is_found_again(home: Page, site: Site) -> None:
     """With its best value and when it was over; all of them are one link away."""
-    expect(home.get_by_role("heading", name="Completed lately")).to_have_count(0)
+    expect(home.get_by_role("heading", name="Recently completed")).to_have_count(0)
     (number,) = site.make("done at last", "COMPLETED", owner="resident")
     home.reload()
-    section = home.locator("section").filter(has=home.get_by_role("heading", name="Completed lately"))
+    section = home.locator("section").filter(has=home.get_by_role("heading", name="Recently completed"))
     row = section.get_by_role("listitem").filter(has_text="done at last")
     expect(row).to_contain_text("just now")
     row.get_by_role("link").click()
@@ -88,6 +88,8 @@ def test_who_has_nothing_is_told_how_to_begin(context: BrowserContext, site: Sit
     enter(page, site, "newcomer")
     page.get_by_text("You have no experiments yet").wait_for()
     expect(page.get_by_text(f"tenax -m {site.url} experiment create config.yaml .")).to_be_visible()
-    expect(page.get_by_text("Nothing of yours failed lately, hangs, or waits for long.")).to_be_visible()
-    page.get_by_role("link", name="Make one here").click()
+    expect(
+        page.get_by_text("Nothing of yours has failed recently, is stuck, or has been waiting long.")
+    ).to_be_visible()
+    page.get_by_role("link", name="Create one here").click()
     expect(page.get_by_role("heading", name="New experiment")).to_be_visible()

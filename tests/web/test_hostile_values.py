@@ -69,8 +69,8 @@ ALIKE = [
 OTHERS = {
     "": "role=heading[name='Needs attention']",
     "trials/{measured}?tab=metrics": "figure canvas >> nth=2",
-    "trials/{trial}?tab=checkpoints": "text=no checkpoint yet",
-    "experiments?q=%22%5C%22%3Cimg+src%3Dx+onerror%3Dwindow.broken%3D2%3E%5C%22%22": "text=No experiment is like this",
+    "trials/{trial}?tab=checkpoints": "text=No checkpoints yet",
+    "experiments?q=%22%5C%22%3Cimg+src%3Dx+onerror%3Dwindow.broken%3D2%3E%5C%22%22": "text=No matching experiments",
     "nowhere/%3Cimg%20src=x%20onerror=%22window.broken=1%22%3E": "text=There is no such page",
 }
 
@@ -203,7 +203,7 @@ def test_nothing_in_a_name_hides(page: Page, site: Site) -> None:
             site.api("POST", f"/api/v1/trials/{trial}/metrics", {"metrics": report, "group": group})
         trials.append(str(trial))
     page.goto(f"{site.url}/ui/compare?trials={','.join(trials)}")
-    expect(page.get_by_role("region", name="Trials that are compared")).to_contain_text(shown)
+    expect(page.get_by_role("region", name="Compared trials")).to_contain_text(shown)
     expect(page.locator("figcaption").filter(has_text=shown).first).to_be_visible()
     page.goto(f"{site.url}/ui/compare?trials={','.join(trials)}&by={json.dumps([name])}")
     page.get_by_role("button", name=f"View as table: validation {shown}").click()

@@ -201,7 +201,7 @@ def test_the_focus_returns(page: Page, site: Site) -> None:
         page.get_by_role("dialog", name=name).wait_for()
         press(page, "Escape")
         expect(button).to_be_focused()
-    more = page.get_by_role("button", name="More to do with")
+    more = page.get_by_role("button", name="More actions for")
     more.focus()
     press(page, "Enter")
     page.get_by_role("menuitem", name="Edit").press("Enter")
@@ -257,7 +257,7 @@ def test_going_and_opening(page: Page, site: Site) -> None:
     press(page, "]")
     expect(heading).to_have_text("keys-going 1")
     press(page, "]")
-    page.get_by_text("This is the last of the list").wait_for()
+    page.get_by_text("This is the last in the list").wait_for()
     for place in (2, 3):
         press(page, "[")
         expect(heading).to_have_text(f"keys-going {place}")

@@ -135,11 +135,11 @@ def test_an_experiment_that_is_new_or_leaves(browser: Browser, site: Site, sessi
     """A list that it comes into, or falls out of, is asked for again: of the rest nothing changes."""
     with opened(browser, session) as context:
         page = show(context, f"{site.url}/ui/experiments?q=renamed")
-        expect(page.get_by_text("No experiment is like this")).to_be_visible()
+        expect(page.get_by_text("No matching experiments")).to_be_visible()
         site.rename(site.long, "renamed to be here")
         expect(page.get_by_role("row").filter(has_text="renamed to be here")).to_be_visible()
         site.rename(site.long, "something else")
-        expect(page.get_by_text("No experiment is like this")).to_be_visible()
+        expect(page.get_by_text("No matching experiments")).to_be_visible()
 
 
 def test_what_somebody_else_writes_is_seen(browser: Browser, site: Site, session: dict[str, object]) -> None:
@@ -171,7 +171,7 @@ def test_what_somebody_else_sets_up_is_seen(browser: Browser, site: Site, admin_
         group = site.administer("POST", "/api/v1/groups", {"name": "night shift"})["group"]
         expect(groups.get_by_role("row").filter(has_text="night shift")).to_be_visible()
         site.administer("DELETE", f"/api/v1/groups/{cast('dict[str, int]', group)['groupId']}")
-        expect(groups.get_by_text("There is no group yet")).to_be_visible()
+        expect(groups.get_by_text("No groups yet")).to_be_visible()
         site.administer("POST", "/api/v1/templates/small", {"config": {"resources": {"slots_per_trial": 1}}})
         expect(templates.get_by_role("row").filter(has_text="small")).to_be_visible()
         hook = {"name": "chat", "url": "https://127.0.0.1/hook", "webhookType": "WEBHOOK_TYPE_DEFAULT"}

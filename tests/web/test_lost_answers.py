@@ -109,7 +109,7 @@ def test_a_pause_whose_answer_is_lost(poor: Page, site: Site) -> None:
     poor.get_by_role("heading", name="paused unheard").wait_for()
     poor.route("**/experiments/pause", lose)
     poor.get_by_role("button", name="Pause", exact=True).click()
-    expect(poor.get_by_role("alert")).to_contain_text("whether this was done is not known")
+    expect(poor.get_by_role("alert")).to_contain_text("it is not known whether this was done")
     expect(poor.get_by_role("button", name="Resume")).to_be_visible()
     site.write("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", number)
 
@@ -126,7 +126,7 @@ def test_an_answer_that_breaks_off(poor: Page, site: Site) -> None:
 
     poor.route(re.compile(rf"/api/v1/experiments/{site.search}$"), cut)
     poor.goto(f"{site.url}/ui/experiments/{site.search}")
-    poor.get_by_text("The answer of the master broke off").wait_for()
+    poor.get_by_text("The master's answer was cut off").wait_for()
     broken[0] = False
     poor.get_by_role("button", name="Try again").click()
     poor.get_by_role("heading", name="asha over digits").wait_for()

@@ -30,7 +30,7 @@ def test_a_workspace_is_made_changed_and_deleted(page: Page, site: Site) -> None
     dialog.get_by_label("Key").fill("cat")
     dialog.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("places <b> / cats")
-    expect(page.get_by_role("navigation", name="Opened last").get_by_role("link", name="cats")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Recently opened").get_by_role("link", name="cats")).to_be_visible()
     page.get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("button", name="Archive", exact=True).click()
     page.get_by_role("button", name="Unarchive").wait_for()
@@ -77,7 +77,7 @@ def test_what_one_deletes_is_not_asked_for_again(page: Page, site: Site) -> None
         route.fulfill(response=answer)
 
     page.goto(f"{site.url}/ui/workspaces/{number}")
-    page.get_by_text("No project is in it").wait_for()
+    page.get_by_text("No projects yet").wait_for()
     page.locator(CURRENT).wait_for()
     page.route(
         lambda address: address.endswith(f"/workspaces/{number}"),
@@ -117,12 +117,12 @@ def test_notes_are_written_by_two(page: Page, site: Site) -> None:
     page.get_by_role("link", name="Notes (2)").wait_for()
     expect(page.get_by_role("button", name="Save")).to_be_enabled()
     site.api("PUT", path, {"notes": [{"name": "plan", "contents": "theirs"}, {"name": "log", "contents": "theirs"}]})
-    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("Somebody else has changed")
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("Someone else changed")
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
     # What was typed outlives the tab's reload.
     page.reload()
     expect(page.get_by_label("Text")).to_have_value("mine")
-    page.get_by_role("button", name="Mine, in the place of theirs").click()
+    page.get_by_role("button", name="Keep mine, in place of theirs").click()
     page.get_by_role("button", name="Save").click()
     expect(article).to_contain_text("mine")
     kept = [{"name": "plan", "contents": "mine"}, {"name": "log", "contents": "theirs"}]
@@ -140,7 +140,7 @@ def test_an_administrator_says_as_whom_tasks_run(admin_page: Page, site: Site) -
     number = site.api("POST", "/api/v1/workspaces", {"name": "as whom"})["workspace"]["id"]  # type: ignore[index]
     admin_page.goto(f"{site.url}/ui/workspaces/{number}?tab=settings")
     admin_page.get_by_label("User", exact=True).fill("trainer")
-    admin_page.get_by_label("Number of the user").fill("1234")
+    admin_page.get_by_label("User ID").fill("1234")
     admin_page.get_by_role("button", name="Save").click()
     expect(admin_page.get_by_text("Saved workspace as whom")).to_be_visible(timeout=TIMEOUT_MS)
     kept = site.api("GET", f"/api/v1/workspaces/{number}")["workspace"]["agentUserGroup"]  # type: ignore[index]

@@ -18,7 +18,7 @@ from tests.web.site import Site, box_of
 
 def opened(page: Page, site: Site, more: str = "") -> None:
     page.goto(f"{site.url}/ui/experiments/{site.sweep}{more}")
-    page.get_by_role("figure", name="What each trial tried").locator("canvas").wait_for()
+    page.get_by_role("figure", name="Hyperparameters of each trial").locator("canvas").wait_for()
 
 
 def brushed(site: Site, brush: dict[str, list[float | str]]) -> int:
@@ -59,7 +59,7 @@ def test_a_brush_narrows_the_trials_to_what_the_api_counts(page: Page, site: Sit
     expect(grid).to_have_attribute("aria-rowcount", str(TRIALS + 1))
     pull(page, page.locator(f"[data-axis={PLANTED}]"), 0.3, 0.7)
     expect(page).to_have_url(re.compile("brush="))
-    expect(page.get_by_text("that are left by what is brushed")).to_be_visible()
+    expect(page.get_by_text("match the selected ranges")).to_be_visible()
     brush = json.loads(parse_qs(urlsplit(page.url).query)["brush"][0])
     assert list(brush) == [PLANTED]
     left = brushed(site, brush)
@@ -75,7 +75,7 @@ def test_a_brush_narrows_the_trials_to_what_the_api_counts(page: Page, site: Sit
 def test_brushing_without_a_mouse(page: Page, site: Site) -> None:
     """Ranges are typed, texts are checked; both hold together."""
     opened(page, site)
-    page.get_by_text("Narrow by values").click()
+    page.get_by_text("Filter by values").click()
     page.get_by_label("lr to", exact=True).fill("0.001")
     page.keyboard.press("Enter")
     page.get_by_role("checkbox", name="adam").check()
@@ -200,7 +200,7 @@ def test_selected_trials_are_compared(page: Page, site: Site) -> None:
     expect(page.get_by_text("3 selected")).to_be_visible()
     page.keyboard.press("c")
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare 3 trials")
-    rows = page.get_by_role("region", name="Trials that are compared").locator("tbody tr")
+    rows = page.get_by_role("region", name="Compared trials").locator("tbody tr")
     expect(rows).to_have_count(3)
     for place, trial in enumerate(site.swept[:3]):
         expect(rows.nth(place)).to_have_attribute("data-trial", str(trial))
@@ -212,7 +212,7 @@ def test_axes_are_arranged(page: Page, site: Site) -> None:
     axes = page.locator("[data-axis]")
     expect(axes.first).to_have_attribute("data-axis", PLANTED)
     names = [str(axis.get_attribute("data-axis")) for axis in axes.all()]
-    page.get_by_text("Narrow by values").click()
+    page.get_by_text("Filter by values").click()
     order = page.get_by_role("list", name="Axes from left to right")
     order.get_by_role("button", name="lr to the right").click()
     expect(axes.nth(1)).to_have_attribute("data-axis", PLANTED)
@@ -222,14 +222,14 @@ def test_axes_are_arranged(page: Page, site: Site) -> None:
     order.get_by_role("checkbox", name="lr logarithmic").uncheck()
     page.reload()
     expect(axes.nth(2)).to_have_attribute("data-axis", PLANTED)
-    page.get_by_text("Narrow by values").click()
+    page.get_by_text("Filter by values").click()
     expect(order.get_by_role("checkbox", name="lr logarithmic")).not_to_be_checked()
 
 
 def test_the_metric_over_hyperparameters(page: Page, site: Site) -> None:
     """A small chart for each of them; over two a heat map, of which a cell narrows the table to its trials."""
     opened(page, site)
-    page.get_by_label("Hyperparameter", exact=True).select_option("Each of them")
+    page.get_by_label("Hyperparameter", exact=True).select_option("All of them")
     expect(page.locator("[data-scatters] canvas")).to_have_count(4)
     page.get_by_label("From left to right", exact=True).select_option("optimizer")
     page.get_by_label("Upwards", exact=True).select_option("lr")

@@ -59,7 +59,7 @@ def test_a_webhook_is_created_tried_and_deleted(
     """By the palette; others see its host alone, and nothing that they could do to it."""
     mine, dialog = refused_admin_page, refused_admin_page.get_by_role("dialog")
     mine.goto(f"{site.url}/ui/settings")
-    mine.get_by_role("button", name="Find or do").click()
+    mine.get_by_role("button", name="Search or run").click()
     mine.get_by_role("combobox", name="Page, experiment or action").fill("to the webhooks")
     mine.keyboard.press("Enter")
     mine.get_by_role("button", name="New webhook").click()
@@ -68,7 +68,7 @@ def test_a_webhook_is_created_tried_and_deleted(
     dialog.get_by_label("Address").fill(receiver.url)
     dialog.get_by_label("Paused").check()
     dialog.get_by_label("Completed").uncheck()
-    pattern = dialog.get_by_label("Lines of output like")
+    pattern = dialog.get_by_label("Lines of output matching")
     pattern.fill("(")
     dialog.get_by_role("button", name="Create").click()
     expect(pattern).to_have_attribute("aria-invalid", "true")
@@ -79,12 +79,12 @@ def test_a_webhook_is_created_tried_and_deleted(
     expect(row).to_contain_text("all workspaces")
     expect(mine.get_by_text("Only the address can be changed.")).to_be_visible()
     mine.get_by_role("button", name="Send a test").click()
-    mine.get_by_text("the receiver took a message").wait_for()
+    mine.get_by_text("the receiver accepted a message").wait_for()
     assert len(receiver.types) == 1
     (paused,) = site.make("of whose pause is told")
     site.api("POST", f"/api/v1/experiments/{paused}/pause")
-    mine.get_by_role("button", name="Look again").click()
-    expect(mine.get_by_role("row").filter(has_text="EXPERIMENT_STATE_CHANGE")).to_contain_text("Waits")
+    mine.get_by_role("button", name="Refresh").click()
+    expect(mine.get_by_role("row").filter(has_text="EXPERIMENT_STATE_CHANGE")).to_contain_text("Waiting")
     page.goto(f"{site.url}/ui/webhooks")
     expect(page.get_by_role("row").filter(has_text=HOOK)).to_contain_text("http://127.0.0.1/********")
     expect(page.get_by_role("button", name="Actions on webhook")).to_have_count(0)
@@ -118,7 +118,7 @@ def test_a_template_is_written_by_two_at_once(refused_page: Page, site: Site) ->
     at = "/api/v1/templates/of%2Fthe%20tests"
     site.api("PUT", at, {"text": "max_restarts: 5"})
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Somebody has changed this template since you began").wait_for()
+    page.get_by_text("Someone has changed this template since you began").wait_for()
     expect(page.locator("details")).to_contain_text("max_restarts: 5")
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
     page.get_by_role("button", name="Keep mine").click()
@@ -128,7 +128,7 @@ def test_a_template_is_written_by_two_at_once(refused_page: Page, site: Site) ->
     assert kept["config"] == {"max_restarts": 4}
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("There is no template yet")).to_be_visible()
+    expect(page.get_by_text("No templates yet")).to_be_visible()
 
 
 def test_a_template_of_somebody_else_is_read(page: Page, site: Site) -> None:
@@ -140,7 +140,7 @@ def test_a_template_of_somebody_else_is_read(page: Page, site: Site) -> None:
     )
     page.goto(f"{site.url}/ui/templates")
     page.get_by_role("link", name="of admin").click()
-    page.get_by_text("Only its owner and administrators change it").wait_for()
+    page.get_by_text("Only its owner and administrators can change it").wait_for()
     expect(page.get_by_text("environment_variables")).to_be_visible()
     assert "very-secret" not in page.content()
     for name in ("Save", "Rename", "Delete"):

@@ -49,8 +49,8 @@ def test_people_change_their_name_and_their_password(mira: Page, site: Site) -> 
     mira.get_by_role("button", name="Save").click()
     expect(mira.get_by_label("Display name")).to_have_attribute("aria-invalid", "true")
     expect(mira.get_by_text("'admin' is another user's name")).to_be_visible()
-    present = mira.get_by_label("Present password")
-    for label in ("New password", "New password, again"):
+    present = mira.get_by_label("Current password")
+    for label in ("New password", "Repeat the new password"):
         mira.get_by_label(label, exact=True).fill(SECOND)
     present.fill("not it")
     mira.get_by_role("button", name="Change the password").click()
@@ -82,7 +82,7 @@ def test_a_token_that_outlives_the_login_takes_the_password(context: BrowserCont
     dialog.get_by_role("button", name="Create").click()
     password = dialog.get_by_label("Your password")
     expect(password).to_be_focused()
-    expect(dialog.get_by_role("alert")).to_contain_text("makes none that ends later: type your present password here")
+    expect(dialog.get_by_role("alert")).to_contain_text("makes none that ends later: type your password here")
     expect(dialog).not_to_contain_text("--")
     password.fill(JOINED_PASSWORD)
     dialog.get_by_role("button", name="Create").click()
@@ -91,7 +91,7 @@ def test_a_token_that_outlives_the_login_takes_the_password(context: BrowserCont
 
 def _looks(page: Page) -> None:
     """Rows and theme are kept by the master: a browser that knows nothing of them has them, too."""
-    page.get_by_label("Rows of tables").select_option("comfortable")
+    page.get_by_label("Table rows").select_option("comfortable")
     with page.expect_response("**/api/v1/users/setting") as kept:
         page.get_by_label("Theme").select_option("dark")
     assert kept.value.ok
@@ -110,7 +110,7 @@ def _tokens(page: Page, site: Site) -> None:
     token = page.get_by_role("dialog", name="Access token of mira").locator("code").inner_text()
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.get_by_text("Copied")).to_be_visible()
-    dialog.get_by_role("button", name="I have it").click()
+    dialog.get_by_role("button", name="I have saved it").click()
     page.get_by_label("Display name").fill("")
     page.get_by_label("Display name").press("Control+v")
     expect(page.get_by_label("Display name")).to_have_value(token)
@@ -124,7 +124,7 @@ def _tokens(page: Page, site: Site) -> None:
     page.get_by_role("checkbox", name="Select token").check()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-    expect(page.get_by_text("There is no access token here")).to_be_visible()
+    expect(page.get_by_text("No access tokens")).to_be_visible()
     assert plain_http.get(f"{site.url}/api/v1/me", headers=asked).status_code == 401
-    page.get_by_label("Revoked and over, too").check()
+    page.get_by_label("Include revoked and expired").check()
     expect(page.get_by_role("gridcell", name="Revoked")).to_be_visible()

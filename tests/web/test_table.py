@@ -76,7 +76,7 @@ def test_what_is_wrong_is_underlined_and_the_rows_stay(page: Page, site: Site) -
     expect(grid.get_by_text("asha over digits")).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=asha$"))
     field.fill("asha st")
-    offered = page.get_by_role("listbox", name="What may stand here").get_by_role("option")
+    offered = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
     option = offered.filter(has_text="state:")
     expect(option).to_be_visible()
     field.press("ArrowDown")
@@ -191,7 +191,7 @@ def test_an_order_that_there_is_not_is_left_again(refused_page: Page, site: Site
     page = refused_page
     page.goto(f"{site.url}/ui/experiments?sort=nonsense")
     page.get_by_text("This could not be shown").wait_for()
-    page.get_by_role("button", name="Sort as usual").click()
+    page.get_by_role("button", name="Default order").click()
     page.get_by_role("grid").get_by_role("row").nth(1).wait_for()
     expect(page).not_to_have_url(re.compile("sort="))
 

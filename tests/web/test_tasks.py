@@ -20,7 +20,7 @@ def test_a_command_is_started_followed_and_killed(page: Page, site: Site) -> Non
     dialog.get_by_role("button", name="Start").click()
     page.wait_for_url("**/tasks/*-*")
     task = page.url.rpartition("/")[2]
-    expect(page.get_by_text("It has written nothing yet")).to_be_visible()
+    expect(page.get_by_text("No output yet")).to_be_visible()
     expect(page.get_by_role("main").get_by_text("Queued")).to_be_visible()
     site.say(task, ["first line of it", "second line of it"])
     expect(page.get_by_role("region", name=f"Output of task {task}").get_by_text("second line of it")).to_be_visible()

@@ -24,7 +24,7 @@ STOPS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "trial": ("trials/{well}", "figure canvas >> nth=3", ("Healthy: loss falling",)),
     "logs": ("trials/{trial}?tab=logs&q=step+59&line=591", "text=11 hits", ("11 hits",)),
     "compare": ("compare?trials={compared}", "figure canvas >> nth=1", ("Compare 4 trials",)),
-    "queue": ("queue", "role=columnheader[name='Turn']", ("Change the request", "fork it with another request")),
+    "queue": ("queue", "role=columnheader[name='Turn']", ("Change the request", "fork it with a different request")),
     "create": ("experiments/new", "role=heading[name='It would train 4 trials']", ("Where it would run",)),
 }
 

@@ -32,7 +32,7 @@ def test_one_sees_at_a_glance_whether_it_is_well(page: Page, site: Site) -> None
         "Time left": re.compile("^about "),
         "Slots": "2 on a1",
         "Utilisation": re.compile("^GPU "),
-        "Time for a step": "20 s",
+        "Time per step": "20 s",
         "Restarts": "0 of at most 5",
         "Last line": re.compile(" ago$"),
         "Best loss": re.compile("."),
@@ -138,7 +138,7 @@ def test_machines_code_and_checkpoints_have_their_place(page: Page, site: Site) 
     expect(shown).to_contain_text("print('<b>done</b>')")
     assert page.locator("b").count() == 0
     files.get_by_role("link", name="weights.bin").click()
-    expect(page.get_by_text("It is no text")).to_be_visible()
+    expect(page.get_by_text("It is not text")).to_be_visible()
     files.get_by_role("link", name="large.csv").click()
     expect(page.get_by_text("It is larger than 1 MiB")).to_be_visible()
     with page.expect_download() as download:

@@ -11,7 +11,7 @@ from tests.web.handling import more, opened
 from tests.web.site import Site, box_of
 from tests.web.troubles import watched
 
-TOLD = "Somebody else has changed this while you wrote"
+TOLD = "Someone else changed this while you were editing"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_of_two_who_edit_an_experiment_the_second_chooses(two: tuple[Page, Page]
     below = box_of(mine.get_by_role("button", name="Save", exact=True))["y"]
     assert below - 60 < box_of(refusal)["y"] < below
     save(mine)
-    expect(mine.get_by_text("Choose above what is to stay")).to_be_visible()
+    expect(mine.get_by_text("Choose above what to keep")).to_be_visible()
     assert site.experiment(number)["name"] == "theirs"
     told.get_by_role("region", name="Name, as").get_by_role("button", name="Take theirs").click()
     expect(mine.get_by_label("Name", exact=True)).to_have_value("theirs")
@@ -118,14 +118,14 @@ def test_the_message_to_everyone(two: tuple[Page, Page], site: Site) -> None:
     theirs, mine = two
     mine.get_by_label("Text", exact=True).fill("what I write")
     theirs.get_by_label("Text", exact=True).fill("we move on Friday")
-    theirs.get_by_role("button", name="Set it").click()
+    theirs.get_by_role("button", name="Set message").click()
     expect(mine.get_by_role("main").get_by_text("Shown to everyone")).to_be_visible()
     expect(mine.get_by_label("Text", exact=True)).to_have_value("what I write")
-    mine.get_by_role("button", name="Set it").click()
+    mine.get_by_role("button", name="Set message").click()
     told = mine.get_by_role("alert").filter(has_text=TOLD)
     expect(told).to_contain_text("we move on Friday")
     told.get_by_role("button", name="Keep mine").click()
-    mine.get_by_role("button", name="Set it").click()
+    mine.get_by_role("button", name="Set message").click()
     # Who has typed nothing is shown what there is.
     expect(theirs.get_by_label("Text", exact=True)).to_have_value("what I write")
     message = site.administer("GET", "/api/v1/master/cluster_message")["clusterMessage"]
@@ -223,7 +223,7 @@ def test_settings_of_a_workspace(two: tuple[Page, Page], site: Site) -> None:
     page = two[1]
     page.goto(f"{site.url}/ui/workspaces/{number}?tab=settings")
     page.get_by_label("Group", exact=True).fill("mine")
-    page.get_by_label("Number of the group").fill("7")
+    page.get_by_label("Group ID").fill("7")
     theirs = {"agentUser": "theirs", "agentUid": 8, "agentGroup": "theirs", "agentGid": 8}
     site.administer("PATCH", path, {"agentUserGroup": theirs})
     page.get_by_role("button", name="Save").click()

@@ -85,7 +85,7 @@ def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> N
     by_user = {row[1]: (row[2], row[3]) for row in typed(site, "--by", "user")}
     assert by_user == shown(table)
     in_all = f"{float(typed(site)[0][1]):,.2f} slot hours"
-    expect(page.get_by_role("status", name="In all")).to_have_text(re.compile(rf"^\s*{re.escape(in_all)}"))
+    expect(page.get_by_role("status", name="Total")).to_have_text(re.compile(rf"^\s*{re.escape(in_all)}"))
 
     used = table.get_by_role("columnheader", name="Slot hours")
     expect(used).to_have_attribute("aria-sort", "descending")
@@ -114,7 +114,7 @@ def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> N
     expect(table.get_by_role("row")).to_have_count(len(kinds) + 1)
     shows(table, {"Experiment": kinds["experiment"], "Command": kinds["command"]})
     page.get_by_role("combobox", name="Bars").select_option("week")
-    chart = page.get_by_role("figure", name="Slot hours a week")
+    chart = page.get_by_role("figure", name="Slot hours per week")
     expect(chart).to_be_visible()
     # A month that begins on a Sunday has six weeks.
     chart.get_by_role("button", name="View as table").click()
@@ -133,7 +133,7 @@ def test_a_name_leads_to_what_made_it_up(page: Page, site: Site) -> None:
         experiment,
     )
     page.goto(f"{site.url}/ui/usage")
-    page.get_by_text("Everyone who can log in sees the usage of everyone").wait_for()
+    page.get_by_text("Everyone who can log in sees everyone's usage").wait_for()
     page.get_by_role("combobox", name="By").select_option("label")
     page.get_by_role("link", name="of the night, all of it").click()
     page.wait_for_url("**/ui/experiments?*")
@@ -171,11 +171,11 @@ def test_administrators_follow_the_log_of_the_master(admin_page: Page, page: Pag
     site.warned()
     expect(refused).to_have_count(before + 1)
     admin_page.get_by_role("combobox", name="Level").select_option("critical")
-    admin_page.get_by_text("No line is like this").wait_for()
+    admin_page.get_by_text("No matching lines").wait_for()
     admin_page.get_by_role("combobox", name="Level").select_option("warning")
     expect(refused).to_have_count(before + 1)
     page.goto(f"{site.url}/ui/master/logs")
-    page.get_by_text("Only administrators see the log of the master").wait_for()
+    page.get_by_text("Only administrators can see the master's log").wait_for()
 
 
 def test_quotas(site: Site, june: str, page: Page) -> None:
@@ -191,6 +191,6 @@ def test_quotas(site: Site, june: str, page: Page) -> None:
         row = table.get_by_role("row").filter(has=page.get_by_role("cell", name="determined", exact=True))
         expect(row.get_by_role("cell").nth(5)).to_have_text(re.compile(r"\d of 3"))
         expect(row.get_by_role("cell").nth(7)).to_have_text("40")
-        expect(page.get_by_text("What was used counts half after 36 hours.")).to_be_visible()
+        expect(page.get_by_text("Use counts half after 36 hours.")).to_be_visible()
     finally:
         site.administer("DELETE", "/api/v1/quotas")

@@ -7,8 +7,7 @@ import { lazy as lazyOnce } from "react";
 import { MASTER } from "./services/client";
 import { reconnectIn } from "./services/stream/backoff";
 
-const GONE =
-  "The master has another version of this page now, and this part of it is not there any more: load the page anew.";
+const GONE = "The master now has another version of this page, without this part: reload the page.";
 
 /** Raises where the master answers: it has another page now. */
 export async function brought<T>(load: () => Promise<T>): Promise<T> {

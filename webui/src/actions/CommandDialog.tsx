@@ -46,7 +46,7 @@ export default function CommandDialog(props: { onClose: () => void; onDone: (id:
     <FormDialog title="Start a command" yes="Start" onClose={props.onClose} onSubmit={submit}>
       <Field
         label="Entrypoint"
-        hint="A line for the shell. Files go along at the command line: tenax command run -c DIRECTORY."
+        hint="A line for the shell. To send files along, use the command line: tenax command run -c DIRECTORY."
       >
         {(ids) => (
           <textarea
@@ -62,7 +62,7 @@ export default function CommandDialog(props: { onClose: () => void; onDone: (id:
         )}
       </Field>
       <div className="grid gap-3 sm:grid-cols-2">
-        <Field label="Slots" hint="0: it needs none.">
+        <Field label="Slots" hint="0 if it needs none.">
           {(ids) => (
             <input
               {...ids}
@@ -78,7 +78,7 @@ export default function CommandDialog(props: { onClose: () => void; onDone: (id:
         {choice(
           "Pool",
           draft.pool,
-          "The default one",
+          "Default pool",
           pools.map((each) => same(each.name)),
           (pool) => change({ pool }),
         )}

@@ -18,7 +18,7 @@ export default function ConfirmName(props: {
   const submit = async () => {
     // What hides in it is shown as signs: whoever types these means it, too.
     if (typed !== props.name && typed !== visible(props.name))
-      throw new Error("This is not its name: type it as it is written above.");
+      throw new Error("That is not its name. Type it exactly as it is written above.");
     await props.onYes();
     props.onClose();
   };

@@ -29,7 +29,7 @@ const LABELS: Record<keyof Texts, string> = {
   notes: "Notes",
   priority: "Priority",
   weight: "Weight",
-  maxSlots: "Slots at most",
+  maxSlots: "Maximum slots",
 };
 /** Where they stand in the configuration. */
 const RESOURCES: Partial<Record<keyof Texts, string>> = {
@@ -110,7 +110,7 @@ export default function EditDialog({ experiment, onClose }: { experiment: Experi
       <Field label="Description">
         {(ids) => <input {...ids} className={FIELD} value={texts.description} onChange={set("description")} />}
       </Field>
-      <Field label="Labels" hint="One a line.">
+      <Field label="Labels" hint="One per line.">
         {(ids) => <textarea {...ids} rows={2} className={FIELD} value={texts.labels} onChange={set("labels")} />}
       </Field>
       <Field label="Notes">
@@ -131,7 +131,7 @@ export default function EditDialog({ experiment, onClose }: { experiment: Experi
               />
             )}
           </Field>
-          <Field label="Weight" hint="Where a pool shares by weight.">
+          <Field label="Weight" hint="For pools that share by weight.">
             {(ids) => (
               <input
                 {...ids}
@@ -144,7 +144,7 @@ export default function EditDialog({ experiment, onClose }: { experiment: Experi
               />
             )}
           </Field>
-          <Field label="Slots at most" hint="None given: no limit.">
+          <Field label="Maximum slots" hint="Leave empty for no limit.">
             {(ids) => (
               <input
                 {...ids}

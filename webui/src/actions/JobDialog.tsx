@@ -89,7 +89,7 @@ export default function JobDialog(props: { job: Job; jobs: Job[]; pools: Pool[];
         </>
       )}
       {shares && (
-        <Field label="Weight" hint="Its share beside the other jobs of the pool.">
+        <Field label="Weight" hint="Its share relative to the other jobs of the pool.">
           {(ids) => (
             <input
               {...ids}
@@ -105,7 +105,7 @@ export default function JobDialog(props: { job: Job; jobs: Job[]; pools: Pool[];
         </Field>
       )}
       {pools.length > 1 && (
-        <Field label="Pool" hint="What runs saves a checkpoint, leaves, and waits in the other pool.">
+        <Field label="Pool" hint="What is running saves a checkpoint, stops, and waits in the other pool.">
           {(ids) => (
             <select {...ids} className={FIELD} value={texts.pool} onChange={set("pool")}>
               {pools.map((pool) => (
@@ -126,7 +126,7 @@ async function present(client: QueryClient, job: Job, pools: Pool[]): Promise<Jo
     const there = jobs.find((each) => each.jobId === job.jobId);
     if (there) return there;
   }
-  throw new Error(`${calledSo(job)} is in no queue any more.`);
+  throw new Error(`${calledSo(job)} is no longer in a queue.`);
 }
 
 function Places(props: {
@@ -138,10 +138,10 @@ function Places(props: {
   const others = props.jobs.filter((other) => other.jobId !== props.job.jobId);
   if (others.length === 0) return null;
   return (
-    <Field label="Turn" hint="Beside another job, it has the priority of that one.">
+    <Field label="Turn" hint="Next to another job, it takes that job's priority.">
       {(ids) => (
         <select {...ids} className={FIELD} value={props.value} onChange={props.onChange}>
-          <option value="">As it is</option>
+          <option value="">Unchanged</option>
           {(["ahead", "behind"] as const).map((where) => (
             <optgroup key={where} label={where === "ahead" ? "Just ahead of" : "Just behind"}>
               {others.map((other) => (

@@ -27,8 +27,7 @@ export default function JoinTokenDialog({ onClose }: { onClose: () => void }) {
     void client.invalidateQueries({ queryKey: ["join-tokens"] });
     openDialog((close) => (
       <Secret title="Join token" secret={token} onClose={close}>
-        This is the only time that it is shown. Write it to a file on the new machine and name that with
-        --join-token-file.
+        It is shown only this once. Write it to a file on the new machine and pass that file with --join-token-file.
       </Secret>
     ));
   };
@@ -36,18 +35,25 @@ export default function JoinTokenDialog({ onClose }: { onClose: () => void }) {
     { name: "description", label: "What it is for", value: description, set: setDescription },
     {
       name: "life",
-      label: "Good for",
+      label: "Valid for",
       value: lifespan,
       set: setLifespan,
-      hint: "As in 90m, 12h or 2d; at most a year.",
+      hint: "For example 90m, 12h or 2d; at most a year.",
     },
-    { name: "uses", label: "How many agents", value: uses, set: setUses, hint: "Empty: any number.", numeric: true },
+    {
+      name: "uses",
+      label: "How many agents",
+      value: uses,
+      set: setUses,
+      hint: "Leave empty for any number.",
+      numeric: true,
+    },
     {
       name: "agent",
       label: "Agent",
       value: agentId,
       set: setAgentId,
-      hint: "Empty: any. With a name: that one alone, also in the place of one that has joined as it.",
+      hint: "Leave empty for any agent. With a name, only that agent can join, even if one of that name has joined before.",
     },
   ];
   return (

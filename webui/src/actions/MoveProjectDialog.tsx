@@ -40,9 +40,9 @@ export default function MoveProjectDialog(props: { project: Project; onClose: ()
       {workspaces.error && !workspaces.data ? (
         <Problem error={workspaces.error} retry={() => void workspaces.refetch()} />
       ) : goals?.length === 0 ? (
-        <p>There is no other workspace that takes projects. Create one first.</p>
+        <p>There is no other workspace to move it to. Create one first.</p>
       ) : (
-        <Field label="To the workspace" hint="Its experiments, notes and whoever owns them stay as they are.">
+        <Field label="To the workspace" hint="Its experiments, its notes and their owners stay the same.">
           {(ids) => (
             <select
               {...ids}

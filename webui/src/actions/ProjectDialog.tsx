@@ -70,7 +70,7 @@ export default function ProjectDialog(props: {
       </Field>
       <Field
         label="Key"
-        hint={`One to five letters and digits.${project ? "" : " None given: one is made of the name."}`}
+        hint={`One to five letters and digits.${project ? "" : " Leave empty to derive it from the name."}`}
       >
         {(ids) => (
           <input

@@ -17,12 +17,12 @@ export default function PutIntoGroup({ userIds, onClose }: { userIds: number[]; 
   const submit = async () => {
     const group = await changeGroup(Number(groupId), { addUsers: userIds });
     onClose();
-    say({ text: `Put ${count(userIds.length)} ${userIds.length === 1 ? "user" : "users"} into ${group.name}` });
+    say({ text: `Added ${count(userIds.length)} ${userIds.length === 1 ? "user" : "users"} to ${group.name}` });
     for (const kind of ["groups", "group"]) void client.invalidateQueries({ queryKey: [kind] });
   };
   return (
-    <FormDialog title="Put into a group" yes="Put into it" onClose={onClose} onSubmit={submit}>
-      <Field label="Group" hint={groups.length === 0 ? "There is no group yet: create one under Groups." : undefined}>
+    <FormDialog title="Add to a group" yes="Add" onClose={onClose} onSubmit={submit}>
+      <Field label="Group" hint={groups.length === 0 ? "There are no groups yet. Create one under Groups." : undefined}>
         {(ids) => (
           <select
             {...ids}

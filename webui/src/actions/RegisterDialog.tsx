@@ -26,7 +26,7 @@ export default function RegisterDialog(props: {
   const model = props.model ?? models.find((each) => String(each.id) === chosen) ?? models[0];
   const once = useRef(new Once());
   const submit = async () => {
-    if (!model) throw new Error("There is no model yet: create one under Models first.");
+    if (!model) throw new Error("There are no models yet. Create one under Models first.");
     const version = await registerVersion(model.id, { checkpointUuid: uuid.trim(), name, notes }, once.current);
     props.onClose();
     props.onDone(model.name, version);
@@ -34,7 +34,10 @@ export default function RegisterDialog(props: {
   return (
     <FormDialog title={props.title} yes="Register" onClose={props.onClose} onSubmit={submit}>
       {props.checkpointUuid === undefined && (
-        <Field label="Checkpoint" hint="Its whole id: a trial's Checkpoints have it. There, too, it can be registered.">
+        <Field
+          label="Checkpoint"
+          hint="Its full ID, as shown under a trial's Checkpoints. You can also register it there."
+        >
           {(ids) => (
             <input {...ids} required className={FIELD} value={uuid} onChange={(event) => setUuid(event.target.value)} />
           )}
@@ -58,7 +61,7 @@ export default function RegisterDialog(props: {
           )}
         </Field>
       )}
-      <Field label="Name of the version">
+      <Field label="Version name">
         {(ids) => <input {...ids} className={FIELD} value={name} onChange={(event) => setName(event.target.value)} />}
       </Field>
       <Field label="Notes">

@@ -13,8 +13,8 @@ export function SelectionBar<R>(props: { chosen: Chosen; size: number; total: nu
   const { chosen, size, total, selecting } = props;
   const actions = useActions(chosen, selecting.none);
   const compare = useCompareBest(chosen);
-  const comparing = { name: "compare" as const, title: "Compare the best trials of what is selected", run: compare };
-  useCommands([comparing, ...actions, { name: "leave", title: "Select nothing", run: selecting.none }]);
+  const comparing = { name: "compare" as const, title: "Compare the best trials of the selection", run: compare };
+  useCommands([comparing, ...actions, { name: "leave", title: "Clear selection", run: selecting.none }]);
   return (
     <section
       aria-label="Selected"
@@ -25,14 +25,14 @@ export function SelectionBar<R>(props: { chosen: Chosen; size: number; total: nu
         Compare
       </Button>
       {actions.length > 0 ? (
-        <ActionButtons actions={actions} label="More to do with what is selected" shown={4} />
+        <ActionButtons actions={actions} label="More actions for the selection" shown={4} />
       ) : (
-        <p className="text-dim">Only owners and administrators change experiments, and none of these is yours.</p>
+        <p className="text-dim">Only owners and administrators can change experiments, and none of these are yours.</p>
       )}
       <span className="flex-1" />
       {selecting.state !== "all" && <Button onClick={selecting.all}>Select all {count(total)} that match</Button>}
       <Button onClick={selecting.none} aria-keyshortcuts={keysOf("leave")}>
-        Select nothing
+        Clear selection
       </Button>
     </section>
   );

@@ -17,7 +17,7 @@ import { Secret } from "../ui/Secret";
 const NEEDS_PASSWORD = /give your present password with it \(tenax [^)]*\)/;
 const BLAME: Blame = {
   user: /not found|not active/,
-  password: /present password/,
+  password: /present password|your password/,
   life: /lifespan/,
   description: /description/,
 };
@@ -26,7 +26,7 @@ const DAYS = [1, 7, 30, 90, 365];
 /** What the master tells those at a command line to do is done here by a field. Raises what it was refused with. */
 function inThisDialog(error: unknown): never {
   if (error instanceof Refused && NEEDS_PASSWORD.test(error.message)) {
-    throw new Refused(error.message.replace(NEEDS_PASSWORD, "type your present password here"), error.status);
+    throw new Refused(error.message.replace(NEEDS_PASSWORD, "type your password here"), error.status);
   }
   throw error;
 }
@@ -51,8 +51,8 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
     void client.invalidateQueries({ queryKey: ["tokens"] });
     openDialog((close) => (
       <Secret title={`Access token of ${user.username}`} secret={token} onClose={close}>
-        This is the only time that it is shown. Programs use it as DET_USER_TOKEN together with DET_USER, or send it as
-        a Bearer token.
+        It is shown only this once. Programs use it as DET_USER_TOKEN together with DET_USER, or send it as a Bearer
+        token.
       </Secret>
     ));
   };
@@ -85,7 +85,7 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
               />
             )}
           </Field>
-          <Field label="Good for" problem={at("life")}>
+          <Field label="Valid for" problem={at("life")}>
             {(ids) => (
               <select {...ids} className={FIELD} value={days} onChange={(event) => setDays(event.target.value)}>
                 {DAYS.map((each) => (
@@ -93,14 +93,14 @@ export default function TokenDialog({ others, onClose }: { others: boolean; onCl
                     {each === 1 ? "1 day" : `${each} days`}
                   </option>
                 ))}
-                <option value="">As long as is allowed</option>
+                <option value="">As long as allowed</option>
               </select>
             )}
           </Field>
           <Field
             label="Your password"
             problem={at("password")}
-            hint="Where you logged in more than 15 minutes ago: without it no token ends later than this login."
+            hint="Needed if you logged in more than 15 minutes ago. Without it, the token cannot outlive this login."
           >
             {(ids) => (
               <input

@@ -25,9 +25,9 @@ const BLAME: Blame = {
 type Linked = Record<keyof AgentUserGroup, string>;
 const LINKED: [keyof AgentUserGroup, string][] = [
   ["agentUser", "User"],
-  ["agentUid", "Its number"],
+  ["agentUid", "User ID"],
   ["agentGroup", "Group"],
-  ["agentGid", "Its number"],
+  ["agentGid", "Group ID"],
 ];
 
 export default function UserDialog(props: {
@@ -54,7 +54,7 @@ export default function UserDialog(props: {
       });
     });
     onClose();
-    say({ text: user ? `Changed user ${username}` : `Created user ${username}. Tell them their first password.` });
+    say({ text: user ? `Changed user ${username}` : `Created user ${username}. Let them know their first password.` });
     for (const queryKey of [["users"], meQuery.queryKey]) void client.invalidateQueries({ queryKey });
   };
   return (
@@ -93,7 +93,7 @@ export default function UserDialog(props: {
             )}
           </Field>
           {!user && (
-            <Field label="First password" problem={at("password")} hint="They change it in their settings.">
+            <Field label="First password" problem={at("password")} hint="They can change it in their settings.">
               {(ids) => (
                 <input
                   {...ids}
@@ -108,7 +108,7 @@ export default function UserDialog(props: {
           )}
           <label className="flex min-h-7 items-center gap-1.5">
             <input type="checkbox" checked={admin} onChange={(event) => edit.set({ admin: event.target.checked })} />
-            Administrator: may change everything, and what others own
+            Administrator: can change everything, including what others own
           </label>
           <Account linked={linked} onChange={(agentUserGroup) => edit.set({ agentUserGroup })} problem={at("linked")} />
         </>
@@ -163,7 +163,10 @@ function Account(props: { linked: Linked; onChange: (linked: Linked) => void; pr
   return (
     <fieldset className="flex min-w-0 flex-col gap-2">
       <legend className="pb-1 font-medium">Account on agents</legend>
-      <p className="text-dim text-sm">Their tasks run as it. All four, or none: then as the agent is set up.</p>
+      <p className="text-dim text-sm">
+        Their tasks run as this user and group. Fill in all four fields or none; with none, they run as the agent is set
+        up.
+      </p>
       <div className="grid grid-cols-2 gap-2">
         {LINKED.map(([name, label]) => {
           const numeric = name === "agentUid" || name === "agentGid";
@@ -172,7 +175,7 @@ function Account(props: { linked: Linked; onChange: (linked: Linked) => void; pr
               <span>{label}</span>
               <input
                 className={`${FIELD} w-full`}
-                aria-label={numeric ? (name === "agentUid" ? "Number of the user" : "Number of the group") : label}
+                aria-label={numeric ? (name === "agentUid" ? "User ID" : "Group ID") : label}
                 aria-invalid={props.problem ? true : undefined}
                 inputMode={numeric ? "numeric" : undefined}
                 pattern={numeric ? "[0-9]*" : undefined}
@@ -199,14 +202,14 @@ function Also({ user, onActivate }: { user: User; onActivate: (userId: number, a
       <TextDialog
         title={`A new password for ${user.username}`}
         label="New password"
-        hint="All of their logins end; their access tokens stay good."
+        hint="All of their logins end; their access tokens stay valid."
         type="password"
-        yes="Set it"
+        yes="Set password"
         value=""
         onClose={close}
         onSubmit={async (password) => {
           await changeUser(user.id, { password });
-          say({ text: `Set a new password for ${user.username}. Tell them.` });
+          say({ text: `Set a new password for ${user.username}. Let them know.` });
         }}
       />
     ));

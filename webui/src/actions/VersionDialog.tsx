@@ -59,7 +59,7 @@ export default function VersionDialog(props: { version: ModelVersion; onClose: (
       <Field label="Comment">
         {(ids) => <input {...ids} className={FIELD} value={texts.comment} onChange={set("comment")} />}
       </Field>
-      <Field label="Labels" hint="One a line.">
+      <Field label="Labels" hint="One per line.">
         {(ids) => <textarea {...ids} rows={2} className={FIELD} value={texts.labels} onChange={set("labels")} />}
       </Field>
       <Field label="Notes" hint="Markdown.">

@@ -66,7 +66,7 @@ export default function WebhookDialog(props: {
               />
             )}
           </Field>
-          <Field label="Address" hint="Often a secret: others see its host alone." problem={at("url")}>
+          <Field label="Address" hint="Often a secret: others see only its host." problem={at("url")}>
             {(ids) => (
               <input
                 {...ids}
@@ -88,8 +88,8 @@ export default function WebhookDialog(props: {
                 value={slack ? "slack" : "json"}
                 onChange={(event) => setSlack(event.target.value === "slack")}
               >
-                <option value="json">JSON, signed</option>
-                <option value="slack">As Slack reads them</option>
+                <option value="json">Signed JSON</option>
+                <option value="slack">Slack format</option>
               </select>
             )}
           </Field>
@@ -107,8 +107,8 @@ export default function WebhookDialog(props: {
           </Field>
           <ToldOf states={states} onStates={setStates} alerts={alerts} onAlerts={setAlerts} problem={at("told")} />
           <Field
-            label="Lines of output like"
-            hint="A pattern of RE2; once for each task. Empty: of no line."
+            label="Lines of output matching"
+            hint="An RE2 pattern; sent once per task. Leave empty for none."
             problem={at("pattern")}
           >
             {(ids) => (
@@ -128,7 +128,7 @@ export default function WebhookDialog(props: {
               disabled={alerts}
               onChange={(event) => setNamed(event.target.checked)}
             />
-            Only of experiments that name it under integrations.webhooks
+            Only for experiments that name it under integrations.webhooks
           </label>
         </>
       )}
@@ -146,7 +146,7 @@ function ToldOf(props: {
   const { states } = props;
   return (
     <fieldset className="flex min-w-0 flex-col gap-1">
-      <legend className="pb-1 font-medium">It is told when an experiment becomes</legend>
+      <legend className="pb-1 font-medium">Notify when an experiment becomes</legend>
       <div className="flex flex-wrap gap-x-4">
         {TOLD_STATES.map((state) => (
           <label key={state} className={CHECKBOX}>
@@ -164,7 +164,7 @@ function ToldOf(props: {
       </div>
       <label className={CHECKBOX}>
         <input type="checkbox" checked={props.alerts} onChange={(event) => props.onAlerts(event.target.checked)} />
-        And of alerts that scripts send by core_context.alert()
+        And of alerts that scripts send with core_context.alert()
       </label>
       {props.problem && (
         <p role="alert" className="break-words text-bad">

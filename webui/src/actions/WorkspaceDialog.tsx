@@ -43,7 +43,7 @@ export default function WorkspaceDialog(props: {
       onSubmit={submit}
     >
       {edit.overtaken}
-      <Field label="Name" hint="Its pools, checkpoint storage and user of tasks are in its settings.">
+      <Field label="Name" hint="Its pools, its checkpoint storage and who its tasks run as are in its settings.">
         {(ids) => (
           <input
             {...ids}

@@ -18,8 +18,8 @@ const MAX_LISTED = 50;
 
 const MANNERS: Record<Switch, { title: string; past: string; hint: string }> = {
   enable: { title: "Enable", past: "Enabled", hint: "it takes work" },
-  drain: { title: "Drain", past: "Draining", hint: "nothing new, and what runs may finish" },
-  disable: { title: "Disable", past: "Disabled", hint: "nothing new, and what runs is placed elsewhere" },
+  drain: { title: "Drain", past: "Draining", hint: "no new work; what is running may finish" },
+  disable: { title: "Disable", past: "Disabled", hint: "no new work; what is running moves elsewhere" },
 };
 
 interface Switched {
@@ -137,7 +137,7 @@ function Slots({ agentId, onClose }: { agentId: string; onClose: () => void }) {
         {labels.length > 0 && (
           <p className="text-dim">Labels: {labels.map(([key, value]) => `${key}=${value}`).join(", ")}</p>
         )}
-        {slots.length === 0 && <p className="text-dim">It has none.</p>}
+        {slots.length === 0 && <p className="text-dim">It has no slots.</p>}
         <ul className="flex flex-col">
           {agent &&
             slots.map((slot) => (

@@ -39,7 +39,7 @@ export function CheckpointActions({ checkpoint, trial, step }: { checkpoint: Che
         title={`Delete checkpoint ${short}?`}
         names={[`Checkpoint ${checkpoint.uuid} of trial ${trial.id}, at step ${step}`]}
         size={1}
-        warning="Its files are deleted, and nobody can bring them back. What is known of it stays."
+        warning="Its files are deleted for good. What is known about it stays."
         yes="Delete"
         onYes={() => void remove()}
         onNo={close}

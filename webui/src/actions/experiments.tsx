@@ -70,7 +70,7 @@ function goOn(client: ReturnType<typeof useQueryClient>, experiment: Experiment)
   const yes = async () => {
     closeDialog();
     const notices = await outcome(continueExperiment(experiment.id), `Continue experiment ${experiment.id}`);
-    if (notices) say({ text: [`Experiment ${experiment.id} goes on`, ...notices].join(". ") });
+    if (notices) say({ text: [`Continued experiment ${experiment.id}`, ...notices].join(". ") });
     await refresh(client);
   };
   openDialog((close) => (
@@ -78,7 +78,7 @@ function goOn(client: ReturnType<typeof useQueryClient>, experiment: Experiment)
       title={`Continue experiment ${experiment.id}?`}
       names={[`${experiment.id} ${experiment.name}`]}
       size={1}
-      warning="It goes on with the same configuration, from the latest checkpoint of each trial."
+      warning="It continues with the same configuration, from the latest checkpoint of each trial."
       yes="Continue"
       onYes={() => void yes()}
       onNo={close}
@@ -122,7 +122,7 @@ export function ExperimentActions({ experiment }: { experiment: Experiment }) {
   const why = allows(experiment, "pause") ? undefined : whyNotContinued(experiment, mayChange(me, experiment.userId));
   useCommands(actions);
   return (
-    <ActionButtons actions={actions} label={`More to do with experiment ${experiment.id}`} shown={2}>
+    <ActionButtons actions={actions} label={`More actions for experiment ${experiment.id}`} shown={2}>
       {why && <MenuReason why={why}>Continue</MenuReason>}
     </ActionButtons>
   );

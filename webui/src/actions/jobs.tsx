@@ -45,12 +45,12 @@ export function useJobCommands(jobs: Job[], pools: Pool[], current?: string): vo
 async function moveJob(client: QueryClient, me: User, jobs: Job[], job: Job | undefined, way: "sooner" | "later") {
   if (!job) return;
   if (!mayChange(me, job.userId)) {
-    say({ text: `${calledSo(job)} is ${job.username}'s: its owner and administrators move it` });
+    say({ text: `${calledSo(job)} is ${job.username}'s: only its owner and administrators can move it` });
     return;
   }
   const move = moveOf(jobs, job.jobId, way);
   if (!move) {
-    say({ text: `${calledSo(job)} is ${way === "sooner" ? "the first" : "the last"} already` });
+    say({ text: `${calledSo(job)} is already ${way === "sooner" ? "the first" : "the last"}` });
     return;
   }
   const what = `${calledSo(job)} ${way === "sooner" ? "ahead of" : "behind"} ${calledSo(move.other)}`;

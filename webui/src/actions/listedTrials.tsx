@@ -23,8 +23,8 @@ const KEYS_OF: Record<TrialVerb, KeyName> = {
   delete: "delete",
 };
 const WARNINGS: Partial<Record<TrialVerb, string>> = {
-  kill: "They end at once: what they did since their latest checkpoint is lost. A search goes on without them.",
-  delete: "Checkpoints, metrics and output are deleted with them. Nobody can bring them back.",
+  kill: "They end at once, and what they did since their latest checkpoint is lost. Their searches go on without them.",
+  delete: "Their checkpoints, metrics and output are deleted, too, and cannot be recovered.",
 };
 
 interface TrialsBarProps {
@@ -55,7 +55,7 @@ export function TrialsBar({ picked, total, selecting }: TrialsBarProps) {
   useCommands([
     { name: "compare", title: `Compare ${named(ids)}`, run: comparing },
     ...actions,
-    { name: "leave", title: "Select nothing", run: selecting.none },
+    { name: "leave", title: "Clear selection", run: selecting.none },
   ]);
   return (
     <section
@@ -66,13 +66,13 @@ export function TrialsBar({ picked, total, selecting }: TrialsBarProps) {
       <Button onClick={comparing} aria-keyshortcuts={keysOf("compare")}>
         Compare
       </Button>
-      <ActionButtons actions={actions} label="More to do with what is selected" shown={3} />
+      <ActionButtons actions={actions} label="More actions for the selection" shown={3} />
       <span className="flex-1" />
       {selecting.state !== "all" && total <= MAX_ALL && (
         <Button onClick={selecting.all}>Select all {count(total)} that match</Button>
       )}
       <Button onClick={selecting.none} aria-keyshortcuts={keysOf("leave")}>
-        Select nothing
+        Clear selection
       </Button>
     </section>
   );

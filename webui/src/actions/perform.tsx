@@ -51,14 +51,14 @@ export const VERBS: Record<Verb, Manner> = {
   kill: {
     title: "Kill",
     past: "Killing",
-    warning: "Trials end at once: what they did since their latest checkpoint is lost.",
+    warning: "Trials end at once, and what they did since their latest checkpoint is lost.",
   },
   archive: { title: "Archive", past: "Archived", undo: "unarchive" },
   unarchive: { title: "Unarchive", past: "Unarchived", undo: "archive" },
   delete: {
     title: "Delete",
     past: "Deleting",
-    warning: "Checkpoints, metrics and output are deleted with it. Nobody can bring them back.",
+    warning: "Its checkpoints, metrics and output are deleted, too, and cannot be recovered.",
   },
 };
 
@@ -137,7 +137,7 @@ export async function outcome<T>(asked: Promise<T>, what: string): Promise<T | u
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const isRefused = error instanceof Refused && error.status < 500;
-    const became = isRefused ? "this was not done" : "whether this was done is not known";
+    const became = isRefused ? "this was not done" : "it is not known whether this was done";
     say({ text: `${what}: ${became}`, failures: [{ id: "", reason }] });
     return undefined;
   }

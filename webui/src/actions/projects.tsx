@@ -47,8 +47,8 @@ export function useProjectActions(): (project: Project, ownerOfWorkspace: number
           await navigate({ to: "/workspaces/$workspaceId", params, search: {} });
         }}
       >
-        {count(project.numExperiments)} experiments go with it, with their checkpoints, metrics and output. Nobody can
-        bring them back.
+        {count(project.numExperiments)} experiments are deleted with it, with their checkpoints, metrics and output.
+        They cannot be recovered.
       </ConfirmName>
     ));
   return (project, ownerOfWorkspace) => {

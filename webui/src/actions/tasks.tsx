@@ -54,7 +54,7 @@ export function useKill(): (tasks: ListedTask[], done?: () => void) => void {
         title={`Kill ${what}?`}
         names={tasks.map(taskName)}
         size={tasks.length}
-        warning="It ends at once, and so does all that came from it. What it has not saved is lost."
+        warning="It ends at once, and so do its child tasks. What it has not saved is lost."
         yes="Kill"
         onYes={() => void go()}
         onNo={close}
@@ -74,7 +74,7 @@ export function useTaskActions(task: ListedTask): Offered[] {
       {
         asked: () => changeTask(task.taskId, verb),
         doing: `${verb === "pause" ? "Pause" : "Resume"} ${name}`,
-        done: verb === "pause" ? `Pausing ${name}: it saves, and leaves its slots` : `Resumed ${name}`,
+        done: verb === "pause" ? `Pausing ${name}: it saves and frees its slots` : `Resumed ${name}`,
         undo: () => void hold(verb === "pause" ? "unpause" : "pause"),
       },
       again,

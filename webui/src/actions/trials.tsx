@@ -37,7 +37,7 @@ export function TrialActions({ trial }: { trial: Trial }) {
         title={`Kill trial ${trial.id}?`}
         names={[`Trial ${trial.id} of experiment ${trial.experimentId} ${experiment?.name ?? ""}`]}
         size={1}
-        warning="It ends at once: what it did since its latest checkpoint is lost. The search goes on without it."
+        warning="It ends at once, and what it did since its latest checkpoint is lost. The search goes on without it."
         yes="Kill"
         onYes={() => void kill()}
         onNo={close}

@@ -54,9 +54,9 @@ export function useWorkspaceActions(): (workspace: Workspace) => Offered[] {
           again();
         }}
       >
-        {count(workspace.numProjects)} projects and {count(workspace.numExperiments)} experiments go with it, with their
-        checkpoints, metrics and output, and so do its templates. Commands and tasks in it are ended. Nobody can bring
-        them back.
+        {count(workspace.numProjects)} projects and {count(workspace.numExperiments)} experiments are deleted with it,
+        with their checkpoints, metrics and output, and so are its templates. Commands and tasks in it are ended. They
+        cannot be recovered.
       </ConfirmName>
     ));
   return (workspace) => {

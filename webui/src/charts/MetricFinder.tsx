@@ -15,7 +15,7 @@ export function MetricFinder({ text, isPattern, onChange }: MetricFinderProps) {
     <span className="inline-flex flex-wrap items-center gap-2">
       <SearchField
         value={text}
-        label={isPattern ? "Pattern of metrics' names" : "Part of a metric's name"}
+        label={isPattern ? "Pattern for metric names" : "Part of a metric name"}
         onChange={(to) => onChange({ text: to })}
       />
       <label className="inline-flex min-h-7 items-center gap-1 text-dim text-sm">
@@ -29,7 +29,7 @@ export function MetricFinder({ text, isPattern, onChange }: MetricFinderProps) {
       </label>
       {isWrong && (
         <span role="status" className="text-bad text-sm">
-          That is no pattern yet: all are shown.
+          That is not a valid pattern yet: all are shown.
         </span>
       )}
     </span>

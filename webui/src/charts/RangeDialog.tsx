@@ -25,24 +25,24 @@ export default function RangeDialog(props: RangeDialogProps) {
     ] as const) {
       if (typed.trim() === "") continue;
       const value = Number(typed);
-      if (!Number.isFinite(value)) throw new Error(`${typed} is no number: write one such as 0.5 or 1e-3.`);
+      if (!Number.isFinite(value)) throw new Error(`${typed} is not a number: write one such as 0.5 or 1e-3.`);
       range[end] = value;
     }
     if (range.low !== undefined && range.high !== undefined && range.low >= range.high) {
-      throw new Error("The lower end has to be below the upper one.");
+      throw new Error("The lower end must be below the upper one.");
     }
     closeDialog();
     props.onRange(Object.keys(range).length > 0 ? range : undefined);
   };
   return (
-    <FormDialog title={props.title} yes="Use it" onClose={props.onClose} onSubmit={submit}>
+    <FormDialog title={props.title} yes="Apply" onClose={props.onClose} onSubmit={submit}>
       {(
         [
           ["From", low, setLow],
           ["To", high, setHigh],
         ] as const
       ).map(([label, value, set]) => (
-        <Field key={label} label={label} hint="Empty: as the data are.">
+        <Field key={label} label={label} hint="Leave empty to fit the data.">
           {(ids) => (
             <input
               {...ids}

@@ -26,7 +26,7 @@ export function useLayout(projectId: number | undefined): Laid {
     ready: !settings.isPending,
     change: (layout) =>
       void keepLayout(client, projectId, layout).catch((error) =>
-        say({ text: `The layout is not kept: ${error instanceof Error ? error.message : error}` }),
+        say({ text: `The layout was not saved: ${error instanceof Error ? error.message : error}` }),
       ),
   };
 }
@@ -65,7 +65,7 @@ export function LayoutMenu({ layout, change, now, hidden }: LayoutMenuProps) {
         onChange={(size) => change({ ...layout, size: SIZES.find((each) => each === size && each !== "medium") })}
       />
       <MenuLine />
-      <MenuItem onSelect={() => change({ ...rest, ...now })}>Keep axis, scale and smoothing for the project</MenuItem>
+      <MenuItem onSelect={() => change({ ...rest, ...now })}>Save axis, scale and smoothing for the project</MenuItem>
       {hidden.slice(0, 20).map((name) => (
         <MenuItem key={name} onSelect={() => change({ ...layout, hidden: toggledIn(layout.hidden, name) })}>
           Show {visible(name)}
@@ -75,7 +75,7 @@ export function LayoutMenu({ layout, change, now, hidden }: LayoutMenuProps) {
         <MenuItem onSelect={() => change({ ...layout, hidden: [] })}>Show all {hidden.length} hidden charts</MenuItem>
       )}
       <MenuLine />
-      <MenuItem onSelect={() => change(PLAIN)}>Forget the layout</MenuItem>
+      <MenuItem onSelect={() => change(PLAIN)}>Reset the layout</MenuItem>
     </Menu>
   );
 }
@@ -107,7 +107,7 @@ export function ChartMenu({ name, title, layout, change, shown }: ChartMenuProps
   return (
     <Menu label={`Arrange ${title}`} trigger={<span aria-hidden="true">⋯</span>}>
       <MenuItem onSelect={() => change({ ...layout, pinned: toggledIn(layout.pinned, name) })}>
-        {isPinned ? "No longer first" : "Pin it first"}
+        {isPinned ? "Unpin it" : "Pin it first"}
       </MenuItem>
       <MenuItem onSelect={() => step(-1)}>Earlier</MenuItem>
       <MenuItem onSelect={() => step(1)}>Later</MenuItem>

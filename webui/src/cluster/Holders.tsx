@@ -14,10 +14,10 @@ export function Holders({ agents }: { agents: Agent[] }) {
   if (all.length === 0) return <p className="text-dim">No slot is in use.</p>;
   return (
     <>
-      <Table label="Who has them" rows={all.slice(0, SHOWN)} keyOf={(held) => held.username} columns={COLUMNS} />
+      <Table label="Who is using slots" rows={all.slice(0, SHOWN)} keyOf={(held) => held.username} columns={COLUMNS} />
       {all.length > SHOWN && (
         <p className="text-dim">
-          Those with the most of {count(all.length)}: the first {count(SHOWN)}.
+          The {count(SHOWN)} of {count(all.length)} who use the most.
         </p>
       )}
     </>

@@ -108,7 +108,7 @@ export function Matrix({ agents, open }: { agents: Agent[]; open: (agent: Agent,
   return (
     <>
       <p className="min-h-5 break-words text-dim">
-        {pointed ?? "Point at a slot, or reach it by the arrows, to see whose it is."}
+        {pointed ?? "Point at a slot, or move to it with the arrow keys, to see who is using it."}
       </p>
       <div
         ref={scroller}
@@ -281,7 +281,7 @@ export function Legend() {
           <span aria-hidden="true" className={`${CELL} ${LOOKS[use]}`}>
             {use === "used" ? "A" : USES[use].shape}
           </span>
-          {use === "used" ? "in use, by whose name begins so" : USES[use].word}
+          {use === "used" ? "in use, with the initial of who uses it" : USES[use].word}
         </li>
       ))}
     </ul>

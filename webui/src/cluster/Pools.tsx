@@ -78,12 +78,12 @@ function Bar({ share }: { share: Share }) {
 const SCHEDULERS: Record<string, string> = {
   priority: "by priority",
   fair_share: "fair share",
-  least_attained: "by priority, then who has held least",
+  least_attained: "by priority, then by who has used least",
 };
 
 export function PoolFacts({ pool }: { pool: Pool }) {
   const priority = pool.details.priorityScheduler;
-  const defaults = [pool.defaultComputePool && "of tasks with slots", pool.defaultAuxPool && "of those without"];
+  const defaults = [pool.defaultComputePool && "for tasks with slots", pool.defaultAuxPool && "for those without"];
   return (
     <>
       {pool.description && <p className="break-words">{pool.description}</p>}
@@ -98,13 +98,15 @@ export function PoolFacts({ pool }: { pool: Pool }) {
             : []),
           [
             "Placed on",
-            pool.schedulerFittingPolicy === "FITTING_POLICY_WORST" ? "the emptiest agent" : "the fullest that fits",
+            pool.schedulerFittingPolicy === "FITTING_POLICY_WORST"
+              ? "the emptiest agent"
+              : "the fullest agent that fits",
           ],
           ["Kind", pool.accelerator || pool.slotType?.replace("TYPE_", "").toLowerCase() || "–"],
-          ["Slots an agent", (pool.slotsPerAgent ?? -1) < 0 ? "differ" : count(pool.slotsPerAgent ?? 0)],
+          ["Slots per agent", (pool.slotsPerAgent ?? -1) < 0 ? "differ" : count(pool.slotsPerAgent ?? 0)],
           ["Without slots", `${count(pool.auxContainersRunning)} of ${count(pool.auxContainerCapacity)} places in use`],
           ["Default pool", defaults.filter(Boolean).join(", ") || "no"],
-          ["Kept for", pool.bound ? "some workspaces" : "everyone"],
+          ["Reserved for", pool.bound ? "some workspaces" : "everyone"],
         ]}
       />
     </>

@@ -77,7 +77,7 @@ test("what is wrong is said once for all agents of which it holds", () => {
     help: "its driver has lost it",
   });
   expect(told("failing", troubled("failing", agents, known), known)).toEqual({
-    what: "1 agent was taken out: what runs there may finish, nothing new begins",
+    what: "1 agent was taken out: what is running there may finish, nothing new starts",
     help: "3 runs in a row failed here. Once well: tenax agent enable AGENT",
   });
   expect(names("slots")).toEqual(["old"]);

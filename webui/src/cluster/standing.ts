@@ -9,7 +9,7 @@ export type Use = "used" | "leaving" | "free" | "draining" | "disabled" | "broke
 
 export const USES: Record<Use, { word: string; shape: string }> = {
   used: { word: "in use", shape: "■" },
-  leaving: { word: "in use, nothing new after it", shape: "◐" },
+  leaving: { word: "in use, takes no more work", shape: "◐" },
   free: { word: "free", shape: "○" },
   draining: { word: "draining", shape: "◌" },
   disabled: { word: "disabled", shape: "⊘" },
@@ -126,7 +126,7 @@ export function told(trouble: Trouble, agents: readonly Agent[], known: Known): 
       return { what: `${many} ${is} disabled: ${takes} no work`, help: "Once well: tenax agent enable AGENT" };
     case "failing":
       return {
-        what: `${many} ${agents.length === 1 ? "was" : "were"} taken out: what runs there may finish, nothing new begins`,
+        what: `${many} ${agents.length === 1 ? "was" : "were"} taken out: what is running there may finish, nothing new starts`,
         help: `${[...new Set(agents.map((each) => each.reason))].join("; ")}. Once well: tenax agent enable AGENT`,
       };
     case "broken": {
@@ -138,7 +138,7 @@ export function told(trouble: Trouble, agents: readonly Agent[], known: Known): 
     }
     case "draining":
       return {
-        what: `${many} ${is} draining: what runs there may finish, nothing new begins`,
+        what: `${many} ${is} draining: what is running there may finish, nothing new starts`,
         help: "To take work again: tenax agent enable AGENT",
       };
     case "slots":
@@ -148,11 +148,14 @@ export function told(trouble: Trouble, agents: readonly Agent[], known: Known): 
       };
     case "version":
       return {
-        what: `${many} ${runs} another version than the master, ${known.version}`,
+        what: `${many} ${runs} a different version from the master, ${known.version}`,
         help: `Upgrade the agents: they are of version ${[...new Set(agents.map((each) => each.tenaxVersion))].sort().join(", ")}`,
       };
     case "foreign":
-      return { what: `${many} with containers of another cluster, which nobody here ends`, help: "Look there by hand" };
+      return {
+        what: `${many} with containers of another cluster, which this cluster does not end`,
+        help: "Check there by hand",
+      };
     case "pool":
       return {
         what: `${many} in a pool that the master does not have: nothing is placed there`,

@@ -46,7 +46,7 @@ export function Diff({ trials, looks, all, onAll }: DiffProps) {
           checked={!all}
           onChange={(event) => onAll(!event.target.checked)}
         />
-        Only what differs
+        Only differences
       </label>
       {problem && <Problem error={problem} />}
       <Settings title="Hyperparameters" found={hyperparameters} trials={trials} looks={looks} all={all} />

@@ -44,7 +44,7 @@ export function Grouping({ varying, by, band, onBy, onBand }: GroupingProps) {
           onChange={(event) => onBand(event.target.value === "range" ? "range" : "std")}
         >
           <option value="std">Mean ± deviation</option>
-          <option value="range">Mean, least to greatest</option>
+          <option value="range">Mean, lowest to highest</option>
         </select>
       )}
     </>
@@ -77,9 +77,9 @@ function GroupDialog(props: {
         }
       >
         <p className="text-dim">
-          Trials that have the same values of what is checked are one line: their mean, and how far they spread.
+          Trials with the same values for what is checked become one line: their mean and their spread.
         </p>
-        {varying.length === 0 && <p>They differ in no hyperparameter: all of them are one group.</p>}
+        {varying.length === 0 && <p>They differ in no hyperparameter, so all of them form one group.</p>}
         {varying.length > 1 && (
           <div className="flex flex-wrap gap-2">
             <Button onClick={() => setBy(varying)}>All</Button>
@@ -187,7 +187,7 @@ function GroupRow(props: { group: TrialGroup; byId: ReadonlyMap<number, Compared
           to="/compare"
           search={{ trials: group.trials.join(",") }}
           className="underline hover:text-accent"
-          title={`Compare trials ${group.trials.join(", ")} alone`}
+          title={`Compare only trials ${group.trials.join(", ")}`}
         >
           {count(group.trials.length)}
         </Link>

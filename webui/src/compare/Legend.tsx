@@ -19,7 +19,7 @@ interface LegendProps {
 export function Legend(props: LegendProps) {
   return (
     <section
-      aria-label="Trials that are compared"
+      aria-label="Compared trials"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard.
       tabIndex={0}
       className="max-h-60 shrink-0 overflow-auto rounded-md border border-line"

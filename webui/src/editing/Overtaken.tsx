@@ -16,10 +16,10 @@ export function Overtaken({ of, decide }: { of: Contested[]; decide: (name: stri
   }, []);
   return (
     <div ref={shown} role="alert" className="flex min-w-0 flex-col items-start gap-2 rounded-md border border-wait p-3">
-      <p className="font-semibold text-wait">! Somebody else has changed this while you wrote</p>
+      <p className="font-semibold text-wait">! Someone else changed this while you were editing</p>
       <p>
-        What you typed stands below, and is not saved. Take theirs, keep yours, or make one of both in the field and
-        keep that. What you had not changed is as they left it.
+        What you typed is below, and is not saved. Take theirs, keep yours, or combine both in the field and keep that.
+        Fields that you had not changed are as they left them.
       </p>
       {of.map(({ name, label, theirs }) => (
         <section key={name} aria-label={`${label}, as they left it`} className="flex w-full min-w-0 flex-col gap-1">

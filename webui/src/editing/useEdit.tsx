@@ -47,7 +47,7 @@ export function useEdit<N, T extends object>(edited: {
   };
   /** `send` expects what `of` says. Raises what it was refused with, and Error where one has to choose first. */
   const save = async (send: (change: Change<N, T>) => Promise<void>) => {
-    if (contested.length > 0) throw new Error("Choose above what is to stay, then save.");
+    if (contested.length > 0) throw new Error("Choose above what to keep, then save.");
     let mine: Change<N, T> = { of, former, values, changed: differing(former, values) };
     for (let tries = 1; mine.changed.length > 0; tries += 1) {
       try {
@@ -61,7 +61,7 @@ export function useEdit<N, T extends object>(edited: {
       setOf(() => now);
       setValues(both.values);
       setContested(both.contested);
-      if (both.contested.length > 0) throw new Error("It was not saved: choose above what is to stay, then save.");
+      if (both.contested.length > 0) throw new Error("It was not saved: choose above what to keep, then save.");
       mine = { of: now, former: theirs, values: both.values, changed: differing(theirs, both.values) };
     }
   };

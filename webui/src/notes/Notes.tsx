@@ -67,7 +67,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
     const change: Change =
       draft.of && draft.at !== undefined ? { kind: "put", at: draft.at, of: draft.of, note } : { kind: "add", note };
     const place = change.kind === "put" ? placeOf(notes, change.at, change.of) : notes.length;
-    if (!(await put(change))) throw new Error("Somebody else has changed this note: choose above what is to stay.");
+    if (!(await put(change))) throw new Error("Someone else changed this note: choose above what to keep.");
     end();
     open(place ?? 0);
   };
@@ -88,7 +88,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
   };
   const discard = () => {
     end();
-    say({ text: "Discarded what was typed", undo: () => write(draft) });
+    say({ text: "Discarded your changes", undo: () => write(draft) });
   };
   const add = () => begin({ name: "", contents: "" });
   const shown = notes[at] ?? notes[0];
@@ -114,7 +114,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
             <Button onClick={add}>New note</Button>
           </p>
         )}
-        Notes are pages of Markdown about what is tried here, and what came of it. At the command line:
+        Notes are Markdown pages about what was tried here and how it went. At the command line:
       </Empty>
     );
   }
@@ -154,7 +154,7 @@ export default function Notes({ project, userId, mayEdit, at, open }: Props) {
             </>
           )}
         </div>
-        {shown.contents ? <Markdown text={shown.contents} /> : <p className="text-dim">Nothing is written in it.</p>}
+        {shown.contents ? <Markdown text={shown.contents} /> : <p className="text-dim">This note is empty.</p>}
       </article>
     </div>
   );

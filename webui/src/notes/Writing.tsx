@@ -57,7 +57,7 @@ export function Writing({ draft, notes, begun, change, onSave, onDrop }: Props) 
         )}
       </Field>
       <div className="grid min-w-0 gap-4 lg:grid-cols-2">
-        <Field label="Text" hint="Markdown. HTML in it is shown as text. It is kept in this tab until it is saved.">
+        <Field label="Text" hint="Markdown. HTML in it is shown as text. It is kept in this tab until you save it.">
           {(ids) => (
             <textarea
               {...ids}
@@ -69,7 +69,7 @@ export function Writing({ draft, notes, begun, change, onSave, onDrop }: Props) 
             />
           )}
         </Field>
-        <Section title="How it looks">
+        <Section title="Preview">
           <Markdown text={looks} />
         </Section>
       </div>
@@ -98,15 +98,15 @@ function Overtaken(props: {
   const keep = () => change(theirs ? { ...draft, of: theirs } : { name: draft.name, contents: draft.contents });
   return (
     <div role="alert" className="flex flex-col items-start gap-2 rounded-md border border-wait p-3">
-      <p className="font-semibold text-wait">! Somebody else has changed or deleted this note while you wrote</p>
-      <p>What you typed is here, and not saved. Choose what is to stay:</p>
+      <p className="font-semibold text-wait">! Someone else changed or deleted this note while you were editing</p>
+      <p>What you typed is here, and is not saved. Choose what to keep:</p>
       <p className="flex flex-wrap gap-2">
-        <Button onClick={keep}>{theirs ? "Mine, in the place of theirs" : "Mine, as a new note"}</Button>
-        <Button onClick={onDrop}>{theirs ? "Theirs: discard mine" : "Discard mine"}</Button>
+        <Button onClick={keep}>{theirs ? "Keep mine, in place of theirs" : "Keep mine as a new note"}</Button>
+        <Button onClick={onDrop}>{theirs ? "Take theirs, discard mine" : "Discard mine"}</Button>
       </p>
       {theirs && (
         <details className="w-full min-w-0">
-          <summary className="cursor-pointer">What stands there now: {theirs.name}</summary>
+          <summary className="cursor-pointer">The note as it is now: {theirs.name}</summary>
           <pre className="mt-2 max-h-60 overflow-auto whitespace-pre-wrap break-words rounded-md bg-sunken p-2 font-mono text-sm">
             {theirs.contents}
           </pre>

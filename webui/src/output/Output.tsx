@@ -104,8 +104,8 @@ export function Output({ of, ended }: { of: Writer; ended: boolean }) {
   if (!tail.data) return <Loading what="output" />;
   if (total + unfinished.length === 0) {
     return (
-      <Empty title="It has written nothing yet" command={`tenax ${noun} logs -f ${of}`}>
-        What it writes appears here, and at the command line:
+      <Empty title="No output yet" command={`tenax ${noun} logs -f ${of}`}>
+        Its output appears here, and at the command line:
       </Empty>
     );
   }
@@ -124,7 +124,7 @@ export function Output({ of, ended }: { of: Writer; ended: boolean }) {
                 ? hits.error.message
                 : `${cursor < 0 ? "" : `${count(cursor + 1)} of `}${count(hits.ranges.count)}${hits.done ? "" : "…"} hits`}
             </output>
-            <Button onClick={() => hit(-1)} aria-label="Hit before" title="N">
+            <Button onClick={() => hit(-1)} aria-label="Previous hit" title="N">
               ↑
             </Button>
             <Button onClick={() => hit(1)} aria-label="Next hit" title="n">

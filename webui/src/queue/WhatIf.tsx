@@ -13,26 +13,27 @@ export function WhatIf({ job }: { job: Job }) {
   return (
     <div className="flex flex-col items-start gap-1">
       <Button aria-expanded={open} onClick={() => setOpen(!open)}>
-        {open ? "Close" : "When, and what would help?"}
+        {open ? "Close" : "When will it start, and what would help?"}
       </Button>
       {open && explained.error && <Problem error={explained.error} retry={() => void explained.refetch()} />}
-      {open && !explained.error && !explained.data && <p className="text-dim">The scheduler tries it …</p>}
+      {open && !explained.error && !explained.data && <p className="text-dim">The scheduler is trying …</p>}
       {open && explained.data && <Answer explained={explained.data} />}
     </div>
   );
 }
 
 function Answer({ explained }: { explained: Explanation }) {
-  if (explained.waitingSlots === null || explained.waitingSlots === undefined) return <p>Nothing of it waits now.</p>;
+  if (explained.waitingSlots === null || explained.waitingSlots === undefined)
+    return <p>Nothing of it is waiting now.</p>;
   const at = explained.startsBy ?? explained.likelyStart;
   return (
     <div className="flex flex-col gap-1">
       <p>
         {explained.startsBy
-          ? "It starts, at the latest, "
+          ? "It will start, at the latest, "
           : at
             ? "It is likely to start "
-            : "Nobody can say when it starts"}
+            : "It is not known when it will start"}
         {at && <Until at={at} />}
         {!explained.startsBy && explained.sureness && `, ${SURENESS[explained.sureness]}`}.
       </p>
@@ -41,9 +42,7 @@ function Answer({ explained }: { explained: Explanation }) {
         title="It would start, once what runs has saved and left, with"
         remedies={explained.remedies.filter((r) => r.leaving)}
       />
-      {explained.remedies.length === 0 && (
-        <p className="text-dim">Nothing that can be changed about it alone would start it now.</p>
-      )}
+      {explained.remedies.length === 0 && <p className="text-dim">No change to it alone would start it now.</p>}
     </div>
   );
 }
@@ -64,15 +63,15 @@ function Remedies({ title, remedies }: { title: string; remedies: Remedy[] }) {
 
 /** What the time of a likely start stands on. */
 const SURENESS: Record<NonNullable<Explanation["sureness"]>, string> = {
-  LIKELY: "by the progress of what runs and by how long runs of the same jobs took",
+  LIKELY: "judging by the progress of what is running and by how long runs of the same jobs took",
   GUESS: "which is a guess: by time limits, and by how long runs in this pool usually take",
 };
 
 const WORDS: Record<Remedy["kind"], (value: string) => string> = {
-  SLOTS: (value) => `${value} ${value === "1" ? "slot" : "slots"} each, if it is made anew`,
+  SLOTS: (value) => `${value} ${value === "1" ? "slot" : "slots"} each, if it is created again`,
   TIME_LIMIT: (value) =>
     `a time limit of ${value} for each of its runs (resources.time_limit), in which it has to save`,
-  CONSTRAINT: (value) => `no constraint on it of: ${value} (resources.constraints, if it is made anew)`,
+  CONSTRAINT: (value) => `no constraint on it of: ${value} (resources.constraints, if it is created again)`,
   MAX_SLOTS: (value) => `at most ${value} slots at a time`,
   PRIORITY: (value) => `priority ${value}`,
   WEIGHT: (value) => `weight ${value}`,

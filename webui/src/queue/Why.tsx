@@ -17,7 +17,7 @@ const CLASSES: Record<WaitClass, { shape: string; word: string; tone: string }> 
 
 export function Why({ job, holders, holding }: { job: Job; holders: Holder[]; holding: number }) {
   if (job.summary.state !== "STATE_QUEUED" && !job.reason) return <span className="text-dim">–</span>;
-  if (!job.reason) return <span className="text-dim">The scheduler looks at it in a moment.</span>;
+  if (!job.reason) return <span className="text-dim">The scheduler will look at it in a moment.</span>;
   const kind = job.waitClass && CLASSES[job.waitClass];
   return (
     <div className="flex flex-col">
@@ -46,12 +46,12 @@ function Help({ job, holders, holding }: { job: Job; holders: Holder[]; holding:
       <>
         It will never start by itself:{" "}
         <Link to="/experiments/new" search={{ fork: Number(job.entityId) }} className="underline">
-          fork it with another request
+          fork it with a different request
         </Link>
         <Elsewhere job={job} before=", or move it: " />, and end this one.
       </>
     ) : (
-      <>It will never start by itself: end it, and start it again with another request.</>
+      <>It will never start by itself: end it, and start it again with a different request.</>
     );
   }
   if (job.waitClass === "ASK") {
@@ -61,14 +61,14 @@ function Help({ job, holders, holding }: { job: Job; holders: Holder[]; holding:
         <Link to="/cluster" className="underline">
           Cluster
         </Link>
-        <Elsewhere job={job} before="; to have it sooner: " />.
+        <Elsewhere job={job} before="; to start sooner: " />.
       </>
     );
   }
   return (
     <>
       {job.waitingSlots ? <Held holders={holders} holding={holding} /> : null}
-      To have it sooner: <Elsewhere job={job} after=", or " />
+      To start sooner: <Elsewhere job={job} after=", or " />
       {sooner(job)}.
     </>
   );

@@ -40,7 +40,7 @@ export function Account({ user, onLeave }: { user: User; onLeave: () => void }) 
       <MenuChoices
         label="Appearance"
         value={theme}
-        choices={{ system: "As the system", light: "Light", dark: "Dark" }}
+        choices={{ system: "Same as the system", light: "Light", dark: "Dark" }}
         onChange={(chosen) => void outcome(keepTheme(client, chosen), "Keep the appearance")}
       />
       <MenuLine />

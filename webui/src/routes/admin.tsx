@@ -58,7 +58,7 @@ export function AdminPage() {
       </nav>
       {hidden ? (
         <p>
-          Only administrators see {hidden}, and you are none: ask one of them. Your own tokens are in your{" "}
+          Only administrators can see {hidden}. Your own tokens are in your{" "}
           <Link to="/settings" className="text-accent underline">
             settings
           </Link>

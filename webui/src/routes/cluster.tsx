@@ -93,7 +93,7 @@ function Cluster({ pools, agents }: { pools: Pool[]; agents: Agent[] }) {
       </Section>
       <Agents agents={here} known={known} />
       {here.length > 0 && (
-        <Section title="Who has them">
+        <Section title="Who is using slots">
           <Holders agents={here} />
         </Section>
       )}
@@ -127,7 +127,7 @@ function Agents({ agents, known }: { agents: Agent[]; known: { version: string; 
     return (
       <Section title="Agents">
         <Empty title="No agent has joined" command="tenax agent join-token create">
-          This makes a join token, and says how to use it on a machine:
+          This creates a join token and says how to use it on a machine:
         </Empty>
       </Section>
     );
@@ -155,7 +155,7 @@ function Agents({ agents, known }: { agents: Agent[]; known: { version: string; 
         <Legend />
       </div>
       {shown.length === 0 ? (
-        <Empty title="No agent is like this" />
+        <Empty title="No matching agents" />
       ) : (
         <Matrix key={`${pool} ${show} ${q}`} agents={shown} open={open} />
       )}

@@ -52,7 +52,7 @@ export function ComparePage() {
   if (ids.length === 0) {
     return (
       <Page title="Compare" name="Compare">
-        <Empty title="Nothing is compared yet">
+        <Empty title="Nothing to compare yet">
           Select{" "}
           <Link to="/experiments" className="text-accent underline">
             experiments
@@ -74,11 +74,13 @@ export function ComparePage() {
         <>
           {all.length > ids.length && (
             <p className="text-dim">
-              The first {MAX_COMPARED} of {count(all.length)}: more lines nobody tells apart.
+              The first {MAX_COMPARED} of {count(all.length)}: more lines could not be told apart.
             </p>
           )}
           {trials.length < ids.length && !compared.isPlaceholderData && (
-            <p className="text-dim">{ids.length - trials.length} of them cannot be found: deleted, maybe.</p>
+            <p className="text-dim">
+              {ids.length - trials.length} of them cannot be found; they may have been deleted.
+            </p>
           )}
           <Compared trials={trials} search={search} />
         </>
@@ -332,8 +334,7 @@ function Metrics(props: MetricsProps) {
   const names = shown.map((metric) => metric.name);
   const ended = trials.every((trial) => hasEnded(trial.state));
   if (metrics.length === 0) return <Empty title="None of them has reported a metric yet" />;
-  if (shown.length === 0)
-    return <Empty title={search.q ? `No metric is called ${search.q}` : "All charts are hidden"} />;
+  if (shown.length === 0) return <Empty title={search.q ? `No metric matches ${search.q}` : "All charts are hidden"} />;
   return (
     <>
       <p className="-mb-2 text-dim" aria-live="polite">

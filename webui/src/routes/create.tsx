@@ -139,7 +139,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
     if (script && warned.current !== script) {
       warned.current = script;
       setRefusal(
-        `The configuration runs ${script}, and no code is sent: choose its folder or paste it. ` +
+        `The configuration runs ${script}, but no code is sent: choose its folder or paste it. ` +
           "If it is where the task runs, such as in its image, press Submit again.",
       );
       return;
@@ -179,7 +179,7 @@ function Form(props: { draftKey: string; first: Draft; kept: boolean; fork?: num
             Submit
           </Button>
           <Button onClick={discard}>Discard</Button>
-          {props.kept && <p className="text-dim">As you left it.</p>}
+          {props.kept && <p className="text-dim">This is your unsaved draft.</p>}
         </>
       }
     >
@@ -236,7 +236,7 @@ function Places({ draft, change }: { draft: Draft; change: (changed: Partial<Dra
         )}
       </Field>
       {templates.length > 0 && (
-        <Field label="Template" hint="What the configuration does not set comes from it.">
+        <Field label="Template" hint="It supplies what the configuration does not set.">
           {(ids) => (
             <select
               {...ids}

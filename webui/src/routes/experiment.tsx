@@ -82,7 +82,7 @@ function useBeside(id: number): void {
   const go = async (step: 1 | -1) => {
     const experimentId = await beside(client, id, step);
     if (experimentId) await navigate({ to: "/experiments/$experimentId", params: { experimentId } });
-    else say({ text: step > 0 ? "This is the last of the list" : "This is the first of the list" });
+    else say({ text: step > 0 ? "This is the last in the list" : "This is the first in the list" });
   };
   const ask = async (step: 1 | -1) => void (await outcome(go(step), "Go to the experiment beside"));
   useCommands([

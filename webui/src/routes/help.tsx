@@ -18,7 +18,7 @@ export default function Help({ onClose }: { onClose: () => void }) {
         }
       >
         <AllKeys />
-        <p className="text-dim">No key does anything while you type into a field.</p>
+        <p className="text-dim">Keys do nothing while you type in a field.</p>
       </DialogBody>
     </Dialog>
   );

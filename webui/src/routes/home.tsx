@@ -33,7 +33,12 @@ export function Home() {
     <Page title="Home" name="Home">
       <First userId={me.id ?? 0} />
       <Attention userId={me.id ?? 0} waiting={mine("queued", "startTime")} failed={mine("error", "-endTime")} />
-      <Mine title="Running" filter="running" search={mine("running", "-startTime")} nothing="Nothing of yours runs.">
+      <Mine
+        title="Running"
+        filter="running"
+        search={mine("running", "-startTime")}
+        nothing="None of your experiments are running."
+      >
         {(experiment) => <Going experiment={experiment} />}
       </Mine>
       <Mine title="Paused" filter="paused" search={mine("paused", "-startTime")}>
@@ -43,7 +48,7 @@ export function Home() {
         <Pools />
         <Projects />
       </div>
-      <Mine title="Completed lately" filter="completed" search={mine("completed", "-endTime")}>
+      <Mine title="Recently completed" filter="completed" search={mine("completed", "-endTime")}>
         {(experiment) => <Over experiment={experiment} />}
       </Mine>
     </Page>
@@ -63,7 +68,7 @@ function Going({ experiment }: { experiment: Experiment }) {
       <Progress share={share} label={`Progress of experiment ${experiment.id}`} />
       <span
         className={`whitespace-nowrap text-dim lg:text-right ${left === undefined ? "max-lg:hidden" : "max-lg:col-span-2"}`}
-        title="At the pace so far"
+        title="At the current pace"
       >
         {left === undefined ? "–" : `${duration(left)} left`}
       </span>
@@ -147,7 +152,7 @@ function Mine(props: {
           search={{ state: props.filter, owner: "me" }}
           className="self-start text-accent underline"
         >
-          All {found.data?.total} of them
+          Show all {found.data?.total}
         </Link>
       )}
     </Section>
@@ -165,9 +170,9 @@ function Projects() {
         <Loading what="projects" />
       ) : projects.data.length === 0 ? (
         <p className="rounded-md border border-line border-dashed p-3 text-dim">
-          Those that you open stand here.{" "}
+          Projects that you open appear here.{" "}
           <Link to="/workspaces" className="text-accent underline">
-            All of them
+            All projects
           </Link>
         </p>
       ) : (
@@ -232,9 +237,9 @@ function First({ userId }: { userId: number }) {
   return (
     <Empty title="You have no experiments yet" command={submitCommand()}>
       <Link to="/experiments/new" className="text-accent underline">
-        Make one here
+        Create one here
       </Link>
-      , from a script or a folder. Or where a configuration and its code are, this submits them to this cluster:
+      , from a script or a folder. Or run this where the configuration and the code are:
     </Empty>
   );
 }

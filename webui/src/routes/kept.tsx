@@ -46,7 +46,7 @@ export function Kept() {
         </Group>
       )}
       {recent.length > 0 && (
-        <Group title="Opened last">
+        <Group title="Recently opened">
           {recent.map((each) => (
             <li key={each.id}>
               <Link

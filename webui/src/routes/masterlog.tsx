@@ -38,10 +38,7 @@ export function MasterLogPage() {
       {me.admin ? (
         <MasterLog />
       ) : (
-        <p>
-          Only administrators see the log of the master, and you are none: ask one of them. The output of a trial or a
-          task is on its own page.
-        </p>
+        <p>Only administrators can see the master's log. The output of a trial or a task is on its own page.</p>
       )}
     </Page>
   );
@@ -61,8 +58,8 @@ function MasterLog() {
   if (!lines) return error ? <Problem error={error} /> : <Loading what="the log" />;
   if (lines.length === 0) {
     return (
-      <Empty title="The master has said nothing" command="tenax master config set --log-level info">
-        What it says from now on appears here. It says more with a lower level, until it is started again:
+      <Empty title="The log is empty" command="tenax master config set --log-level info">
+        New lines appear here. With a lower level it logs more, until it is restarted:
       </Empty>
     );
   }
@@ -98,7 +95,7 @@ function MasterLog() {
         {error !== undefined && <span className="text-bad">Not followed now: {messageOf(error)}</span>}
       </div>
       {shown.length === 0 ? (
-        <Empty title="No line is like this" />
+        <Empty title="No matching lines" />
       ) : (
         <Log lines={shown} label="Log of the master" className="flex-1" />
       )}

@@ -60,8 +60,8 @@ export function ModelPage() {
       )}
       <Section title="Versions" aside={!model.archived && <Button onClick={register}>Register a version</Button>}>
         {versions.length === 0 ? (
-          <Empty title="It has no version yet" command={`tenax model register-version ${model.id} CHECKPOINT`}>
-            A checkpoint becomes its first version, and is kept for as long as it is one:
+          <Empty title="No versions yet" command={`tenax model register-version ${model.id} CHECKPOINT`}>
+            Register a checkpoint as its first version; it is kept for as long as it is one:
           </Empty>
         ) : (
           <Table label="Versions" columns={COLUMNS} rows={versions} keyOf={(version) => version.version} />
@@ -110,7 +110,7 @@ function About({ model }: { model: Model }) {
         title={`Delete model ${model.name}?`}
         names={[model.name]}
         size={1}
-        warning={`Its ${count(model.numVersions)} versions go with it. Their checkpoints stay, and may be deleted from then on.`}
+        warning={`Its ${count(model.numVersions)} versions are deleted with it. Their checkpoints stay, and can be deleted from then on.`}
         yes="Delete"
         onYes={() => void remove()}
         onNo={close}

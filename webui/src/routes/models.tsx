@@ -51,7 +51,7 @@ export function ModelsPage() {
                 void navigate({ to: "/models", search: { q, archived: event.target.checked || undefined } })
               }
             />
-            Archived, too
+            Include archived
           </label>
           <Button onClick={create}>New model</Button>
         </>
@@ -63,7 +63,7 @@ export function ModelsPage() {
         <Loading what="models" />
       ) : models.data.rows.length === 0 ? (
         <Empty
-          title={q ? "No model is called so" : archived ? "There is no model yet" : "There is no model here"}
+          title={q ? "No matching models" : archived ? "No models yet" : "No active models"}
           command="tenax model create NAME"
         >
           A model collects checkpoints under a name, as its versions. At the command line:

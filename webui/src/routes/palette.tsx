@@ -115,7 +115,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         ))}
       </div>
       <p role="status" className={lines.length > 0 ? "sr-only" : "px-4 pb-4 text-dim"}>
-        {lines.length > 0 ? "" : "Nothing is called so."}
+        {lines.length > 0 ? "" : "Nothing found."}
       </p>
     </Dialog>
   );
@@ -135,7 +135,7 @@ function useParts(typed: string): Part[] {
     run: command.run,
   });
   const shown = commands.filter((each) => !each.silent && each.name !== "palette" && fits(titleOf(each)));
-  const goes = (command: Command) => command.name !== undefined && KEYS[command.name].group === "Going somewhere";
+  const goes = (command: Command) => command.name !== undefined && KEYS[command.name].group === "Navigation";
   const everywhere = (command: Command) => command.name !== undefined && KEYS[command.name].group === "Everywhere";
   const parts = [
     {

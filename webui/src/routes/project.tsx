@@ -132,7 +132,7 @@ function Settings({ project }: { project: Project }) {
           ["Owner", project.username || "nobody"],
           ["State", <Standing key="s" of={project} />],
           ["Experiments", count(project.numExperiments)],
-          ["Of these active", count(project.numActiveExperiments)],
+          ["Active experiments", count(project.numActiveExperiments)],
           ["Trials", count(project.numRuns)],
           ["Newest experiment", <Moment key="n" at={project.lastExperimentStartedAt} />],
         ]}
@@ -144,8 +144,8 @@ function Settings({ project }: { project: Project }) {
       ) : (
         <p className="text-dim">
           {project.immutable
-            ? "This is where experiments go that name no project: it stays as it is, but for its notes."
-            : "Its owner, its workspace's and administrators change it."}
+            ? "Experiments that name no project go here. Only its notes can be changed."
+            : "Only its owner, the owner of its workspace and administrators can change it."}
         </p>
       )}
     </>

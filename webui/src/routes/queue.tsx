@@ -67,8 +67,8 @@ function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
       ) : !queue.data ? (
         <Loading what="the queue" />
       ) : queue.data.jobs.length === 0 ? (
-        <Empty title={`Nothing runs or waits in ${chosen}`} command={submitCommand()}>
-          Where a configuration and its code are, this submits them to this cluster:
+        <Empty title={`Nothing is running or waiting in ${chosen}`} command={submitCommand()}>
+          Run this where a configuration and its code are, to submit them to this cluster:
         </Empty>
       ) : (
         <>
@@ -81,7 +81,7 @@ function Queue({ pools, chosen }: { pools: Pool[]; chosen: string }) {
           />
           {queue.data.total > JOBS && (
             <p className="text-dim">
-              Shown are the first {count(JOBS)} of {count(queue.data.total)}.
+              Showing the first {count(JOBS)} of {count(queue.data.total)}.
             </p>
           )}
         </>
@@ -194,7 +194,7 @@ const COLUMNS = [
   { id: "owner", title: "Owner", cell: ({ job, mine }: Row) => <Owner job={job} mine={mine} /> },
   {
     id: "since",
-    title: "Waits since",
+    title: "Waiting since",
     cell: ({ job }: Row) => <Moment at={job.waitingSince ?? undefined} />,
   },
   {
@@ -207,7 +207,7 @@ const COLUMNS = [
 ];
 
 function Needs({ job }: { job: Job }) {
-  const title = `${job.allocatedSlots} of the ${job.requestedSlots} slots that it asks for are its own`;
+  const title = `It holds ${job.allocatedSlots} of the ${job.requestedSlots} slots it asks for`;
   return <span title={title}>{needs(job)}</span>;
 }
 

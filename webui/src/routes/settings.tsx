@@ -23,7 +23,7 @@ import { Tokens } from "./settings/Tokens";
 const TokenDialog = lazy(() => import("../actions/TokenDialog"));
 const route = getRouteApi("/shell/settings");
 
-const THEMES: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
+const THEMES: Record<Theme, string> = { system: "Same as the system", light: "Light", dark: "Dark" };
 
 export function SettingsPage() {
   const me = useSuspenseQuery(meQuery).data;
@@ -57,11 +57,7 @@ function Profile({ me }: { me: User }) {
             <p>
               {me.username} <span className="text-dim">({me.admin ? "administrator" : "user"})</span>
             </p>
-            <Field
-              label="Display name"
-              problem={at("displayName")}
-              hint="What others see in the place of your user name."
-            >
+            <Field label="Display name" problem={at("displayName")} hint="What others see instead of your user name.">
               {(ids) => (
                 <input
                   {...ids}
@@ -77,7 +73,7 @@ function Profile({ me }: { me: User }) {
               Save
             </Button>
             {!me.admin && (
-              <p className="text-dim">Only administrators change user names and who is an administrator.</p>
+              <p className="text-dim">Only administrators can change user names and who is an administrator.</p>
             )}
           </>
         )}
@@ -98,7 +94,7 @@ function Password({ me }: { me: User }) {
   const [password, setPassword] = useState("");
   const [again, setAgain] = useState("");
   const save = async () => {
-    if (password !== again) throw new Error("This is not what you typed first: type the same password twice.");
+    if (password !== again) throw new Error("The passwords differ: type the same one twice.");
     await changeUser(me.id, { password, currentPassword: present });
     for (const clear of [setPresent, setPassword, setAgain]) clear("");
     say({ text: "Changed your password. All your other logins have ended; access tokens stay good." });
@@ -106,7 +102,7 @@ function Password({ me }: { me: User }) {
   if (me.remote)
     return (
       <Section title="Password">
-        <p className="text-dim">You log in elsewhere: your password is not kept here.</p>
+        <p className="text-dim">You log in through another service: your password is not kept here.</p>
       </Section>
     );
   return (
@@ -116,7 +112,7 @@ function Password({ me }: { me: User }) {
           <>
             <input type="text" autoComplete="username" value={me.username} readOnly hidden />
             <Secretly
-              label="Present password"
+              label="Current password"
               kind="current-password"
               value={present}
               onChange={setPresent}
@@ -130,7 +126,7 @@ function Password({ me }: { me: User }) {
               problem={at("new")}
             />
             <Secretly
-              label="New password, again"
+              label="Repeat the new password"
               kind="new-password"
               value={again}
               onChange={setAgain}
@@ -180,12 +176,12 @@ function Appearance() {
       <div className={FORM}>
         <Choice label="Theme" choices={THEMES} value={theme} onChange={(to) => kept(keepTheme(client, to))} />
         <Choice
-          label="Rows of tables"
+          label="Table rows"
           choices={DENSITIES}
           value={density}
           onChange={(to) => kept(keepDensity(client, to))}
         />
-        <p className="text-dim">The master keeps it: it is the same wherever you log in.</p>
+        <p className="text-dim">It is kept by the master, so it is the same wherever you log in.</p>
       </div>
     </Section>
   );
@@ -236,7 +232,7 @@ function OwnTokens({ me }: { me: User }) {
                 void navigate({ to: "/settings", search: { sort, inactive: event.target.checked || undefined } })
               }
             />
-            Revoked and over, too
+            Include revoked and expired
           </label>
         </>
       }

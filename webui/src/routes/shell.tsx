@@ -149,7 +149,7 @@ export function Shell() {
           <span aria-hidden="true" className="w-4 text-center">
             ⌕
           </span>
-          <span className="flex-1 text-left max-md:sr-only">Find or do</span>
+          <span className="flex-1 text-left max-md:sr-only">Search or run</span>
           <span aria-hidden="true" className="text-sm max-md:hidden">
             {caps(keysOf("palette")).join(" ")}
           </span>

@@ -51,7 +51,7 @@ export function TaskPage() {
 }
 
 function OfTrial() {
-  return <p className="text-dim">This is the task of a trial: the page of the trial has the rest.</p>;
+  return <p className="text-dim">This task belongs to a trial: the trial's page has the rest.</p>;
 }
 
 function About({ task }: { task: ListedTask }) {

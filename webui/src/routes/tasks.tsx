@@ -89,7 +89,7 @@ export function TasksPage() {
             value={owner ?? ""}
             onChange={(event) => change({ owner: event.target.value === "me" ? "me" : undefined })}
           >
-            <option value="">Of everyone</option>
+            <option value="">Everyone's</option>
             <option value="me">Mine</option>
           </select>
           <select
@@ -111,7 +111,7 @@ export function TasksPage() {
               checked={old ?? false}
               onChange={(event) => change({ old: event.target.checked || undefined })}
             />
-            Ended long ago, too
+            Include older tasks
           </label>
           <Button onClick={start}>Start a command</Button>
         </>
@@ -123,7 +123,7 @@ export function TasksPage() {
           <Button look="danger" onClick={killPicked} aria-keyshortcuts="Shift+K">
             Kill
           </Button>
-          <Button onClick={() => setPicked(new Set())}>Select none</Button>
+          <Button onClick={() => setPicked(new Set())}>Clear selection</Button>
         </p>
       )}
       {found.error && !found.data ? (
@@ -132,10 +132,10 @@ export function TasksPage() {
         <Loading what="tasks" />
       ) : rows.length === 0 ? (
         <Empty
-          title={q || type || owner || workspace ? "No task is like this" : "No task lives, and none has ended today"}
+          title={q || type || owner || workspace ? "No matching tasks" : "No tasks are running, and none ended today"}
           command="tenax command run --slots 1 nvidia-smi"
         >
-          Commands and generic tasks run programs on the cluster that are no experiments. At the command line:
+          Commands and generic tasks run programs on the cluster that are not experiments. At the command line:
         </Empty>
       ) : (
         <Table

@@ -49,11 +49,8 @@ function All() {
       ) : !found.data ? (
         <Loading what="templates" />
       ) : found.data.rows.length === 0 ? (
-        <Empty
-          title={q ? "No template is called so" : "There is no template yet"}
-          command="tenax template create NAME FILE"
-        >
-          What several configurations have in common: they name it, and what they do not set comes from it. At the
+        <Empty title={q ? "No matching templates" : "No templates yet"} command="tenax template create NAME FILE">
+          What several configurations have in common: they name a template, and it supplies what they do not set. At the
           command line:
         </Empty>
       ) : (
@@ -61,7 +58,7 @@ function All() {
           <Table label="Templates" columns={COLUMNS} rows={found.data.rows} keyOf={(template) => template.name} />
           {found.data.total > found.data.rows.length && (
             <p className="text-dim">
-              Of {count(found.data.total)} templates the first {count(found.data.rows.length)} by name.
+              The first {count(found.data.rows.length)} of {count(found.data.total)} templates, by name.
             </p>
           )}
         </>

@@ -166,7 +166,7 @@ function Vitals({ trial }: { trial: Trial }) {
         [metric, <Value key="b" value={trial.searcherMetricValue ?? health?.best} />],
         ["Slots", <Slots key="s" health={health} />],
         ["Utilisation", <Utilisation key="u" health={health} />],
-        ["Time for a step", health?.stepSeconds ? stepTime(health.stepSeconds) : "–"],
+        ["Time per step", health?.stepSeconds ? stepTime(health.stepSeconds) : "–"],
         [
           "Restarts",
           health?.maxRestarts
@@ -221,7 +221,7 @@ function Hyperparameters({ trial }: { trial: Trial }) {
       facts={[
         ["Steps", count(trial.totalBatchesProcessed ?? 0)],
         [
-          "Held its slots for",
+          "Held slots for",
           <Elapsed key="h" seconds={trial.wallClockTime} asOf={trial.asOf} runs={HOLDING.has(trial.state)} />,
         ],
         ["Checkpoints", count(trial.checkpointCount ?? 0)],
@@ -246,7 +246,7 @@ export function TrialOverview({ trialId }: { trialId: number }) {
         title="Output"
         aside={
           <Link to="/trials/$trialId" params={{ trialId }} search={{ tab: "logs" }} className="text-accent underline">
-            More of it
+            All output
           </Link>
         }
       >
@@ -264,8 +264,8 @@ function Tail({ trial }: { trial: Trial }) {
   if (!tail.data) return <Loading what="output" />;
   if (lines.length === 0) {
     return (
-      <Empty title="It has written nothing yet" command={`tenax trial logs -f ${trial.id}`}>
-        What it writes appears here, and at the command line:
+      <Empty title="No output yet" command={`tenax trial logs -f ${trial.id}`}>
+        Its output appears here, and at the command line:
       </Empty>
     );
   }

@@ -98,7 +98,7 @@ export function UsagePage() {
             value={per}
             of={PERIODS}
             set={(to) => put({ per: to })}
-            word={(each) => `A bar a ${each}`}
+            word={(each) => `One bar per ${each}`}
           />
         </>
       }
@@ -113,14 +113,14 @@ export function UsagePage() {
       <Quotas />
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-dim">
         <span>
-          Days are those of UTC. A slot counts from its placement until its container has ended; waited is from the
-          request until the placement, of what was placed
-          {me.admin ? "." : ". Everyone who can log in sees the usage of everyone."}
+          Days are in UTC. A slot counts from its placement until its container ends. Time waited is from the request to
+          the placement, for what was placed
+          {me.admin ? "." : ". Everyone who can log in sees everyone's usage."}
         </span>
         {found.dataUpdatedAt > 0 && (
           <span className="inline-flex items-center gap-2">
             As of {clock(new Date(found.dataUpdatedAt).toISOString())}
-            <Button onClick={() => void found.refetch()}>Sum again</Button>
+            <Button onClick={() => void found.refetch()}>Refresh</Button>
           </span>
         )}
       </p>
@@ -205,7 +205,7 @@ function Usage({ shares, by, per, span, stale }: UsageProps) {
   useCommands(rows.length > 0 ? [{ title: "Save the usage as CSV", run: csv }] : []);
   if (rows.length === 0 && sums.used === 0) {
     return (
-      <Empty title={`No slot was used from ${span.from} to ${span.to}`} command={submitCommand()}>
+      <Empty title={`No slots were used from ${span.from} to ${span.to}`} command={submitCommand()}>
         What experiments and tasks use appears here, and at the command line with{" "}
         <code className="font-mono text-sm">tenax usage aggregated --by {by}</code>. This creates an experiment:
       </Empty>
@@ -220,12 +220,12 @@ function Usage({ shares, by, per, span, stale }: UsageProps) {
   return (
     <div className={`grid min-w-0 grid-cols-1 items-start gap-4 lg:grid-cols-2 ${stale ? "opacity-60" : ""}`}>
       <div className="flex min-w-0 flex-col gap-4">
-        <Bars title={`Slot hours a ${per}`} of="used" per={per} shares={shares} sums={sums} wordOf={wordOf} />
-        <Bars title={`Waited a ${per}`} of="waited" per={per} shares={shares} sums={sums} wordOf={wordOf} />
+        <Bars title={`Slot hours per ${per}`} of="used" per={per} shares={shares} sums={sums} wordOf={wordOf} />
+        <Bars title={`Waited per ${per}`} of="waited" per={per} shares={shares} sums={sums} wordOf={wordOf} />
       </div>
       <div className="flex min-w-0 flex-col gap-2">
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-          <p role="status" aria-label="In all">
+          <p role="status" aria-label="Total">
             <b className="font-semibold">{hours(sums.used)}</b> slot hours,{" "}
             <b className="font-semibold">{hours(sums.waited)}</b> waited
           </p>
@@ -259,7 +259,8 @@ function Usage({ shares, by, per, span, stale }: UsageProps) {
         )}
         {(by === "label" || by === "group") && (
           <p className="text-dim">
-            {by === "label" ? "What has several labels" : "Who is in several groups"} counts for each of them.
+            {by === "label" ? "An experiment with several labels" : "Someone in several groups"} counts for each of
+            them.
           </p>
         )}
       </div>

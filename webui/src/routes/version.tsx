@@ -113,7 +113,7 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
         title={`Delete ${what}?`}
         names={[visible(version.name || "") || version.checkpoint.uuid]}
         size={1}
-        warning="Its number is never used again. Its checkpoint stays, and may be deleted from then on."
+        warning="Its number is never used again. Its checkpoint stays, and can be deleted from then on."
         yes="Delete"
         onYes={() => void remove()}
         onNo={close}
@@ -132,8 +132,8 @@ function About(props: { version: ModelVersion; before?: ModelVersion; after?: Mo
   }
   useCommands([
     ...offered,
-    { name: "previous", title: "The version before", run: go(before, "first") },
-    { name: "next", title: "The version after", run: go(after, "newest") },
+    { name: "previous", title: "The previous version", run: go(before, "first") },
+    { name: "next", title: "The next version", run: go(after, "newest") },
   ]);
   return (
     <>
@@ -247,7 +247,7 @@ function Metrics({ version, before }: { version: ModelVersion; before: ModelVers
           ]}
         />
       )}
-      {!before && <p className="text-dim">There is no version before it.</p>}
+      {!before && <p className="text-dim">There is no earlier version.</p>}
     </Section>
   );
 }

@@ -77,7 +77,7 @@ export function WebhooksPage() {
           <Button onClick={create}>New webhook</Button>
         ) : (
           <p className="text-dim">
-            Only administrators, and owners of a workspace for theirs, create webhooks: ask one of them, or create a
+            Only administrators can create webhooks, and owners of workspaces for theirs. Ask one of them, or create a
             workspace.
           </p>
         )
@@ -88,7 +88,7 @@ export function WebhooksPage() {
       ) : !found.data ? (
         <Loading what="webhooks" />
       ) : found.data.length === 0 ? (
-        <Empty title="There is no webhook yet" command="tenax webhook create NAME URL --on-state ERROR">
+        <Empty title="No webhooks yet" command="tenax webhook create NAME URL --on-state ERROR">
           A webhook tells another service what happens to experiments: a chat, a pager. At the command line:
         </Empty>
       ) : (
@@ -121,7 +121,7 @@ function columnsOf(offeredOf: (webhook: Webhook) => Offered[], nameOf: (workspac
           <span title={called(row)}>{called(row)}</span>
         ),
     },
-    { id: "told", title: "Told of", wraps: true, cell: (row: Webhook) => toldOf(row.triggers) },
+    { id: "told", title: "Notified of", wraps: true, cell: (row: Webhook) => toldOf(row.triggers) },
     { id: "scope", title: "Experiments", wraps: true, cell: (row: Webhook) => scopeOf(row, nameOf) },
     {
       id: "url",
@@ -151,20 +151,20 @@ function useOffered(): (webhook: Webhook) => Offered[] {
   const test = async (webhook: Webhook) => {
     const done = await outcome(testWebhook(webhook.id), `Test webhook ${called(webhook)}`);
     if (!done) return;
-    if (done.completed) say({ text: `Webhook ${called(webhook)}: the receiver took a message. ${done.outcome}` });
+    if (done.completed) say({ text: `Webhook ${called(webhook)}: the receiver accepted a message. ${done.outcome}` });
     else
       say({
-        text: `Webhook ${called(webhook)}: the receiver took no message`,
+        text: `Webhook ${called(webhook)}: the receiver accepted no message`,
         failures: [{ id: "", reason: done.outcome }],
       });
   };
   const readdress = (webhook: Webhook) =>
     openDialog((close) => (
       <TextDialog
-        title={`Another address for webhook ${called(webhook)}`}
+        title={`Change the address of webhook ${called(webhook)}`}
         label="Address"
-        hint="What waits already is sent there, too."
-        yes="Change it"
+        hint="Messages that are waiting are sent there, too."
+        yes="Change"
         type="url"
         value={webhook.url}
         required
@@ -175,7 +175,7 @@ function useOffered(): (webhook: Webhook) => Offered[] {
         }}
         onSubmit={async (url, former) => {
           await readdressWebhook(webhook.id, url.trim(), former);
-          say({ text: `Webhook ${called(webhook)} sends to another address` });
+          say({ text: `Webhook ${called(webhook)} now sends to another address` });
           await refresh(webhook);
         }}
       />
@@ -198,7 +198,7 @@ function useOffered(): (webhook: Webhook) => Offered[] {
         title={`Delete webhook ${called(webhook)}?`}
         names={[webhook.url]}
         size={1}
-        warning="What waits to be sent to it is not sent. This cannot be taken back."
+        warning="Messages that are waiting are not sent. This cannot be undone."
         yes="Delete"
         onYes={() => void remove(webhook)}
         onNo={close}
@@ -215,7 +215,7 @@ function useOffered(): (webhook: Webhook) => Offered[] {
 }
 
 const DELIVERY: Record<string, [string, string]> = {
-  WAITING: ["◷ Waits", "text-wait"],
+  WAITING: ["◷ Waiting", "text-wait"],
   DELIVERED: ["✓ Sent", "text-ok"],
   FAILED: ["✕ Given up", "text-bad"],
 };
@@ -228,7 +228,7 @@ function Messages({ webhook, offered }: { webhook: Webhook; offered: Offered[] }
       aside={
         <>
           <Buttons of={offered} />
-          <Button onClick={() => void sent.refetch()}>Look again</Button>
+          <Button onClick={() => void sent.refetch()}>Refresh</Button>
         </>
       }
     >
@@ -240,7 +240,7 @@ function Messages({ webhook, offered }: { webhook: Webhook; offered: Offered[] }
       ) : !sent.data ? (
         <Loading what="messages" />
       ) : sent.data.rows.length === 0 ? (
-        <p className="text-dim">There was nothing to tell it yet. Tests are not listed.</p>
+        <p className="text-dim">No messages yet. Tests are not listed.</p>
       ) : (
         <>
           <Table

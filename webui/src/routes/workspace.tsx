@@ -111,12 +111,12 @@ function Projects({ workspace }: { workspace: Workspace }) {
                 })
               }
             />
-            Archived, too
+            Include archived
           </label>
         )}
       </div>
       {rows.length === 0 ? (
-        <Empty title="No project is in it" command={`tenax project create ${quoted(workspace.name)} NAME`}>
+        <Empty title="No projects yet" command={`tenax project create ${quoted(workspace.name)} NAME`}>
           A project collects experiments that belong together, with notes about them. At the command line:
         </Empty>
       ) : (
@@ -138,7 +138,7 @@ function Projects({ workspace }: { workspace: Workspace }) {
       )}
       {total > rows.length && (
         <p className="text-dim">
-          Of {count(total)} projects the first {count(rows.length)} by name.
+          The first {count(rows.length)} of {count(total)} projects, by name.
         </p>
       )}
     </>

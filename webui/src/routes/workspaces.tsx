@@ -61,7 +61,7 @@ export function WorkspacesPage() {
             value={owner ?? ""}
             onChange={(event) => change({ owner: event.target.value === "me" ? "me" : undefined })}
           >
-            <option value="">Of everyone</option>
+            <option value="">Everyone's</option>
             <option value="me">Mine</option>
           </select>
           <label className="flex min-h-7 items-center gap-1.5">
@@ -70,7 +70,7 @@ export function WorkspacesPage() {
               checked={archived ?? false}
               onChange={(event) => change({ archived: event.target.checked || undefined })}
             />
-            Archived, too
+            Include archived
           </label>
           <Button onClick={create}>New workspace</Button>
         </>
@@ -82,10 +82,10 @@ export function WorkspacesPage() {
         <Loading what="workspaces" />
       ) : rows.length === 0 ? (
         <Empty
-          title={q || owner ? "No workspace is like this" : "There is no workspace"}
+          title={q || owner ? "No matching workspaces" : "No workspaces yet"}
           command="tenax workspace create NAME"
         >
-          A workspace holds projects, and says where what runs in them goes. At the command line:
+          A workspace holds projects, and sets where their work runs. At the command line:
         </Empty>
       ) : (
         <>
@@ -104,7 +104,7 @@ export function WorkspacesPage() {
           />
           {found.data.total > found.data.rows.length && (
             <p className="text-dim">
-              Of {count(found.data.total)} workspaces the first {count(found.data.rows.length)} by name.
+              The first {count(found.data.rows.length)} of {count(found.data.total)} workspaces, by name.
             </p>
           )}
         </>

@@ -53,7 +53,7 @@ function Rows({ experiment, newest }: { experiment: Experiment; newest: boolean 
   if (found.error && !found.data) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading what="checkpoints" />;
   const { rows, total } = found.data;
-  if (total === 0) return <p className="text-dim">The files of all its checkpoints are deleted.</p>;
+  if (total === 0) return <p className="text-dim">The files of all its checkpoints have been deleted.</p>;
   return (
     <>
       <Table

@@ -10,8 +10,8 @@ export function Importance({ shares }: { shares: Shares }) {
     return (
       <p className="text-dim">
         {trials < minTrials
-          ? `At least ${minTrials} trials with a ${shares.metric || "metric"} are needed to say what decides; ${count(trials)} ${trials === 1 ? "has" : "have"} one.`
-          : `${count(trials)} trials, and none of the hyperparameters helps to foretell the ${shares.metric || "metric"}.`}
+          ? `At least ${minTrials} trials with a ${shares.metric || "metric"} are needed to tell what matters; ${count(trials)} ${trials === 1 ? "has" : "have"} one.`
+          : `${count(trials)} trials, and none of the hyperparameters helps to predict the ${shares.metric || "metric"}.`}
       </p>
     );
   }
@@ -40,7 +40,7 @@ export function Importance({ shares }: { shares: Shares }) {
         ))}
       </ul>
       <p className="text-dim text-sm">
-        From {count(trials)} trials: how much worse their {shares.metric} is foretold when the values of one are
+        From {count(trials)} trials: how much worse their {shares.metric} is predicted when the values of one are
         shuffled.
       </p>
     </div>

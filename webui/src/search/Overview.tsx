@@ -90,7 +90,7 @@ export function Overview(props: OverviewProps) {
         <>
           {data.total > data.trials.length && (
             <p className="-mb-2 text-dim">
-              Drawn are the best {count(data.trials.length)} of {count(data.total)} trials.
+              Showing the best {count(data.trials.length)} of {count(data.total)} trials.
             </p>
           )}
           <Parallel
@@ -106,7 +106,7 @@ export function Overview(props: OverviewProps) {
             }
           />
           <div className="grid grid-cols-1 gap-x-6 gap-y-4 lg:grid-cols-2">
-            <Section title="What decides">
+            <Section title="What matters">
               {shares.data ? <Importance shares={shares.data} /> : <p className="appears-late text-dim">Computing…</p>}
             </Section>
             <Suspense>

@@ -39,7 +39,7 @@ export function Parallel(props: ParallelProps) {
   const brushed = Object.keys(brushes).length > 0;
   return (
     <Figure
-      title="What each trial tried"
+      title="Hyperparameters of each trial"
       summary={`Parallel coordinates of ${count(trials.length)} trials over ${axes.map((axis) => axis.title).join(", ")}${brushed ? `; ${count(left.length)} of them are left by what is brushed` : ""}.`}
       aside={
         brushed ? (
@@ -276,7 +276,7 @@ function Fields(props: Omit<ParallelProps, "trials">) {
   const id = useId();
   return (
     <details className="px-1 pt-1">
-      <summary className="min-h-6 w-fit cursor-pointer text-dim text-sm">Narrow by values</summary>
+      <summary className="min-h-6 w-fit cursor-pointer text-dim text-sm">Filter by values</summary>
       <Arrangement {...props} />
       <div className="grid grid-cols-[repeat(auto-fill,minmax(230px,1fr))] gap-3 py-2">
         {axes.map((axis) => {

@@ -45,7 +45,7 @@ export function Rungs({ search }: { search: Search }) {
       })}
       {(search.failed > 0 || search.canceled > 0 || search.replaced > 0) && (
         <p className="text-dim text-sm">
-          Of those that are over: {count(search.failed)} failed, {count(search.canceled)} killed
+          Of those that have ended: {count(search.failed)} failed, {count(search.canceled)} killed
           {search.replaced > 0 && `, ${count(search.replaced)} with hyperparameters that cannot be trained, replaced`}.
         </p>
       )}
@@ -85,7 +85,7 @@ function Bar(props: { title: string; parts: Part[]; most: number; apart?: boolea
             {count(part.count)} {part.name}
           </span>
         ))}
-        {shown.length === 0 && <span className="text-dim">nobody yet</span>}
+        {shown.length === 0 && <span className="text-dim">none yet</span>}
         {props.best !== null && props.best !== undefined && <span>best {number(props.best)}</span>}
       </p>
     </div>

@@ -48,7 +48,7 @@ export default function Scatter({ trials, axes, brushes }: ScatterProps) {
           {each.title}
         </option>
       ))}
-      {tried.length > 1 && <option value={EVERY}>Each of them</option>}
+      {tried.length > 1 && <option value={EVERY}>All of them</option>}
     </select>
   );
   if (chosen === EVERY) {

@@ -70,7 +70,7 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
       ? []
       : [
           { name: "compare", title: `Compare ${count(picked.size)} trials`, run: comparePicked },
-          { name: "leave", title: "Select nothing", run: selecting.none },
+          { name: "leave", title: "Clear selection", run: selecting.none },
         ],
   );
   return (
@@ -80,7 +80,7 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
         <>
           {brushed && found.total !== undefined && (
             <p className="text-dim" aria-live="polite">
-              {count(found.total)} that are left by what is brushed
+              {count(found.total)} match the selected ranges
             </p>
           )}
           {picked.size > 0 && (
@@ -90,7 +90,7 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
                 Compare
               </Button>
               <Button onClick={selecting.none} aria-keyshortcuts={keysOf("leave")}>
-                Select nothing
+                Clear selection
               </Button>
             </>
           )}
@@ -103,9 +103,9 @@ export function Trials({ experiment, sort: asked = "id", brushes }: TrialsProps)
         <Loading what="trials" />
       ) : found.total === 0 ? (
         brushed ? (
-          <Empty title="No trial lies in what is brushed" />
+          <Empty title="No trials match the selected ranges" />
         ) : (
-          <Empty title="It has no trials yet">They come once its search has begun.</Empty>
+          <Empty title="No trials yet">They appear once the search has begun.</Empty>
         )
       ) : (
         <Grid

@@ -80,7 +80,7 @@ export async function answered<T>(reply: Promise<{ data?: T }>): Promise<T> {
   const { data } = await reply.catch((error) => {
     const isKnown = error instanceof Refused || error instanceof Unreachable;
     if (isKnown || (error instanceof DOMException && error.name === "AbortError")) throw error;
-    throw new Unreachable("The answer of the master broke off. Try again");
+    throw new Unreachable("The master's answer was cut off. Try again");
   });
   if (data === undefined) throw new Refused("The master answered nothing", 0);
   return data;

@@ -28,7 +28,7 @@ export const messageQuery = query({
 });
 
 /**
- * In the place of `former`; from now on or from a moment on, until another one or until it is taken back. Raises Refused,
+ * In the place of `former`; from now on or from a moment on, until another one or until it is removed. Raises Refused,
  * with 412 where another one is set by now.
  */
 export async function setMessage(

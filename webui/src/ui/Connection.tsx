@@ -19,7 +19,7 @@ export function Connection() {
             className="pointer-events-auto text-accent underline"
             onClick={() => window.location.reload()}
           >
-            Load the new page
+            Reload the page
           </button>
         </p>
       )}
@@ -33,7 +33,7 @@ function Down({ heardAt, reason, refused }: { heardAt: number; reason: string; r
   if (refused) {
     return (
       <p className={`appears-later ${LOOK}`} title={reason}>
-        Not live: asked for again now and then
+        Not live: refreshed now and then
       </p>
     );
   }

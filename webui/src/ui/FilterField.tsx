@@ -148,7 +148,7 @@ export function FilterField(props: FilterFieldProps) {
       <div
         id={`${id}-list`}
         role="listbox"
-        aria-label="What may stand here"
+        aria-label="Suggestions"
         hidden={options.length === 0}
         className="absolute z-20 mt-1 max-h-72 min-w-56 overflow-y-auto rounded-md border border-line bg-surface p-1"
       >

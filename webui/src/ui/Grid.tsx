@@ -243,7 +243,7 @@ export function Grid<R>(props: GridProps<R>) {
         </div>
       </div>
       {props.total > MAX_ROWS && (
-        <p className="p-2 text-dim">Shown are the first {count(MAX_ROWS)}: narrow the list to see others.</p>
+        <p className="p-2 text-dim">Showing the first {count(MAX_ROWS)}: narrow the list to see others.</p>
       )}
     </div>
   );
@@ -336,7 +336,9 @@ function Header<R>(props: GridProps<R> & { template: string }) {
               <button
                 type="button"
                 className={`flex h-full w-full items-center gap-1 truncate px-2 hover:text-text ${side}`}
-                title={manySorts ? `${column.title}: a click sorts by it, with Shift after the others` : undefined}
+                title={
+                  manySorts ? `${column.title}: click to sort by it, Shift-click to add it to the order` : undefined
+                }
                 onClick={(event) => onSort(clicked(sort, column.sort as string, manySorts && event.shiftKey))}
               >
                 <span className="truncate" title={visible(column.title)}>

@@ -9,7 +9,7 @@ export function Secret(props: { title: string; secret: string; children: string;
   const place = useRef<HTMLElement>(null);
   return (
     <Dialog title={props.title} steady onClose={props.onClose} first={place}>
-      <DialogBody buttons={<Button onClick={props.onClose}>I have it</Button>}>
+      <DialogBody buttons={<Button onClick={props.onClose}>I have saved it</Button>}>
         <p>{props.children}</p>
         <div className="flex min-w-0 flex-wrap items-center gap-2">
           <code

@@ -19,11 +19,11 @@ export function Quotas() {
         keyOf={(line) => `${line.kind} ${line.id} ${line.workspaceId}`}
       />
       <p className="text-dim">
-        At the same priority those come first whose workspace has used least for its weight, and in it those who have.
-        What was used counts half after {span(quotas.halfLifeHours ?? 0)}. Limits bind what would start: what runs goes
-        on.
+        At the same priority, those whose workspace has used least for its weight come first, and within a workspace,
+        those who have used least. Use counts half after {span(quotas.halfLifeHours ?? 0)}. Limits apply to what would
+        start; what is running goes on.
         {quotas.notThere.length > 0 &&
-          ` No quota is of what was renamed or deleted since the file was applied: ${quotas.notThere.join(", ")}.`}
+          ` These were renamed or deleted since the file was applied, and have no quota: ${quotas.notThere.join(", ")}.`}
         {quotas.lines.length > MOST &&
           ` These are the first ${count(MOST)} of ${count(quotas.lines.length)}: tenax quota show prints all.`}
       </p>
@@ -45,7 +45,7 @@ const COLUMNS = [
     cell: (line: QuotaLine) => (line.kind === "group" ? "" : line.weight),
   },
   { id: "share", title: "Share", align: right, cell: (line: QuotaLine) => percent(line.share) },
-  { id: "lately", title: "Used lately", align: right, cell: (line: QuotaLine) => percent(line.usedShare) },
+  { id: "lately", title: "Recent use", align: right, cell: (line: QuotaLine) => percent(line.usedShare) },
   { id: "slots", title: "Slots", align: right, cell: (line: QuotaLine) => of(line, line.heldSlots, line.maxSlots) },
   {
     id: "month",

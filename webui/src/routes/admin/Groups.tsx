@@ -62,14 +62,14 @@ export default function Groups({ may }: { may: boolean }) {
         ) : (
           <OnlyAdministrators>create and change groups</OnlyAdministrators>
         )}
-        <p className="text-dim">A group gives nobody a right by itself.</p>
+        <p className="text-dim">A group by itself gives nobody any rights.</p>
       </div>
       {groups.error && !groups.data ? (
         <Problem error={groups.error} retry={() => void groups.refetch()} />
       ) : !groups.data ? (
         <Loading what="groups" />
       ) : rows.length === 0 ? (
-        <Empty title="There is no group yet" command="tenax user-group create NAME">
+        <Empty title="No groups yet" command="tenax user-group create NAME">
           A group gathers people under a name. At the command line:
         </Empty>
       ) : (
@@ -106,7 +106,11 @@ export default function Groups({ may }: { may: boolean }) {
               </p>
             )}
           </div>
-          {q ? <Opened groupId={Number(q)} may={may} /> : <p className="text-dim">Choose one to see who is in it.</p>}
+          {q ? (
+            <Opened groupId={Number(q)} may={may} />
+          ) : (
+            <p className="text-dim">Choose a group to see its members.</p>
+          )}
         </div>
       )}
     </>
@@ -132,16 +136,16 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
   const put = async (user: User, into: boolean, undone = false): Promise<void> => {
     const change = into ? { addUsers: [user.id] } : { removeUsers: [user.id] };
     const done = await outcome(changeGroup(groupId, change), `Change group ${name}`);
-    const text = into ? `Put ${user.username} into ${name}` : `Took ${user.username} out of ${name}`;
+    const text = into ? `Added ${user.username} to ${name}` : `Removed ${user.username} from ${name}`;
     if (done) say({ text, undo: undone ? undefined : () => void put(user, !into, true) });
     await refresh();
   };
   const add = () =>
     openDialog((close) => (
       <TextDialog
-        title={`Put somebody into ${name}`}
+        title={`Add someone to ${name}`}
         label="User name"
-        yes="Put into it"
+        yes="Add"
         value=""
         required
         onClose={close}
@@ -185,7 +189,7 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
         title={`Delete group ${name}?`}
         names={[name]}
         size={1}
-        warning={`Its ${count(group.users.length)} members stay users.`}
+        warning={`Its ${count(group.users.length)} members remain users.`}
         yes="Delete"
         onYes={() => void remove()}
         onNo={close}
@@ -197,7 +201,7 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
       aside={
         may && (
           <>
-            <Button onClick={add}>Put in…</Button>
+            <Button onClick={add}>Add a member…</Button>
             <Button onClick={rename}>Rename</Button>
             <Button look="danger" onClick={ask}>
               Delete
@@ -207,7 +211,7 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
       }
     >
       {group.users.length === 0 ? (
-        <p className="text-dim">Nobody is in it.</p>
+        <p className="text-dim">It has no members.</p>
       ) : (
         <Table
           label={`Members of ${name}`}
@@ -215,15 +219,15 @@ function Members({ group, may }: { group: GroupDetails; may: boolean }) {
           keyOf={(user) => user.id}
           columns={[
             { id: "name", title: "User", wide: true, cell: (user) => user.username },
-            { id: "shown", title: "Shown as", wide: true, cell: (user) => nameOf(user) },
+            { id: "shown", title: "Display name", wide: true, cell: (user) => nameOf(user) },
             ...(may
               ? [
                   {
                     id: "out",
                     title: "Change",
                     cell: (user: User) => (
-                      <Button aria-label={`Take ${user.username} out`} onClick={() => void put(user, false)}>
-                        Take out
+                      <Button aria-label={`Remove ${user.username}`} onClick={() => void put(user, false)}>
+                        Remove
                       </Button>
                     ),
                   },

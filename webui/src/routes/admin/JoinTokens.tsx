@@ -32,7 +32,7 @@ export default function JoinTokens(_: { may: boolean }) {
             checked={inactive ?? false}
             onChange={(event) => void navigate({ search: { inactive: event.target.checked || undefined } })}
           />
-          Used up, revoked and over, too
+          Include used up, revoked and expired
         </label>
         {tokens.data?.byFile && (
           <p className="text-dim">Machines that can read the master&apos;s file join with that one, too.</p>
@@ -43,8 +43,8 @@ export default function JoinTokens(_: { may: boolean }) {
       ) : !tokens.data ? (
         <Loading what="join tokens" />
       ) : tokens.data.rows.length === 0 ? (
-        <Empty title="No join token is good now" command="tenax agent join-token create">
-          A machine shows one once, and is a member from then on. At the command line:
+        <Empty title="No join token is valid now" command="tenax agent join-token create">
+          A machine shows one once to join, and is a member from then on. At the command line:
         </Empty>
       ) : (
         <Table label="Join tokens" rows={tokens.data.rows} keyOf={(token) => token.id} columns={COLUMNS} />
@@ -70,7 +70,7 @@ function Revoke({ token }: { token: JoinToken }) {
         title={`Revoke join token ${token.id}?`}
         names={token.description ? [token.description] : []}
         size={1}
-        warning="No agent joins with it any more; those that have joined stay. This cannot be taken back."
+        warning="No more agents can join with it; those that have joined stay. This cannot be undone."
         yes="Revoke"
         onYes={() => void revoke()}
         onNo={close}
@@ -99,9 +99,9 @@ const COLUMNS = [
     title: "State",
     cell: (token: JoinToken) =>
       token.good ? (
-        <span className="text-ok">✓ Good</span>
+        <span className="text-ok">✓ Valid</span>
       ) : (
-        <span className="text-off">⊘ {token.revoked ? "Revoked" : "Used up or over"}</span>
+        <span className="text-off">⊘ {token.revoked ? "Revoked" : "Used up or expired"}</span>
       ),
   },
   { id: "made", title: "Created", cell: (token: JoinToken) => <Moment at={token.createdAt} /> },

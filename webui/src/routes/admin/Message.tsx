@@ -44,25 +44,25 @@ function Present({ message }: { message: ClusterMessage | null }) {
   const clear = async () => {
     const done = await outcome(
       clearMessage().then(() => true),
-      "Take the message back",
+      "Remove the message",
     );
     const again = () =>
       void outcome(
         setMessage(message?.message ?? "", null, message?.startTime, message?.endTime ?? undefined).then(refresh),
         "Set the message again",
       );
-    if (done) say({ text: "Took the message back", undo: again });
+    if (done) say({ text: "Removed the message", undo: again });
     await refresh();
   };
   if (!message)
-    return <p className="text-dim">No message is set. What is set here stands above every page, and at the login.</p>;
+    return <p className="text-dim">No message is set. A message set here appears above every page and at the login.</p>;
   return (
     <div className="flex flex-wrap items-center gap-3">
       <p>
         Shown to everyone from {absolute(message.startTime)}{" "}
-        {message.endTime ? `until ${absolute(message.endTime)}` : "until it is taken back"}.
+        {message.endTime ? `until ${absolute(message.endTime)}` : "until it is removed"}.
       </p>
-      <Button onClick={() => void clear()}>Take it back</Button>
+      <Button onClick={() => void clear()}>Remove it</Button>
     </div>
   );
 }
@@ -95,7 +95,7 @@ function Write({ message }: { message: ClusterMessage | null }) {
     else await edit.save(({ of, values }) => set(of, values));
   };
   return (
-    <Section title={message ? "Another one in its place" : "A message to everyone"}>
+    <Section title={message ? "Replace it" : "A message to everyone"}>
       <Form label="Message" blame={BLAME} onSubmit={save} className="flex min-w-0 max-w-xl flex-col gap-3">
         {(at, busy, problem) => (
           <>
@@ -112,17 +112,17 @@ function Write({ message }: { message: ClusterMessage | null }) {
                 />
               )}
             </Field>
-            <When label="From" hint="Empty: from now on." value={from} onChange={setFrom} problem={at("from")} />
+            <When label="From" hint="Leave empty to start now." value={from} onChange={setFrom} problem={at("from")} />
             <When
               label="Until"
-              hint="Empty: until it is taken back. In the time of this browser."
+              hint="Leave empty to keep it until it is removed. Times are those of this browser."
               value={until}
               onChange={(until) => edit.set({ until })}
               problem={at("until")}
             />
             {problem}
             <Button type="submit" look="primary" className="self-start" disabled={busy || text.trim() === ""}>
-              Set it
+              Set message
             </Button>
           </>
         )}

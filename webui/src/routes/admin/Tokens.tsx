@@ -28,7 +28,7 @@ export default function EveryonesTokens(_: { may: boolean }) {
             checked={inactive ?? false}
             onChange={(event) => void navigate({ search: { ...search, inactive: event.target.checked || undefined } })}
           />
-          Revoked and over, too
+          Include revoked and expired
         </label>
         <Button onClick={() => openDialog((close) => <TokenDialog others onClose={close} />)}>New token</Button>
       </div>

@@ -76,7 +76,7 @@ export default function Users({ may }: { may: boolean }) {
   const bulk = [
     { title: "Activate", run: () => void switched(true) },
     { title: "Deactivate", run: () => void switched(false) },
-    { title: "Put into a group…", run: group },
+    { title: "Add to a group…", run: group },
   ];
   const size = `${count(picked.size)} selected users`;
   useCommands([
@@ -84,7 +84,7 @@ export default function Users({ may }: { may: boolean }) {
     ...(picked.size > 0
       ? [
           ...bulk.map(({ title, run }) => ({ title: `${title.replace("…", "")}: ${size}`, run })),
-          { name: "leave" as const, title: "Select nothing", run: selecting.none },
+          { name: "leave" as const, title: "Clear selection", run: selecting.none },
         ]
       : []),
   ]);
@@ -102,7 +102,7 @@ export default function Users({ may }: { may: boolean }) {
             checked={inactive ?? false}
             onChange={(event) => void navigate({ search: { ...search, inactive: event.target.checked || undefined } })}
           />
-          Deactivated, too
+          Include deactivated
         </label>
         {may ? (
           <Button onClick={() => open()}>New user</Button>
@@ -125,7 +125,7 @@ export default function Users({ may }: { may: boolean }) {
       ) : found.total === undefined ? (
         <Loading what="users" />
       ) : found.total === 0 ? (
-        <Empty title="Nobody is called so" command="tenax user create NAME">
+        <Empty title="No matching users" command="tenax user create NAME">
           An administrator creates users. At the command line:
         </Empty>
       ) : (
@@ -181,7 +181,7 @@ function nameColumn(open: ((user: User) => void) | undefined): Column<User> {
 const REST: Column<User>[] = [
   {
     id: "displayName",
-    title: "Shown as",
+    title: "Display name",
     width: "minmax(140px, 1fr)",
     sort: "displayName",
     cell: (user) => <span title={nameOf(user)}>{user.displayName || "–"}</span>,
@@ -201,10 +201,10 @@ const REST: Column<User>[] = [
     cell: (user) =>
       user.active ? <span className="text-ok">✓ Active</span> : <span className="text-off">⊘ Deactivated</span>,
   },
-  { id: "seen", title: "Logged in", width: "110px", sort: "seen", cell: (user) => <Moment at={user.lastAuthAt} /> },
+  { id: "seen", title: "Last login", width: "110px", sort: "seen", cell: (user) => <Moment at={user.lastAuthAt} /> },
   {
     id: "linked",
-    title: "Runs as, on agents",
+    title: "Tasks run as",
     width: "200px",
     cell: (user) => <span title={linked(user)}>{linked(user)}</span>,
   },

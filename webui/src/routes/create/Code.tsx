@@ -26,7 +26,7 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
     <Section title="Code">
       <Field
         label="Folder"
-        hint="All that is in it goes along, except what no task needs (.git, __pycache__). A .detignore file is not read here."
+        hint="Everything in it is sent, except what no task needs (.git, __pycache__). A .detignore file is not read here."
       >
         {(ids) => (
           <input
@@ -47,11 +47,11 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
       {draft.folder ? (
         <p className="flex flex-wrap items-center gap-2">
           {draft.folder.name}: {count(draft.folder.files.length)} {draft.folder.files.length === 1 ? "file" : "files"}
-          <Button onClick={() => change({ folder: undefined })}>Take it out</Button>
+          <Button onClick={() => change({ folder: undefined })}>Remove it</Button>
         </p>
       ) : (
         <>
-          <Field label="Or a script" hint={`Neither of them: it is submitted ${own}.`}>
+          <Field label="Or a script" hint={`With neither, it is submitted ${own}.`}>
             {(ids) => (
               <textarea
                 {...ids}
@@ -66,7 +66,7 @@ export function Code(props: { draft: Draft; change: (changed: Partial<Draft>) =>
           </Field>
           {fork === undefined && draft.script === "" && (
             <Button className="self-start" onClick={() => change({ script: EXAMPLE, scriptName: "train.py" })}>
-              Put in an example
+              Insert an example
             </Button>
           )}
           <Field label="File name of the script">

@@ -59,7 +59,7 @@ export function Attention(props: { userId: number; waiting: ExperimentSearch; fa
     <Section title="Needs attention">
       {rows.length === 0 ? (
         <p className="rounded-md border border-line border-dashed p-3 text-dim">
-          Nothing of yours failed lately, hangs, or waits for long.
+          Nothing of yours has failed recently, is stuck, or has been waiting long.
         </p>
       ) : (
         <ul aria-label="Needs attention" className="overflow-hidden rounded-md border border-line">

@@ -55,10 +55,10 @@ export function metadataOf(text: string): Record<string, unknown> {
   try {
     read = text.trim() === "" ? {} : JSON.parse(text);
   } catch (error) {
-    throw new Error(`The metadata are no JSON: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`The metadata is not valid JSON: ${error instanceof Error ? error.message : error}`);
   }
   if (typeof read !== "object" || read === null || Array.isArray(read)) {
-    throw new Error('The metadata are no JSON object: write {"key": "value"}.');
+    throw new Error('The metadata is not a JSON object: write {"key": "value"}.');
   }
   return read as Record<string, unknown>;
 }

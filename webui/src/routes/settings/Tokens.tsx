@@ -65,7 +65,7 @@ export function Tokens(props: {
           .filter((row) => picked.has(row.id))
           .map(nameOf)}
         size={picked.size}
-        warning="Whatever uses it is refused from now on. This cannot be taken back; tokens that were made with it end, too."
+        warning="Whatever uses it is refused from now on, and tokens that were made with it end, too. This cannot be undone."
         yes="Revoke"
         onYes={() => void revoke()}
         onNo={close}
@@ -92,15 +92,15 @@ export function Tokens(props: {
       ? []
       : [
           { name: "delete", title: `Revoke ${count(picked.size)} selected tokens`, run: ask },
-          { name: "leave", title: "Select nothing", run: selecting.none },
+          { name: "leave", title: "Clear selection", run: selecting.none },
         ],
   );
   if (found.error && found.total === undefined) return <Problem error={found.error} retry={found.retry} />;
   if (found.total === undefined) return <Loading what="tokens" />;
   if (found.total === 0)
     return (
-      <Empty title="There is no access token here" command="tenax token create --description 'nightly job'">
-        A token lets a program work as a person, for some days. At the command line:
+      <Empty title="No access tokens" command="tenax token create --description 'nightly job'">
+        A token lets a program act as you for some days. At the command line:
       </Empty>
     );
   return (
@@ -109,7 +109,7 @@ export function Tokens(props: {
         <p aria-live="polite" className="text-dim">
           {picked.size > 0
             ? `${count(picked.size)} selected`
-            : "Enter says what one is for; select some to revoke them."}
+            : "Press Enter to say what a token is for; select tokens to revoke them."}
         </p>
         {picked.size > 0 && (
           <Button look="danger" aria-keyshortcuts={keysOf("delete")} onClick={ask}>
@@ -143,8 +143,8 @@ function nameOf(token: Token): string {
 /** Whether it is good: by a word and a shape. */
 function Standing({ token }: { token: Token }) {
   if (token.revoked) return <span className="text-off">⊘ Revoked</span>;
-  if (new Date(token.expiry).getTime() <= Date.now()) return <span className="text-off">⊘ Over</span>;
-  return <span className="text-ok">✓ Good</span>;
+  if (new Date(token.expiry).getTime() <= Date.now()) return <span className="text-off">⊘ Expired</span>;
+  return <span className="text-ok">✓ Valid</span>;
 }
 
 const ID: Column<Token> = {

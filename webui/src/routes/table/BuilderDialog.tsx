@@ -51,7 +51,7 @@ const OPERATORS: Record<Holds, [string, string][]> = {
 const ALL: [string, string][] = [CONTAINS, ...IS, ...ORDERS, HAS];
 const HINTS: Record<Holds, string> = {
   text: "text",
-  word: "one, or several with commas",
+  word: "one, or several separated by commas",
   state: "error, paused",
   number: "number",
   date: "2026-01-31 or 7d",
@@ -99,7 +99,7 @@ export default function BuilderDialog({ kind, of, first, onBuilt, onClose }: Bui
                 onBuilt(text);
               }}
             >
-              Use it
+              Apply
             </Button>
           </>
         }
@@ -108,10 +108,10 @@ export default function BuilderDialog({ kind, of, first, onBuilt, onClose }: Bui
         <p className="break-words text-dim" aria-live="polite">
           {text ? (
             <>
-              As it is typed: <code className="font-mono text-text">{text}</code>
+              As text: <code className="font-mono text-text">{text}</code>
             </>
           ) : (
-            "Nothing is narrowed yet."
+            "There are no conditions yet."
           )}
         </p>
         {problem && (

@@ -139,7 +139,7 @@ export function Listing<R extends { id: number }>(props: ListingProps<R>) {
           <Problem error={found.error} retry={found.retry} />
           {search.sort && (
             <div>
-              <Button onClick={() => sortBy(DEFAULT_SORT)}>Sort as usual</Button>
+              <Button onClick={() => sortBy(DEFAULT_SORT)}>Default order</Button>
             </div>
           )}
         </>
@@ -217,7 +217,7 @@ function Narrowing({ search, change }: { search: ListSearch; change: Change }) {
         value={search.owner ?? ""}
         onChange={(event) => change({ owner: event.target.value === "me" ? "me" : undefined })}
       >
-        <option value="">Of everyone</option>
+        <option value="">Everyone's</option>
         <option value="me">Mine</option>
       </select>
       <label className="flex min-h-7 items-center gap-1.5">
@@ -227,7 +227,7 @@ function Narrowing({ search, change }: { search: ListSearch; change: Change }) {
           checked={search.archived ?? false}
           onChange={(event) => change({ archived: event.target.checked || undefined })}
         />
-        Archived, too
+        Include archived
       </label>
     </>
   );
@@ -236,7 +236,7 @@ function Narrowing({ search, change }: { search: ListSearch; change: Change }) {
 function Nothing({ noun, search, change }: { noun: string; search: ListSearch; change: Change }) {
   if (search.q || search.state || search.owner) {
     return (
-      <Empty title={`No ${noun} is like this`}>
+      <Empty title={`No matching ${noun}s`}>
         <button
           type="button"
           className="text-accent underline"
@@ -250,9 +250,9 @@ function Nothing({ noun, search, change }: { noun: string; search: ListSearch; c
   return (
     <Empty title={`There are no ${noun}s yet`} command={submitCommand()}>
       <Link to="/experiments/new" className="text-accent underline">
-        Make one here
+        Create one here
       </Link>
-      , from a script or a folder. Or where a configuration and its code are, this submits them to this cluster:
+      , from a script or a folder. Or run this where the configuration and the code are:
     </Empty>
   );
 }

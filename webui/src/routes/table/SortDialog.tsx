@@ -47,7 +47,7 @@ function SortDialog<R extends { id: number }>(props: {
           </Button>
         }
       >
-        <ol aria-label="Columns that are sorted by, the first one first" className="flex flex-col gap-1">
+        <ol aria-label="Columns to sort by, the most important first" className="flex flex-col gap-1">
           {sorts.map((sort, place) => {
             const title = titleOf(kind, sort.column);
             return (
@@ -61,8 +61,8 @@ function SortDialog<R extends { id: number }>(props: {
                     change(sorts.with(place, { ...sort, descending: event.target.value === "falling" }))
                   }
                 >
-                  <option value="falling">greatest first</option>
-                  <option value="rising">least first</option>
+                  <option value="falling">largest first</option>
+                  <option value="rising">smallest first</option>
                 </select>
                 <Button
                   aria-label={`${title} earlier`}
@@ -73,7 +73,7 @@ function SortDialog<R extends { id: number }>(props: {
                   ↑
                 </Button>
                 <Button
-                  aria-label={`Not by ${title}`}
+                  aria-label={`Do not sort by ${title}`}
                   disabled={sorts.length === 1}
                   className="min-w-7 px-1"
                   onClick={() => change(sorts.toSpliced(place, 1))}
@@ -99,8 +99,8 @@ function SortDialog<R extends { id: number }>(props: {
           ))}
         </select>
         <p className="text-dim text-sm">
-          In the table, a click on a heading sorts by it alone; with Shift it comes after the others. What has no value
-          comes last.
+          In the table, click a heading to sort by it alone, or Shift-click to add it after the others. Rows without a
+          value come last.
         </p>
       </DialogBody>
     </Dialog>

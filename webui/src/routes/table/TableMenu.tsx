@@ -30,7 +30,7 @@ export function TableMenu<R extends { id: number }>({ columns, asked, name, tota
   const density = useDensity();
   const changeDensity = (to: Density) =>
     void keepDensity(client, to).catch((error) =>
-      say({ text: `The height is not kept: ${error instanceof Error ? error.message : error}` }),
+      say({ text: `The row height was not saved: ${error instanceof Error ? error.message : error}` }),
     );
   const { placed, projectId, kind } = columns;
   const metrics = projectId === undefined ? [] : placed.filter((each) => hasHeat(each.id));
@@ -45,7 +45,7 @@ export function TableMenu<R extends { id: number }>({ columns, asked, name, tota
       const ids = placed.map((each) => each.id);
       save(await csvOf(client, kind, asked, ids), `${name.replaceAll(/[^\w-]+/g, "-")}.csv`);
     } catch (error) {
-      say({ text: `No file was made: ${error instanceof Error ? error.message : error}` });
+      say({ text: `No file was created: ${error instanceof Error ? error.message : error}` });
     }
     setBusy(false);
   };

@@ -56,7 +56,7 @@ export function useColumns<R extends { id: number }>(
   const [dragged, setDragged] = useState<Placed[] | null>(null);
   const placed = dragged ?? placedIn(kind, kept, projectId, address);
   const refused = (error: unknown) =>
-    say({ text: `That is not kept: ${error instanceof Error ? error.message : error}` });
+    say({ text: `That was not saved: ${error instanceof Error ? error.message : error}` });
   const change = (next: Placed[] | undefined) => {
     setDragged(null);
     if (named.length > 0) toAddress(next?.map(written));

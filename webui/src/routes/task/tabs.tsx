@@ -40,7 +40,7 @@ export function Configuration({ task }: { task: Task }) {
 }
 
 export function Attempts({ task }: { task: Task }) {
-  if (task.allocations.length === 0) return <Empty title="It was not started yet" />;
+  if (task.allocations.length === 0) return <Empty title="Not started yet" />;
   const seconds = (from?: string | null, to?: string | null) =>
     from ? (new Date(to ?? Date.now()).getTime() - new Date(from).getTime()) / 1000 : undefined;
   return (
@@ -63,7 +63,12 @@ export function Attempts({ task }: { task: Task }) {
             </span>
           ),
         },
-        { id: "why", title: "Why it ended, or waits", wide: true, cell: (row) => row.exitReason || row.reason || "–" },
+        {
+          id: "why",
+          title: "Why it ended or is waiting",
+          wide: true,
+          cell: (row) => row.exitReason || row.reason || "–",
+        },
       ]}
     />
   );
@@ -76,7 +81,7 @@ export function Children({ task }: { task: ListedTask }) {
   if (found.data.rows.length === 0) {
     return (
       <Empty title="It has no children" command={`tenax task create -p ${task.taskId} config.yaml`}>
-        A child is paused and ended with the task that it came from. At the command line:
+        A child is paused and ended together with its parent task. At the command line:
       </Empty>
     );
   }

@@ -49,7 +49,11 @@ export function NewTemplate() {
     void navigate({ search: {} });
   };
   return (
-    <Page title="New template" name="New template" aside={kept && <p className="text-dim">As you left it.</p>}>
+    <Page
+      title="New template"
+      name="New template"
+      aside={kept && <p className="text-dim">This is your unsaved draft.</p>}
+    >
       <Form label="Template" blame={BLAME} onSubmit={submit} className="flex min-w-0 max-w-4xl flex-col gap-3">
         {(at, busy, problem) => (
           <>
@@ -65,7 +69,7 @@ export function NewTemplate() {
                 />
               )}
             </Field>
-            <Field label="Workspace" hint="It is filed there; everyone uses it, whatever their workspace.">
+            <Field label="Workspace" hint="It is listed there; everyone can use it, whatever their workspace.">
               {(ids) => (
                 <select
                   {...ids}

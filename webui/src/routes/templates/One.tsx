@@ -73,7 +73,7 @@ function Read({ template }: { template: Template }) {
   const text = yaml(template.config);
   return (
     <Section title="Configuration" aside={<Copy text={text} />}>
-      <p className="text-dim">Only its owner and administrators change it, and see what is secret in it.</p>
+      <p className="text-dim">Only its owner and administrators can change it and see what is secret in it.</p>
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard.
         tabIndex={0}
@@ -114,14 +114,12 @@ function Change({ template, userId }: { template: Template; userId: number }) {
   };
   return (
     <Section title="Configuration">
-      <p className="text-dim">What was submitted with it stays as it is. Comments are not kept.</p>
+      <p className="text-dim">What was already submitted with it does not change. Comments are not kept.</p>
       {overtaken && (
         <div role="alert" className="flex flex-wrap items-center gap-3 rounded-md border border-wait p-3">
-          <p>Somebody has changed this template since you began.</p>
-          <Button onClick={() => write(undefined)}>Take theirs, and drop mine</Button>
-          <Button onClick={() => write({ ...draft, of: template.modifiedAt })}>
-            Keep mine, to put it in its place
-          </Button>
+          <p>Someone has changed this template since you began.</p>
+          <Button onClick={() => write(undefined)}>Take theirs, discard mine</Button>
+          <Button onClick={() => write({ ...draft, of: template.modifiedAt })}>Keep mine, in place of theirs</Button>
           <details className="w-full">
             <summary>Theirs</summary>
             <pre className="overflow-x-auto rounded-md bg-sunken p-2 font-mono text-sm">{yaml(template.config)}</pre>
@@ -141,7 +139,7 @@ function Change({ template, userId }: { template: Template; userId: number }) {
               <Button type="submit" look="primary" disabled={busy || !draft || overtaken}>
                 Save
               </Button>
-              {draft && <Button onClick={() => write(undefined)}>Discard what was typed</Button>}
+              {draft && <Button onClick={() => write(undefined)}>Discard your changes</Button>}
             </div>
           </>
         )}
@@ -159,7 +157,7 @@ function useOffered(name: string): Offered[] {
       <TextDialog
         title={`Rename template ${name}`}
         label="Name"
-        hint="Whoever names it in a script has to name it anew."
+        hint="Scripts that name it have to be changed."
         yes="Rename"
         value={name}
         required
@@ -189,7 +187,7 @@ function useOffered(name: string): Offered[] {
         title={`Delete template ${name}?`}
         names={[]}
         size={1}
-        warning="What was submitted with it stays as it is. This cannot be taken back."
+        warning="What was already submitted with it does not change. This cannot be undone."
         yes="Delete"
         onYes={() => void remove()}
         onNo={close}

@@ -91,10 +91,10 @@ export function Charts({ trial }: { trial: Trial }) {
       ) : metrics.length === 0 ? (
         <p className="rounded-md border border-line border-dashed p-3 text-dim">
           {found.length === 0 && every.length > 0
-            ? "No metric is called so."
+            ? "No matching metrics."
             : every.length > 0
               ? "All charts are hidden: Layout shows them."
-              : "It has reported no metrics yet."}
+              : "No metrics have been reported yet."}
         </p>
       ) : (
         <div className={`grid gap-3 ${COLUMNS[layout.size ?? "medium"]}`}>

@@ -23,7 +23,7 @@ export function Checkpoints({ trial, chosen }: { trial: Trial; chosen?: string }
   const [withDeleted, setWithDeleted] = useState(false);
   if (shown.error && !shown.data) return <Problem error={shown.error} retry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading what="checkpoints" />;
-  if (shown.data.checkpoints.length === 0) return <Empty title="It has saved no checkpoint yet" />;
+  if (shown.data.checkpoints.length === 0) return <Empty title="No checkpoints yet" />;
   const total = shown.data.pagination.total ?? 0;
   const best = trial.bestCheckpoint?.uuid;
   const open = shown.data.checkpoints.find((row) => row.uuid === chosen);

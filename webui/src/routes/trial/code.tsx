@@ -27,7 +27,7 @@ export function Code({ trial, file }: { trial: Trial; file?: string }) {
   if (tree.error) return <Problem error={tree.error} retry={() => void tree.refetch()} />;
   if (!tree.data) return <Loading what="the code" />;
   const files = filesOf(tree.data);
-  if (files.length === 0) return <Empty title="It came without code" />;
+  if (files.length === 0) return <Empty title="It was submitted without code" />;
   const chosen = files.find((each) => each.path === file) ?? (file === undefined ? files[0] : undefined);
   return (
     <div className="flex min-w-0 flex-col gap-3">
@@ -49,7 +49,7 @@ export function Code({ trial, file }: { trial: Trial; file?: string }) {
         {chosen ? (
           <File key={chosen.path} experimentId={trial.experimentId} file={chosen} />
         ) : (
-          <Empty title="There is no such file">Choose one of those that there are.</Empty>
+          <Empty title="There is no such file">Choose one of the files listed.</Empty>
         )}
       </div>
     </div>
@@ -109,7 +109,7 @@ function File({ experimentId, file }: { experimentId: number; file: FileNode }) 
       ) : !shown.data ? (
         <Loading what="the file" />
       ) : text === undefined ? (
-        <Empty title="It is no text">Download it to see what is in it.</Empty>
+        <Empty title="It is not text">Download it to see what is in it.</Empty>
       ) : (
         <Lines text={text} name={file.path} />
       )}

@@ -69,7 +69,7 @@ function Attempts({ trial }: { trial: Trial }) {
   const shown = useLive(attemptsQuery(trial.id, trial.taskIds), () => hasEnded(trial.state));
   if (shown.error && !shown.data) return <Problem error={shown.error} retry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading what="attempts" />;
-  if (shown.data.length === 0) return <Empty title="It was not started yet" />;
+  if (shown.data.length === 0) return <Empty title="Not started yet" />;
   const seconds = (from?: string | null, to?: string | null) =>
     from ? (new Date(to ?? Date.now()).getTime() - new Date(from).getTime()) / 1000 : undefined;
   return (
@@ -95,7 +95,7 @@ function Attempts({ trial }: { trial: Trial }) {
           },
           {
             id: "why",
-            title: "Why it ended, or waits",
+            title: "Why it ended or is waiting",
             wide: true,
             cell: (row) => row.exitReason || row.reason || "–",
           },

@@ -26,7 +26,7 @@ export function LastLine({ trial }: { trial: Trial }) {
           </span>
         </>
       ) : (
-        <span className="text-dim">{line === null ? "It has written nothing yet" : ""}</span>
+        <span className="text-dim">{line === null ? "No output yet" : ""}</span>
       )}
     </Link>
   );

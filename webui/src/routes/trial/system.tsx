@@ -20,11 +20,11 @@ const TITLES: Record<string, string> = {
   memory_free: "Free memory, GiB",
   free_memory: "Free memory, GiB",
   disk_util: "Disk in use, %",
-  disk_iops: "Disk operations a second",
-  disk_throughput_read: "Read from disk, MiB a second",
-  disk_throughput_write: "Written to disk, MiB a second",
-  net_throughput_recv: "Received, MiB a second",
-  net_throughput_sent: "Sent, MiB a second",
+  disk_iops: "Disk operations per second",
+  disk_throughput_read: "Read from disk, MiB per second",
+  disk_throughput_write: "Written to disk, MiB per second",
+  net_throughput_recv: "Received, MiB per second",
+  net_throughput_sent: "Sent, MiB per second",
 };
 const ORDER = Object.keys(TITLES);
 const GIB = /memory/;

@@ -20,7 +20,7 @@ export function Members({ workspace }: { workspace: Workspace }) {
         ? "nobody: it is the cluster's own"
         : `its owner, ${owner || "who is gone"}, and administrators`,
     },
-    { what: "Say as which user and group its tasks run on agents", who: "administrators" },
+    { what: "Choose the user and group that its tasks run as on agents", who: "administrators" },
     {
       what: "Change, move, archive and delete a project of it",
       who: `the project's owner, ${owner}, and administrators`,
@@ -31,8 +31,8 @@ export function Members({ workspace }: { workspace: Workspace }) {
   return (
     <>
       <p className="max-w-[80ch]">
-        This cluster has no roles, so a workspace has no list of members: who owns something, and who is an
-        administrator, decides. Groups name sets of people and give nobody a right.
+        This cluster has no roles, so a workspace has no list of members: what counts is who owns something, and who is
+        an administrator. Groups name sets of people and give nobody any rights.
       </p>
       <Table
         label="Who may do what"

@@ -53,15 +53,15 @@ function Shown({ workspace }: { workspace: Workspace }) {
     <>
       <p className="text-dim">
         {workspace.immutable
-          ? "This is the cluster's own workspace: it stays as it is."
+          ? "This is the cluster's own workspace. It cannot be changed."
           : workspace.archived
             ? "It is archived: unarchive it to change its settings."
-            : "Its owner and administrators change these."}
+            : "Only its owner and administrators can change these."}
       </p>
       <Facts
         facts={[
-          ["Pool of tasks with slots", workspace.defaultComputePool || "the cluster's"],
-          ["Pool of tasks without", workspace.defaultAuxPool || "the cluster's"],
+          ["Pool for tasks with slots", workspace.defaultComputePool || "the cluster's"],
+          ["Pool for tasks without slots", workspace.defaultAuxPool || "the cluster's"],
           [
             "Tasks run as",
             user?.agentUser ? `${user.agentUser} (${user.agentUid})` : "the cluster's or their owner's user",
@@ -98,10 +98,10 @@ function draftOf(workspace: Workspace): Draft {
 }
 
 const LABELS: Record<keyof Draft, string> = {
-  computePool: "The pool of tasks with slots",
-  auxPool: "The pool of tasks without",
+  computePool: "The pool for tasks with slots",
+  auxPool: "The pool for tasks without slots",
   storage: "The checkpoint storage",
-  user: "As whom its tasks run",
+  user: "The user its tasks run as",
 };
 /** What the master calls them. */
 const FIELDS = {
@@ -182,7 +182,7 @@ function Form({ workspace, admin }: { workspace: Workspace; admin: boolean }) {
         <Button type="submit" look="primary" disabled={edit.changed.length === 0}>
           Save
         </Button>
-        {edit.changed.length > 0 && <Button onClick={asItWas}>As it was</Button>}
+        {edit.changed.length > 0 && <Button onClick={asItWas}>Reset</Button>}
       </p>
     </form>
   );
@@ -206,10 +206,10 @@ function Pools({ draft, change }: { draft: Draft; change: (changed: Partial<Draf
   );
   return (
     <Section title="Pools">
-      <p className="text-dim">Where runs what names no pool itself.</p>
+      <p className="text-dim">Where tasks run if they name no pool.</p>
       <div className="grid gap-3 sm:grid-cols-2">
-        {choice("Of tasks with slots", draft.computePool, (computePool) => change({ computePool }))}
-        {choice("Of tasks without", draft.auxPool, (auxPool) => change({ auxPool }))}
+        {choice("For tasks with slots", draft.computePool, (computePool) => change({ computePool }))}
+        {choice("For tasks without slots", draft.auxPool, (auxPool) => change({ auxPool }))}
       </div>
     </Section>
   );
@@ -218,7 +218,7 @@ function Pools({ draft, change }: { draft: Draft; change: (changed: Partial<Draf
 function Storage({ storage, change }: { storage: Written; change: (storage: Written) => void }) {
   const kind = STORAGES[storage.type ?? ""];
   const text = ({ key, label, required, secret }: StorageField, type = secret ? "password" : "text") => (
-    <Field key={key} label={label} hint={secret ? "Never shown. To change anything here, type it again." : undefined}>
+    <Field key={key} label={label} hint={secret ? "Never shown. To change anything here, enter it again." : undefined}>
       {(ids) => (
         <input
           {...ids}
@@ -236,7 +236,7 @@ function Storage({ storage, change }: { storage: Written; change: (storage: Writ
   return (
     <Section title="Checkpoint storage">
       <p className="text-dim">
-        Where checkpoints of experiments go that say nothing else; those that are there stay where they are.
+        Where checkpoints go, unless an experiment says otherwise. Existing checkpoints stay where they are.
       </p>
       <Field label="Kind">
         {(ids) => (
@@ -284,13 +284,13 @@ function AsWhom({ draft, change }: { draft: Draft; change: (user: Draft["user"])
     </Field>
   );
   return (
-    <Section title="As whom its tasks run on agents">
-      <p className="text-dim">Nothing given: as the user of who submits them, or the cluster's.</p>
+    <Section title="Who its tasks run as on agents">
+      <p className="text-dim">If empty: the user of whoever submits them, or the cluster's.</p>
       <div className="grid gap-3 sm:grid-cols-2">
         {text("agentUser", "User", "text")}
-        {text("agentUid", "Number of the user", "number")}
+        {text("agentUid", "User ID", "number")}
         {text("agentGroup", "Group", "text")}
-        {text("agentGid", "Number of the group", "number")}
+        {text("agentGid", "Group ID", "number")}
       </div>
     </Section>
   );
