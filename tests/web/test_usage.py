@@ -124,6 +124,59 @@ def test_page_command_line_and_api_agree(page: Page, site: Site, june: str) -> N
     page.wait_for_url(re.compile(r"from=\d{4}-\d\d-01"))
 
 
+@pytest.fixture
+def march(site: Site) -> Iterator[str]:
+    """The address of a month in which a machine was rented for four hours, and half of its slots used for two."""
+    site.write(
+        "insert into machines (machine_id, pool, provider, region, instance_type, slots, state, provider_id, price,"
+        " rented_at, ended_at) values ('m-march', 'default', 'aws', 'r', 't', 4, 'GONE', 'm-march', 2.0,"
+        " '2025-03-10 01:00Z', '2025-03-10 05:00Z')"
+    )
+    site.write(
+        f"{USED} values ('m', 'm.1', 0, 'm', 'COMMAND', null, 1, $1, 'default', 'm-march', 2,"
+        " '2025-03-10 01:30Z', '2025-03-10 02:00Z', '2025-03-10 04:00Z')",
+        FORMULA,
+    )
+    yield f"{site.url}/ui/usage?from=2025-03-01&to=2025-03-31"
+    site.write("delete from usage where container_id = 'm'")
+    site.write("delete from machines where machine_id = 'm-march'")
+
+
+def test_what_rented_machines_cost(page: Page, site: Site, march: str) -> None:
+    """By whom it was for, as the API has it; what nothing used is a row of its own. Where nothing is rented, nothing is
+    said of it."""
+    page.goto(march)
+    table = page.get_by_role("region", name="Cost by user")
+    rows = [[FORMULA, "2.00", "1.0"], ["Idle", "6.00", "3.0"]]
+    wait_for(lambda: table.count() and table.evaluate(_CELLS) == rows, f"{rows} in the table")
+    reply = site.api("GET", "/api/v1/machines/cost?by=user&since=2025-03-01&until=2025-03-31")
+    costs = cast("list[dict[str, object]]", reply["costs"])
+    assert [(each["name"], each["cost"], each["idle"]) for each in costs] == [(FORMULA, 2, False), ("", 6, True)]
+    expect(page.get_by_role("status", name="Total cost")).to_have_text("8.00 for 4.0 machine hours")
+    page.get_by_role("combobox", name="By").select_option("pool")
+    expect(page.get_by_role("region", name="Cost by pool").get_by_role("row").nth(1)).to_contain_text("8.00")
+    page.goto(f"{site.url}/ui/usage?from=2001-01-01&to=2001-01-31")
+    page.get_by_text("No slots were used from").wait_for()
+    expect(page.get_by_role("heading", name="Rented machines")).to_have_count(0)
+
+
+def test_budgets_of_rented_machines(page: Page, march: str) -> None:
+    """What is spent of each this month, whether it is enough, and what follows; that of all pools is named once."""
+    nearly = {"perMonth": 800, "spent": 700.5, "unpricedHours": 0, "stage": "NEARLY", "until": "2025-04-01T00:00:00Z"}
+    of_pool = {**nearly, "resourcePool": "default", "stops": True, "warning": "87 % of it is spent"}
+    of_all = {**nearly, "resourcePool": "", "perMonth": 2000, "stage": "WITHIN", "stops": False, "warning": ""}
+    plans = {"plans": [{"budgets": [of_pool, of_all]}, {"budgets": [of_all]}]}
+    page.route("**/api/v1/machines/plan", lambda route: route.fulfill(json=plans))
+    page.goto(march)
+    table = page.get_by_role("region", name="Budgets of this month")
+    expect(table.get_by_role("row")).to_have_count(3)
+    mine = table.get_by_role("row").filter(has_text="default")
+    expect(mine).to_contain_text("700.50 of 800.00")
+    expect(mine).to_contain_text("Nearly used up")
+    expect(mine).to_contain_text("machines are let go")
+    expect(table.get_by_role("row").filter(has_text="All pools")).to_contain_text("700.50 of 2,000.00")
+
+
 def test_a_name_leads_to_what_made_it_up(page: Page, site: Site) -> None:
     """The experiments that were there in that time, with that label; others' usage is said to be seen by everyone."""
     (experiment, _) = site.make("made it up", count=2)

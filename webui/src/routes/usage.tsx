@@ -21,6 +21,7 @@ import { Page } from "../ui/Page";
 import { Table } from "../ui/Table";
 import { isDay, PERIODS, type PeriodName, USAGE_BY } from "../usage/address";
 import { duringOf, filterOf } from "../usage/links";
+import { Machines } from "../usage/Machines";
 import { Quotas } from "../usage/Quotas";
 import {
   apart,
@@ -110,6 +111,7 @@ export function UsagePage() {
       ) : (
         <Usage shares={shares} by={by} per={per} span={span} stale={found.isPlaceholderData} />
       )}
+      <Machines by={by} span={span} />
       <Quotas />
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-dim">
         <span>
