@@ -123,6 +123,7 @@ def test_a_token_that_was_used_makes_no_second_machine(place: Machine, bare: Bar
     assert done.stderr.splitlines()[-1].startswith("tenax: fetch tenax: failed: the join token is wrong, used up, over")
     assert sorted(path.name for path in bare.directory.iterdir() if not path.name.startswith("step.")) == [
         "agent",
+        "bootstrapped",
         "fetch.py",
     ]
     shutil.rmtree(bare.directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -172,6 +173,61 @@ def test_a_wheel_that_is_another_is_not_installed(tmp_path: Path) -> None:
     )
     assert not (tmp_path / "state" / wheel.name).exists()
     assert not (tmp_path / "state" / "venv").exists()
+
+
+def run_at_hand(
+    place: Path, wheel: AgentWheel, url: str = "http://127.0.0.1:1", cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The script for a machine at hand, as whoever logs in there from ``cwd``."""
+    machine = AtHand(url, "default", "tnxj_secret")
+    script = at_hand_script(machine, AgentInstallSettings(python=sys.executable), wheel)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(place), "TENAX_MACHINE_DIR": str(place / "state"), **variables}
+    return subprocess.run(
+        ["sh"],
+        input=script,
+        env=environment,
+        cwd=cwd or place,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+#: What has its SHA-256, and pip does not install.
+_NO_WHEEL = AgentWheel("tenax-1-py3-none-any.whl", b"no wheel", hashlib.sha256(b"no wheel").hexdigest())
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    """Such as that of a cluster, where the token of the operator's file has the name that the script's has."""
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    for name in ("join-token", "agent.log"):
+        (state / name).write_text("the cluster's")
+    with served(_NO_WHEEL, _NO_WHEEL.content, []) as url:
+        done = run_at_hand(tmp_path, _NO_WHEEL, url)
+    assert done.returncode == 1
+    assert f"make an agent: failed: {state} holds something else" in done.stderr
+    assert {path.name: path.read_text() for path in state.iterdir()} == dict.fromkeys(
+        ("join-token", "agent.log"), "the cluster's"
+    )
+    assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    """They could exchange what is installed. One with settings of the agent alone is its own."""
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "agent.yaml").touch()
+    state.chmod(0o777)
+    with served(_NO_WHEEL, _NO_WHEEL.content, []) as url:
+        done = run_at_hand(tmp_path, _NO_WHEEL, url)
+        assert "others than you may write to" in done.stderr
+        assert [path.name for path in state.iterdir()] == ["agent.yaml"]
+        state.chmod(0o755)
+        for _ in range(2):
+            done = run_at_hand(tmp_path, _NO_WHEEL, url)
+            assert "tenax: make an environment: done" in done.stderr
 
 
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The script that makes an agent of a machine at hand, for ``sh`` on that machine.
 
 Rules: it is read to its end before anything of it is done, so that half of it does nothing; it installs the master's
-own tenax in a directory of its own, whatever else the machine has; a machine that has an agent there is left as it is;
+own tenax in a directory of its own, whatever else the machine has; one that holds something else (such as a cluster,
+whose join token has the same name), that others may write to, or where there is an agent is left as it is;
 the join token is in a file of its owner's alone, which is gone once the agent has joined. What fails is said with its
 step, and the script ends with 1.
 """
@@ -25,7 +26,7 @@ set -eu
 umask 077
 # What a step prints is shown where it fails, on standard error.
 exec > /dev/null
-if [ "$(id -u)" = 0 ]; then usual=/var/lib/tenax; else usual=${XDG_STATE_HOME:-$HOME/.local/state}/tenax/machine; fi
+if [ "$(id -u)" = 0 ]; then usual=/var/lib/tenax-agent; else usual=${XDG_STATE_HOME:-$HOME/.local/state}/tenax/machine; fi
 dir=${TENAX_MACHINE_DIR:-$usual}
 tenax_dir=$dir
 tenax_url=%(url)s
@@ -41,6 +42,20 @@ if [ -f "$dir/agent/credential" ]; then
 TENAX_MACHINE_DIR, or remove that one"
     exit 1
 fi
+if [ ! -f "$dir/bootstrapped" ]; then
+    for there in "$dir"/* "$dir"/.[!.]*; do
+        case ${there##*/} in '*' | '.[!.]*' | agent.yaml) continue ;; esac
+        tenax_say "make an agent" failed "$dir holds something else: name another directory by TENAX_MACHINE_DIR"
+        exit 1
+    done
+fi
+mkdir -p "$dir"
+# They could exchange what is installed, between a step and the next.
+if [ -n "$(find -H "$dir" -prune \\( ! -user "$(id -u)" -o -perm -020 -o -perm -002 \\))" ]; then
+    tenax_say "make an agent" failed "others than you may write to $dir: name another directory by TENAX_MACHINE_DIR"
+    exit 1
+fi
+: > "$dir/bootstrapped"
 mkdir -p "$dir/agent"
 # Tasks of other users come through here to what is theirs.
 chmod 711 "$dir"
