@@ -230,6 +230,18 @@ def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None
             assert "tenax: make an environment: done" in done.stderr
 
 
+def test_what_lies_where_it_is_run_is_not_executed(tmp_path: Path) -> None:
+    """Python looks there for modules first, and everyone may write to /tmp."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("venv", "pip", "hashlib", "site"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'taken')!r}, 'w')")
+    with served(_NO_WHEEL, _NO_WHEEL.content, []) as url:
+        done = run_at_hand(tmp_path, _NO_WHEEL, url, here)
+    assert not (tmp_path / "taken").exists()
+    assert "tenax: install tenax: failed: " in done.stderr
+
+
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:
     """Its last line; one that breaks is started again, and one that was told to leave is not."""
     breaks = "[ -f again ] || { touch again; exit 1; }"

@@ -26,7 +26,8 @@ set -eu
 umask 077
 # What a step prints is shown where it fails, on standard error.
 exec > /dev/null
-if [ "$(id -u)" = 0 ]; then usual=/var/lib/tenax-agent; else usual=${XDG_STATE_HOME:-$HOME/.local/state}/tenax/machine; fi
+if [ "$(id -u)" = 0 ]; then usual=/var/lib/tenax-agent
+else usual=${XDG_STATE_HOME:-$HOME/.local/state}/tenax/machine; fi
 dir=${TENAX_MACHINE_DIR:-$usual}
 tenax_dir=$dir
 tenax_url=%(url)s

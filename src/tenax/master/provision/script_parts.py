@@ -1,7 +1,8 @@
 """What the scripts that make agents of machines have in common: steps that are said, and how tenax is installed.
 
 Rules: what is fetched from the master is installed only if its SHA-256 is that which stands in the script; the join
-token is read from its file, and stands on no command line. All is POSIX shell, and Python of any 3.
+token is read from its file, and stands on no command line. Python takes no module from where the script is run (`-I`),
+which may be a directory that everyone may write to. All is POSIX shell, and Python of any 3.
 """
 
 from __future__ import annotations
@@ -71,13 +72,13 @@ TENAX_END_OF_FETCH
 python=%(python)s
 wheel=$dir/%(wheel)s
 umask 022
-tenax_step "fetch tenax" 600 %(trust)s"$python" "$dir/fetch.py" "$dir/join-token" %(machine)s "$tenax_url" \\
+tenax_step "fetch tenax" 600 %(trust)s"$python" -I "$dir/fetch.py" "$dir/join-token" %(machine)s "$tenax_url" \\
     %(sha256)s "$wheel"
-tenax_step "make an environment" 600 "$python" -m venv --clear "$dir/venv"
+tenax_step "make an environment" 600 "$python" -I -m venv --clear "$dir/venv"
 for place in "$dir"/venv/lib/python*/site-packages; do
-    "$python" -c 'import site; print("\\n".join(site.getsitepackages()))' > "$place/machine.pth"
+    "$python" -I -c 'import site; print("\\n".join(site.getsitepackages()))' > "$place/machine.pth"
 done
-set -- "$dir/venv/bin/python" -m pip install -q --no-input --disable-pip-version-check
+set -- "$dir/venv/bin/python" -I -m pip install -q --no-input --disable-pip-version-check
 tenax_step "install tenax" 600 "$@" --no-deps --ignore-installed "$wheel"
 tenax_step "install what tenax needs" 1800 "$@" %(options)s"${wheel}[server]"
 PATH=$dir/venv/bin:$PATH
