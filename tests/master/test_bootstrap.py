@@ -117,7 +117,7 @@ def test_each_step_is_said_with_why_it_failed(tmp_path: Path) -> None:
 
 
 @contextmanager
-def served(wheel: AgentWheel, sent: bytes, asked_with: list[bytes]) -> Iterator[str]:
+def served(wheel: AgentWheel, sent: bytes, asked_with: list[bytes], status: int = 200) -> Iterator[str]:
     """A master that sends these bytes for its wheel, and notes what it was asked with."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -125,7 +125,7 @@ def served(wheel: AgentWheel, sent: bytes, asked_with: list[bytes]) -> Iterator[
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path == "/agents/wheel":
                 asked_with.append(body)
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
             self.wfile.write(sent)
@@ -240,6 +240,29 @@ def test_what_lies_where_it_is_run_is_not_executed(tmp_path: Path) -> None:
         done = run_at_hand(tmp_path, _NO_WHEEL, url, here)
     assert not (tmp_path / "taken").exists()
     assert "tenax: install tenax: failed: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [(404, b"{}"), (429, b"slowly"), (503, b"x" * 998 + "é".encode() + b"x"), (502, b"\xff")],
+)
+def test_of_several_masters_another_has_the_wheel(tmp_path: Path, status: int, answer: bytes) -> None:
+    """One of an older version has no such route; and what stands before it answers as it likes."""
+    bodies: list[bytes] = []
+    with served(_NO_WHEEL, answer, [], status) as away, served(_NO_WHEEL, _NO_WHEEL.content, bodies) as there:
+        done = run_at_hand(tmp_path, _NO_WHEEL, f"{away},{there}")
+    assert "tenax: fetch tenax: done" in done.stderr
+    assert len(bodies) == 1
+
+
+def test_a_token_that_is_refused_is_not_shown_elsewhere(tmp_path: Path) -> None:
+    """It is of no use with any of them; the master's reason is the machine's."""
+    bodies: list[bytes] = []
+    refusal = b'{"error":{"message":"the join token is wrong"}}'
+    with served(_NO_WHEEL, refusal, [], 403) as first, served(_NO_WHEEL, b"", bodies) as second:
+        done = run_at_hand(tmp_path, _NO_WHEEL, f"{first},{second}")
+    assert done.stderr.endswith("tenax: fetch tenax: failed: the join token is wrong\n")
+    assert bodies == []
 
 
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:

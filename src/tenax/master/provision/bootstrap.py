@@ -24,6 +24,7 @@ MAX_BYTES = 16_384
 #: Seconds without any master after which a machine that has joined ends itself, once nothing runs there.
 ORPHAN_AFTER_S = 1800
 
+#: The end that is set last is for a machine that has joined: it is not to go on without an agent.
 _SCRIPT = """#!/bin/sh
 # Made by the master of Tenax: makes an agent of this machine.
 set -eu
@@ -93,7 +94,6 @@ while :; do
     sleep 5
 done
 tenax_say "start the agent" failed "$(tenax_why "$status" 0 "$dir/agent.log")"
-# A machine that has joined is not to go on without an agent.
 shutdown -P +%(orphan_minutes)d >/dev/null 2>&1 || true
 exit 1
 """

@@ -44,8 +44,10 @@ tenax_step() {
     tenax_say "$tenax_name" "done"
 }"""
 
-#: Its directory of packages comes behind the environment's own: what the machine has need not be fetched again, and
-#: tasks, which run it as other users, too, find it. A tenax that it has is left alone, and not taken for ours.
+#: A refusal of the token ends the search for the wheel. Any other answer may be that of one master of several: of an
+#: older version, which has no such route, or of what stands before it. The directory of packages of that Python comes
+#: behind the environment's own: what the machine has need not be fetched again, and tasks, which run it as other users,
+#: too, find it. A tenax that it has is left alone, and not taken for ours.
 _INSTALL = """cat > "$dir/fetch.py" <<'TENAX_END_OF_FETCH'
 import hashlib, sys, time, urllib.request as r
 if sys.version_info < (3, 11):
@@ -58,9 +60,13 @@ for pause in [0, 1, 2, 4, 8]%(more)s:
         try:
             wheel = r.urlopen(url + "/agents/wheel", body, 60).read(1 << 28)
         except Exception as e:
-            why = e.read(999).decode() if hasattr(e, "read") else str(e)
+            why = str(e)
+            try:
+                why = e.read(999).decode(errors="replace") or why
+            except Exception:
+                pass
             why = why.partition('"message":"')[2].rpartition('"')[0] or why
-            if getattr(e, "code", 500) < 500:
+            if getattr(e, "code", 0) == 403:
                 sys.exit(why)
             continue
         if hashlib.sha256(wheel).hexdigest() != digest:
