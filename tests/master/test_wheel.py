@@ -9,6 +9,7 @@ import site
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import Distribution
 from pathlib import Path
 
@@ -16,13 +17,18 @@ import pytest
 
 import tenax
 from tenax.errors import NotNow
-from tenax.master.provision.wheel import AgentWheel, own_wheel, packed
+from tenax.master.provision.wheel import AgentWheel, own_wheel, packed, wheel_of_this_process
 
 
 def names(wheel: AgentWheel) -> list[str]:
     """Of its files."""
     with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
         return archive.namelist()
+
+
+def forget() -> None:
+    """What was packed."""
+    wheel_of_this_process.cache_clear()
 
 
 @pytest.fixture
@@ -86,10 +92,43 @@ def test_an_installation_that_was_exchanged_is_refused(package: Path) -> None:
         packed(package, held(package), "1")
 
 
+def test_many_who_ask_at_once_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines start together after a master has: each packing of its own would take all its processors and threads."""
+    packings = []
+
+    def counted(package: Path, held: Distribution, version: str) -> AgentWheel:
+        packings.append(version)
+        return packed(package, held, version)
+
+    monkeypatch.setattr("tenax.master.provision.wheel.packed", counted)
+    forget()
+    with ThreadPoolExecutor(4) as threads:
+        assert len({future.result().sha256 for future in [threads.submit(own_wheel) for _ in range(4)]}) == 1
+    assert packings == [tenax.__version__]
+
+
+def test_an_upgrade_while_it_is_packed_is_refused(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
+    """It would be of both versions, and kept for as long as the master runs."""
+    about = package.parent / "tenax-1.dist-info" / "METADATA"
+
+    def upgraded(package: Path, held: Distribution, version: str) -> AgentWheel:
+        wheel = packed(package, held, version)
+        about.write_text("Metadata-Version: 2.4\nName: tenax\nVersion: 2\n")
+        return wheel
+
+    monkeypatch.setattr("tenax.master.provision.wheel.packed", upgraded)
+    monkeypatch.setattr("tenax.master.provision.wheel.distribution", lambda _: held(package))
+    monkeypatch.setattr(tenax, "__version__", "1")
+    monkeypatch.setattr(tenax, "__file__", str(package / "__init__.py"))
+    forget()
+    with pytest.raises(NotNow, match="this master is tenax 1, and what is installed is 2 by now"):
+        own_wheel()
+
+
 def test_pip_installs_it_and_what_it_installs_packs_the_same(tmp_path: Path) -> None:
     """Of a checkout as of an installation, without an index: the command starts, and is of the master's version."""
     wheel = own_wheel()
-    own_wheel.cache_clear()
+    forget()
     assert own_wheel() == wheel
     (tmp_path / wheel.name).write_bytes(wheel.content)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)

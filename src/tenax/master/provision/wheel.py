@@ -2,8 +2,8 @@
 
 Rules: the same files give the same bytes, whoever packs them and when; it holds the package and what its distribution
 says of itself, nothing of Python's caches, no directory that is a link, and nothing from outside of the package. It is
-packed once per process and kept in memory (about 3 MB). What was exchanged on the disk under a master that runs is
-refused, not served under its version.
+packed once per process and kept in memory (about 3 MB). Another version that was installed under a master that runs is
+refused, not served under its own. (Other files of the same version are not noticed, as in a checkout.)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from threading import Lock
 
 import tenax
 from tenax.errors import NotNow
@@ -29,6 +30,8 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
 _LEVEL = 6
 _ABOUT = b"Wheel-Version: 1.0\nGenerator: tenax\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+#: Held while it is packed: machines that start together ask together.
+_packing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +45,32 @@ class AgentWheel:
     sha256: str
 
 
-@cache
 def own_wheel() -> AgentWheel:
-    """Packed at the first call, which takes about a second: for a thread.
+    """Packed at the first call, which takes about a second, and whoever calls meanwhile waits for it: for a thread.
 
     Raises NotNow where tenax is not installed, or is another version on the disk by now.
     """
+    with _packing:
+        return wheel_of_this_process()
+
+
+@cache
+def wheel_of_this_process() -> AgentWheel:
+    """The same, for one thread at a time."""
     try:
-        held = distribution("tenax")
+        wheel = packed(Path(tenax.__file__).parent, distribution("tenax"), tenax.__version__)
+        # An upgrade meanwhile would have made it one of both versions.
+        _refuse_another(distribution("tenax"), tenax.__version__)
     except PackageNotFoundError:
         raise NotNow(
             "this master runs from files that were not installed: machines need tenax in their image"
         ) from None
-    return packed(Path(tenax.__file__).parent, held, tenax.__version__)
+    return wheel
 
 
 def packed(package: Path, held: Distribution, version: str) -> AgentWheel:
     """The wheel of a package and of what its distribution says of itself. Raises NotNow, OSError."""
-    if held.version != version:
-        raise NotNow(
-            f"this master is tenax {version}, and what is installed is {held.version} by now: start the master again"
-        )
+    _refuse_another(held, version)
     about = f"tenax-{version}.dist-info"
     files = dict(_sources(package))
     files.update({f"{about}/{name}": content for name, content in _metadata(held)})
@@ -77,6 +85,13 @@ def packed(package: Path, held: Distribution, version: str) -> AgentWheel:
             archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, _LEVEL)
     whole = content.getvalue()
     return AgentWheel(f"tenax-{version}-py3-none-any.whl", whole, hashlib.sha256(whole).hexdigest())
+
+
+def _refuse_another(held: Distribution, version: str) -> None:
+    if held.version != version:
+        raise NotNow(
+            f"this master is tenax {version}, and what is installed is {held.version} by now: start the master again"
+        )
 
 
 def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
