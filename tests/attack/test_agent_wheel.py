@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tenax.config.master import MasterSettings
+from tenax.config.master import MasterSettings, PoolSettings
 from tenax.master.access.bootstrap import join_token
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.api.http import edge
@@ -140,7 +140,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
         *({"masterUrl": url} for url in ("", "master", "ftp://m", "http://u:p@m", "http://m/$(id)", "http://m';id")),
         *({"masterUrl": f"http://{own}:8080"} for own in ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "0.0.0.0")),
         *({"masterUrl": f"http://{own}"} for own in ("127.1", "[::ffff:127.0.0.1]", "a.localhost", "m,http://localhost")),
-        {"masterUrl": "http://m\nid"},
+        *({"masterUrl": f"http://{host}"} for host in ("m\nid", "m:99999", "m:99999", "[.]", "[fe80:]", "[:::::::::]")),
         {"masterUrl": "http://m" + "m" * 3000},
         *({"certificate": text} for text in (KEY, CERTIFICATE + KEY, CERTIFICATE + "TENAX_END\nid\n", "x")),
         {"certificate": CERTIFICATE * 100},
@@ -158,6 +158,21 @@ async def test_what_would_become_something_else_in_a_script_is_refused(api: Api,
     reply = await bootstrap(api, **body)
     assert reply.status_code == 400, reply.text
     assert await uses_left(api) == []
+
+
+class TestOddPools:
+    """An operator may call a pool anything."""
+
+    @pytest.fixture
+    def master_settings(self, master_settings: MasterSettings) -> MasterSettings:
+        pool = PoolSettings(name="a\nTENAX_END_OF_START\nid\n")
+        return master_settings.model_copy(update={"pools": [*master_settings.pools, pool]})
+
+    async def test_a_pool_of_several_lines_is_refused(self, api: Api) -> None:
+        """One of them would be the end of a text in the script, and the next a command."""
+        reply = await bootstrap(api, pool="a\nTENAX_END_OF_START\nid\n")
+        assert reply.status_code == 400, reply.text
+        assert "cannot stand in a script" in reply.text
 
 
 async def test_a_large_request_for_a_script_is_refused(api: Api) -> None:

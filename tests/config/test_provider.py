@@ -62,6 +62,7 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"master_url": "http://127.1:8080"}, "which is the machine itself for every machine"),
         ({"master_url": "http://[::]:8080"}, "which is the machine itself for every machine"),
         ({"master_url": "master.example.org"}, "write a whole address"),
+        ({"master_url": "https://m\nTENAX_END_OF_STEPS\nid"}, "write an address without blanks and line breaks"),
         ({"master_url": ""}, "master_url is missing"),
         ({"instance_slots": None}, "instance_slots"),
         ({"root_volume_size": 8}, "root_volume_size"),

@@ -184,6 +184,9 @@ class RentingSettings(MonthlyBudgetSettings):
         parts = urlsplit(given)
         if given and (parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc):
             raise ValueError("write a whole address without a password: https://master.example.org")
+        # Line breaks are left out when an address is taken apart, and would end a text of the machine's script.
+        if not given.isprintable() or " " in given:
+            raise ValueError("write an address without blanks and line breaks")
         return given.rstrip("/")
 
     @field_validator("startup_script")

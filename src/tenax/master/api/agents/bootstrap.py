@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import Request, Response
@@ -105,7 +106,7 @@ async def _pieces(wheel: AgentWheel) -> AsyncIterator[bytes]:
 
 def _address(body: messages.PostAgentBootstrapRequest) -> str:
     urls = [url.strip().rstrip("/") for url in body.master_url.split(",")]
-    if len(body.master_url) > _MAX_URLS or not all(_ADDRESS.fullmatch(url) for url in urls):
+    if len(body.master_url) > _MAX_URLS or not all(_ADDRESS.fullmatch(url) and _is_whole(url) for url in urls):
         raise InvalidInput("masterUrl: write where the machine reaches the master, as in https://master.example.org")
     if not body.own_address and (own := [url for url in urls if is_own_address(url)]):
         raise InvalidInput(
@@ -115,11 +116,21 @@ def _address(body: messages.PostAgentBootstrapRequest) -> str:
     return ",".join(urls)
 
 
+def _is_whole(url: str) -> bool:
+    """Whether what stands between brackets is an address, and what follows a colon a port."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
 def _pool(master: Master, name: str) -> str:
     name = name or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
         known = ", ".join(sorted(pool.name for pool in master.settings.pools))
         raise InvalidInput(f"there is no pool {name!r}; the pools are {known}")
+    if not name.isprintable():
+        raise InvalidInput(f"the name of the pool {name!r} cannot stand in a script: make its agents by hand")
     return name
 
 
