@@ -140,7 +140,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
         *({"masterUrl": url} for url in ("", "master", "ftp://m", "http://u:p@m", "http://m/$(id)", "http://m';id")),
         *({"masterUrl": f"http://{own}:8080"} for own in ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "0.0.0.0")),
         *({"masterUrl": f"http://{own}"} for own in ("127.1", "[::ffff:127.0.0.1]", "a.localhost", "m,http://localhost")),
-        *({"masterUrl": f"http://{host}"} for host in ("m\nid", "m:99999", "m:99999", "[.]", "[fe80:]", "[:::::::::]")),
+        *({"masterUrl": f"http://{host}"} for host in ("m\nid", "m:99999", "[.]", "[fe80:]", "[:::::::::]")),
         {"masterUrl": "http://m" + "m" * 3000},
         *({"certificate": text} for text in (KEY, CERTIFICATE + KEY, CERTIFICATE + "TENAX_END\nid\n", "x")),
         {"certificate": CERTIFICATE * 100},

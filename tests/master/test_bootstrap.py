@@ -265,6 +265,26 @@ def test_a_token_that_is_refused_is_not_shown_elsewhere(tmp_path: Path) -> None:
     assert bodies == []
 
 
+def start_script(**changes: str) -> str:
+    """What a machine at hand starts its agent with, now and after a restart."""
+    script = at_hand_script(
+        AtHand("http://m", **{"pool": "p", "token": "t", **changes}), AgentInstallSettings(), _NO_WHEEL
+    )
+    return script.partition("<<'TENAX_END_OF_START'\n")[2].partition("TENAX_END_OF_START\n")[0]
+
+
+def test_a_token_is_gone_however_late_the_agent_joins(tmp_path: Path) -> None:
+    """The script that brought it waits two minutes, and the agent tries on."""
+    program = tmp_path / "venv" / "bin" / "tenax"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n: > agent/credential\nwhile [ -f join-token ]; do sleep 0.1; done\n")
+    program.chmod(0o755)
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "join-token").touch()
+    (tmp_path / "start.sh").write_text(start_script())
+    assert subprocess.run(["sh", tmp_path / "start.sh"], timeout=60, check=False).returncode == 0
+
+
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:
     """Its last line; one that breaks is started again, and one that was told to leave is not."""
     breaks = "[ -f again ] || { touch again; exit 1; }"

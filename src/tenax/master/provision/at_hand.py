@@ -76,6 +76,11 @@ rm -f agent.status
 set -- "$PWD/venv/bin/tenax" agent %(flags)s --dir "$PWD/agent" --join-token-file "$PWD/join-token"
 # Whoever works here may have written it.
 if [ -f agent.yaml ]; then set -- "$@" --config "$PWD/agent.yaml"; fi
+# It may join long after the script that brought the token has ended.
+(
+    while [ -f join-token ] && [ ! -f agent/credential ]; do sleep 1; done
+    rm -f join-token
+) &
 while :; do
     # shellcheck disable=SC2016
     sh -c 'echo "$$" > agent.pid; exec "$@"' agent "$@" >> agent.log 2>&1
