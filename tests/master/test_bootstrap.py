@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.agent.__main__ import _arguments
 from tenax.config.provider import MAX_STARTUP_SCRIPT_BYTES
 from tenax.config.provider.agent_install import AgentInstallSettings
 from tenax.master.provision.at_hand import AtHand, at_hand_script
@@ -283,6 +285,14 @@ def test_a_token_is_gone_however_late_the_agent_joins(tmp_path: Path) -> None:
     (tmp_path / "join-token").touch()
     (tmp_path / "start.sh").write_text(start_script())
     assert subprocess.run(["sh", tmp_path / "start.sh"], timeout=60, check=False).returncode == 0
+
+
+def test_names_that_look_like_options_are_names() -> None:
+    """Both may begin with a dash."""
+    [line] = [line for line in start_script(pool="-p q", agent_id="-x").splitlines() if line.startswith("set -- ")]
+    _, _, _, agent, *flags = shlex.split(line)
+    given = _arguments().parse_args(flags)
+    assert (agent, given.pool, given.agent_id) == ("agent", "-p q", "-x")
 
 
 def test_an_agent_that_cannot_work_says_why(tmp_path: Path) -> None:

@@ -137,8 +137,9 @@ class AtHand:
 
 def at_hand_script(machine: AtHand, settings: AgentInstallSettings, wheel: AgentWheel) -> str:
     """The script for one machine."""
-    flags = ["--master-url", machine.master_url, "--pool", machine.pool]
-    flags += ["--agent-id", machine.agent_id] if machine.agent_id else []
+    # Names may begin with a dash.
+    flags = [f"--master-url={machine.master_url}", f"--pool={machine.pool}"]
+    flags += [f"--agent-id={machine.agent_id}"] if machine.agent_id else []
     quoted = " ".join(shlex.quote(flag) for flag in flags)
     if machine.certificate:
         quoted += ' --master-cert "$PWD/master.crt"'
