@@ -232,6 +232,27 @@ def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None
             assert "tenax: make an environment: done" in done.stderr
 
 
+def test_an_agent_that_tries_to_join_is_left_alone(tmp_path: Path) -> None:
+    """What it runs from is not taken away from under it. A number that another process has by now keeps nobody up."""
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "bootstrapped").touch()
+    command = [sys.executable, "-c", "input()", "--dir", str(state / "agent")]
+    with (
+        served(_NO_WHEEL, _NO_WHEEL.content, []) as url,
+        subprocess.Popen(command, stdin=subprocess.PIPE) as agent,
+    ):
+        try:
+            (state / "agent.pid").write_text(str(agent.pid))
+            done = run_at_hand(tmp_path, _NO_WHEEL, url)
+        finally:
+            agent.kill()
+        assert f"make an agent: failed: one that tries to join works in {state}" in done.stderr
+        assert not (state / "join-token").exists()
+        (state / "agent.pid").write_text(str(os.getpid()))
+        assert "tenax: fetch tenax: done" in run_at_hand(tmp_path, _NO_WHEEL, url).stderr
+
+
 def test_what_lies_where_it_is_run_is_not_executed(tmp_path: Path) -> None:
     """Python looks there for modules first, and everyone may write to /tmp."""
     here = tmp_path / "here"

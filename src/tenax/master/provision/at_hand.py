@@ -43,6 +43,11 @@ if [ -f "$dir/agent/credential" ]; then
 TENAX_MACHINE_DIR, or remove that one"
     exit 1
 fi
+pid=$(cat "$dir/agent.pid" 2>/dev/null || true)
+if [ -n "$pid" ] && ps -o args= -p "$pid" 2>/dev/null | grep -qF -- "$dir/agent"; then
+    tenax_say "make an agent" failed "one that tries to join works in $dir: see $dir/agent.log, and kill $pid first"
+    exit 1
+fi
 if [ ! -f "$dir/bootstrapped" ]; then
     for there in "$dir"/* "$dir"/.[!.]*; do
         case ${there##*/} in '*' | '.[!.]*' | agent.yaml) continue ;; esac
