@@ -69,7 +69,7 @@ def test_the_same_files_give_the_same_bytes(package: Path) -> None:
 
 
 def test_what_is_not_of_the_package_stays_out(package: Path, tmp_path: Path) -> None:
-    """Caches, hidden files, what a link to a directory leads to, and what nobody could read to its end."""
+    """Caches, hidden files, keys and settings, what a link to a directory leads to, and what has no end."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_text("key")
@@ -77,10 +77,18 @@ def test_what_is_not_of_the_package_stays_out(package: Path, tmp_path: Path) -> 
     (package / "gone").symlink_to(tmp_path / "nowhere")
     (package / "endless").symlink_to("/dev/zero")
     os.mkfifo(package / "pipe")
-    for name in ("__pycache__/a.pyc", ".env", ".git/config", "old.pyc"):
+    for name in ("__pycache__/a.pyc", ".env", ".git/config", "old.pyc", "id_rsa", "part/master.yaml", "a.pem"):
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text("x")
     assert names(packed(package, held(package), "1")) == WHOLE
+
+
+def test_all_of_the_package_is_in_it() -> None:
+    """A new kind of file has to be named."""
+    package = Path(tenax.__file__).parent
+    files = [path.relative_to(package) for path in package.rglob("*") if path.is_file()]
+    kept = [path for path in files if "__pycache__" not in path.parts and not path.name.startswith(".")]
+    assert {f"tenax/{path.as_posix()}" for path in kept} <= set(names(own_wheel()))
 
 
 def test_an_installation_that_was_exchanged_is_refused(package: Path) -> None:

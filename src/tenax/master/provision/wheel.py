@@ -1,7 +1,7 @@
 """The wheel of this master's own version, for machines that become agents: packed of the files that it runs from.
 
 Rules: the same files give the same bytes, whoever packs them and when; it holds the package and what its distribution
-says of itself, nothing of Python's caches, no directory that is a link, and nothing from outside of the package. It is
+says of itself, nothing of other kinds, hidden or of Python's caches, and no directory that is a link. It is
 packed once per process and kept in memory (about 3 MB). Another version that was installed under a master that runs is
 refused, not served under its own. (Other files of the same version are not noticed, as in a checkout.)
 """
@@ -29,6 +29,8 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 #: Of a plain file that everyone may read, as an archive keeps it.
 _MODE = 0o100644 << 16
 _LEVEL = 6
+#: What the package consists of. Anything else that lies in a checkout, such as a key, is somebody's own.
+_KINDS = frozenset({".py", ".pyi", ".typed", ".sql", ".txt", ".html", ".js", ".css", ".svg", ".gz"})
 _ABOUT = b"Wheel-Version: 1.0\nGenerator: tenax\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 #: Held while it is packed: machines that start together ask together.
 _packing = Lock()
@@ -100,7 +102,7 @@ def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
         for name in names:
             path = Path(folder, name)
             # A file may be a link into an installer's store; what is no file would be waited for.
-            if not name.startswith(".") and path.suffix != ".pyc" and path.is_file():
+            if not name.startswith(".") and path.suffix in _KINDS and path.is_file():
                 yield (Path("tenax") / path.relative_to(package)).as_posix(), path.read_bytes()
 
 
