@@ -213,7 +213,8 @@ def hold_to_account(place: Machine, directory: Path, experiment: Experiment, wor
     assert {book.trial_id for book in kept} == {trial.id for trial in trials}
     assert all(len(book.starts) == 1 for book in kept), "a run was started twice"
     if one_run_each:
-        assert [book.run_id for book in kept] == [1] * work.trials, "a training process was started again"
+        # A run that was lost before its script began, as its agent was killed while it started it, has no book.
+        assert len(kept) == work.trials, "a training process was started again"
         assert {trial.restarts for trial in trials} == {0}
     assert not books.compare(kept, stored_rows(place, [trial.id for trial in trials]))
     wait_for(lambda: not place.containers() or None, f"the end of {place.containers()}")
