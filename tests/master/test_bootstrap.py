@@ -312,7 +312,7 @@ def test_names_that_look_like_options_are_names() -> None:
     """Both may begin with a dash."""
     [line] = [line for line in start_script(pool="-p q", agent_id="-x").splitlines() if line.startswith("set -- ")]
     _, _, _, agent, *flags = shlex.split(line)
-    given = _arguments().parse_args(flags)
+    given = _arguments([]).parse_args(flags)
     assert (agent, given.pool, given.agent_id) == ("agent", "-p q", "-x")
 
 

@@ -203,7 +203,7 @@ async def test_a_pool_that_cannot_be_decided_for_costs_itself(place: Place, monk
 async def test_a_place_that_cannot_be_asked_at_all_costs_itself(place: Place) -> None:
     """An address of which nothing can be made."""
     provider = place.api.master.settings.pools[0].provider
-    wrong = provider_settings(endpoint_url="http://no such place", master_url="http://master.example.org")
+    wrong = provider_settings(endpoint_url="http://no..place", master_url="http://master.example.org")
     place.loop.use_pools([PoolSettings(name="wrong", provider=wrong), PoolSettings(name="default", provider=provider)])
     await place.waits()
     await place.passes(2)

@@ -429,7 +429,7 @@ async def test_a_place_that_does_not_answer_is_named(place: Place, line: Between
 async def test_a_place_that_cannot_be_asked_at_all_keeps_no_other_from_being_shown(place: Place) -> None:
     """An address of which nothing can be made, and a region that is none."""
     [pool] = place.api.master.settings.pools
-    wrong = provider_settings(endpoint_url="http://no such place", master_url="http://master.example.org")
+    wrong = provider_settings(endpoint_url="http://no..place", master_url="http://master.example.org")
     there = PoolSettings(name="wrong", provider=wrong)
     place.api.master.settings = place.api.master.settings.model_copy(update={"pools": (pool, there)})
     stray = place.rented.launch({"tenax-cluster": str(place.api.master.cluster.cluster_id)})

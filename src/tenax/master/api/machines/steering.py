@@ -25,7 +25,7 @@ routes = Routes("Machines")
 MAX_NAMED = 100
 
 
-@routes.post("/api/v1/machines/launch", "LaunchMachines", allow=Allow.ADMIN)
+@routes.post("/api/v1/machines/launch", "LaunchMachines", allow=Allow.ADMIN, creates=True)
 async def launch_machines(
     master: MasterDep, caller: CallerDep, body: messages.LaunchMachinesRequest
 ) -> messages.LaunchMachinesResponse:
