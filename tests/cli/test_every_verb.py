@@ -49,7 +49,7 @@ def test_every_list_has_filters_and_is_for_programs_too(path: str) -> None:
 
 
 def test_what_prints_rows_is_a_list() -> None:
-    """Whatever has --csv is walked above, but for what is named by numbers, shows one thing's policy or steps, or all."""
+    """Whatever has --csv is walked above, but for what is named by numbers, and what shows all, a policy or steps."""
     with_csv = {
         " ".join(path) for path, command in ours() if any(parameter.name == "as_csv" for parameter in command.params)
     }
