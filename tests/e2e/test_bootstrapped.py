@@ -48,7 +48,8 @@ class Bare:
         environment = {
             "PATH": "/usr/bin:/bin",
             "HOME": str(self.directory.parent),
-            "TENAX_MACHINE_DIR": str(self.directory),
+            # From where it is run.
+            "TENAX_MACHINE_DIR": str(self.directory.relative_to("/")),
         }
         environment |= {"TENAX_AGENT_RUNTIME": "process", "TENAX_AGENT_SLOTS": "2", "TENAX_AGENT_SLOT_TYPE": "cpu"}
         environment |= {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
@@ -88,6 +89,7 @@ def test_a_machine_becomes_an_agent(place: Machine, bare: Bare) -> None:
     said = [line for line in done.stderr.splitlines() if ": done" in line]
     steps = ("fetch tenax", "make an environment", "install tenax", "install what tenax needs", "start the agent")
     assert [line.split(": ")[1] for line in said] == list(steps)
+    assert f"after a restart of this machine: sh {bare.directory}/start.sh" in done.stderr
     assert not (bare.directory / "join-token").exists()
     assert script.splitlines().count("cat > \"$dir/join-token\" <<'TENAX_END'") == 1
     with place.client() as client:

@@ -29,6 +29,7 @@ exec > /dev/null
 if [ "$(id -u)" = 0 ]; then usual=/var/lib/tenax-agent
 else usual=${XDG_STATE_HOME:-$HOME/.local/state}/tenax/machine; fi
 dir=${TENAX_MACHINE_DIR:-$usual}
+case $dir in /*) ;; *) dir=${PWD%%/}/$dir ;; esac
 tenax_dir=$dir
 tenax_url=%(url)s
 
