@@ -74,7 +74,7 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
             {"startup_script": "#" * 9_990, "agent_install": {"wheelhouse": "/opt/wheels"}},
             "and 9989 are possible beside",
         ),
-        ({"agent_install": {"python": "python3; id"}}, "provider.agent_install.python"),
+        ({"agent_install": {"python": "python3; id"}}, "write the name of a program, or its path, as in python3.12"),
         ({"agent_install": {"index_url": "https://user:secret@index"}}, "write a whole address without a password"),
         ({"agent_install": {"wheelhouse": "wheels"}}, "write an absolute path of the machine, as in /opt/wheels"),
         ({"agent_install": {"index_url": "https://i", "wheelhouse": "/w"}}, "with a wheelhouse no index is asked"),

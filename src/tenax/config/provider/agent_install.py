@@ -23,7 +23,7 @@ class AgentInstallSettings(Settings):
     """Where what tenax needs comes from, and which Python runs it. All empty: as pip is configured on the machine."""
 
     #: A program or its path: Python 3.11 or newer with venv. What is installed there the agent and its tasks have, too.
-    python: str = Field(default="python3", pattern=r"^[A-Za-z0-9_/][A-Za-z0-9._/+-]*$", max_length=_LINE)
+    python: str = Field(default="python3", max_length=_LINE)
     #: The package index that is asked: ``https://pypi.example.org/simple``.
     index_url: str = ""
     #: A directory of the machine, or a page, with the wheels of all that tenax needs: no index is asked then.
@@ -40,6 +40,13 @@ class AgentInstallSettings(Settings):
         if self.wheelhouse:
             return "--no-index", "--find-links", self.wheelhouse
         return ("--index-url", self.index_url) if self.index_url else ()
+
+    @field_validator("python")
+    @classmethod
+    def _is_a_program(cls, given: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_/][A-Za-z0-9._/+-]*", given):
+            raise ValueError("write the name of a program, or its path, as in python3.12 or /opt/python/bin/python3")
+        return given
 
     @field_validator("index_url", "wheelhouse")
     @classmethod
