@@ -111,6 +111,8 @@ def test_machines_without_a_row_are_shown_and_ended(master: PretendMaster, tenax
     assert failed.code == 1
     assert "aws us-east-1: no credentials" in failed.err
     assert json.loads(tenax("machine", "audit", "--end", "--json").out) == []
+    master.on("GET", "/api/v1/machines/audit", {"machines": [], "unanswered": []})
+    assert "No machine carries the mark of this cluster" in tenax("machine", "audit").err
 
 
 def test_machines_are_rented_by_hand(master: PretendMaster, tenax: Tenax) -> None:

@@ -127,7 +127,9 @@ def audit(access: Access, ends: bool, yes: bool, as_json: bool, as_csv: bool) ->
             output.say(f"{it.provider_id} is ended, as machine {row.id}.")
     elif ends and as_json:
         output.document([])
-    if not strays:
+    if not audited.machines and not audited.unanswered:
+        output.say("No machine carries the mark of this cluster where its pools rent, or have rented.")
+    elif not strays:
         output.say("No machine without a row was found.")
     for reason in audited.unanswered:
         output.warn(f"This place did not answer, and nobody knows what there is: {reason}")
