@@ -77,6 +77,15 @@ async def gone(place: Place) -> dict[str, str]:
     return await place.states()
 
 
+async def work_leaves(place: Place, attempt: str) -> None:
+    """It has saved, and its experiment is paused."""
+    async with place.api.master.db.transaction() as conn:
+        await end_member(conn, attempt, 0, "it saved and left")
+        await conn.execute("update containers set gone_at = now()")
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        await conn.execute("update experiments set state = 'PAUSED'")
+
+
 async def test_a_machine_that_is_to_end_lets_its_work_leave_first(place: Place) -> None:
     """It takes nothing new at once; what runs there is asked as at a preemption; the reason says who asked."""
     name, attempt = await at_work(place)
@@ -90,11 +99,7 @@ async def test_a_machine_that_is_to_end_lets_its_work_leave_first(place: Place) 
     assert why == "ended by admin"
     assert 3000 < left_s <= 3600
     assert len(place.rented.running()) == 1
-    async with place.api.master.db.transaction() as conn:
-        await end_member(conn, attempt, 0, "it saved and left")
-        await conn.execute("update containers set gone_at = now()")
-        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
-        await conn.execute("update experiments set state = 'PAUSED'")
+    await work_leaves(place, attempt)
     await place.passes(2)
     assert place.rented.running() == []
     assert await gone(place) == {name: "GONE"}
@@ -181,11 +186,7 @@ async def test_killed_at_any_point_its_work_is_asked_and_it_ends(place: Place, p
     place.point.left = point
     await place.passes(4)
     assert [why for why, _ in await asked_to_leave(place)] == ["ended by admin"]
-    async with place.api.master.db.transaction() as conn:
-        await end_member(conn, attempt, 0, "it saved and left")
-        await conn.execute("update containers set gone_at = now()")
-        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
-        await conn.execute("update experiments set state = 'PAUSED'")
+    await work_leaves(place, attempt)
     await place.passes(4)
     await place.later(31)
     assert await gone(place) == {name: "GONE"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 from tenax.config.master import PoolSettings
 from tenax.master.provision.offers import offer_named
@@ -38,8 +39,8 @@ def adopted(place: ProviderPlace, stray: SeenMachine, hashed_token: HashedToken)
     ends = ended(place, stray, _STRAY_ENDS)
     if not _MACHINE_ID.fullmatch(stray.machine_id):
         return [ends]
-    where = stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, ()
-    return [NewMachine(stray.machine_id, *where, hashed_token(stray.machine_id), _STRAY_JOINS), ends]
+    hashed = hashed_token(stray.machine_id)
+    return [replace(ends, machine_id=stray.machine_id, token_hash=hashed, story=_STRAY_JOINS), ends]
 
 
 def ended(place: ProviderPlace, stray: SeenMachine, why: str) -> NewMachine:
