@@ -75,8 +75,8 @@ def use(place: Place, **changes: Any) -> None:
     place.loop.use_pools([PoolSettings(name="default", provider=provider)])
 
 
-class Killed(Exception):
-    """The master was, here."""
+class Killed(BaseException):
+    """The master was, here: nothing that is there for errors meets it."""
 
 
 @dataclass
