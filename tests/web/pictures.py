@@ -18,6 +18,19 @@ COLOURS = ["color-contrast", "link-in-text-block"]
 PICTURES = os.environ.get("TENAX_PICTURES", "")
 
 
+#: Charts below what is in view are fetched when one scrolls there.
+_LOADS = """() => [...document.querySelectorAll("main *")].some((each) => {
+  const box = each.getBoundingClientRect();
+  const words = [...each.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join("");
+  return /^Loading/.test(words) && box.height > 0 && box.top < innerHeight && box.bottom > 0;
+})"""
+
+
+def loaded(page: Page) -> None:
+    """Waits until nothing in view is still being fetched."""
+    page.wait_for_function(f"() => !({_LOADS})()")
+
+
 def violations(page: Page, *, colours: bool = False) -> list[str]:
     """What axe finds on a page that has it: rule, what it asks for, and the first element that breaks it. Of what is
     well it makes no report, which would take as long again. ``colours``: of them alone, which is all that another

@@ -78,6 +78,14 @@ async def make(api: Api, book: Book) -> tuple[int, list[int]]:
     async with api.master.db.transaction() as conn:
         over = [place for place, trial in zip(numbers, run.state.trials.values()) if not trial.open]
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now() where id = any($1)", over)
+        # As they came one after the other, instead of all at once.
+        await conn.execute(
+            f"update validations v set reported_at = {ago} + make_interval(secs => $3 * t.place + v.step)"
+            " from unnest($1::bigint[]) with ordinality as t(id, place) where v.trial_id = t.id",
+            numbers,
+            float(BEGAN_S),
+            float(EACH_S),
+        )
     return number, numbers
 
 

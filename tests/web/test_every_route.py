@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.web.pictures import AXE, keep, violations
+from tests.web.pictures import AXE, keep, loaded, violations
 from tests.web.site import TIMEOUT_MS, Site, fits
 from tests.web.troubles import watched
 
@@ -145,6 +145,7 @@ def test_everyone_can_use_it_and_it_is_quiet(contexts: dict[str, BrowserContext]
     assert scripts.count("'sha256-") == 1
     assert "unsafe" not in scripts
     page.locator(ROUTES[name][1]).first.wait_for()
+    loaded(page)
     assert page.title() != "broken in"
     # Evaluated, as a debugger does: the page's policy would not let a script of somebody else's in.
     page.evaluate(AXE.read_text())

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.pictures import loaded
 from tests.web.site import ROOT, Site
 
 TOUR = ROOT / "docs" / "tour.md"
@@ -46,5 +47,6 @@ def test_each_shows_what_the_tour_says(home: Page, site: Site, name: str) -> Non
     home.locator(shown).first.wait_for()
     for word in words:
         expect(home.get_by_role("main").get_by_text(word).first).to_be_visible()
+    loaded(home)
     if PICTURES:
         home.screenshot(path=Path(PICTURES) / f"tour-{name}.png")
