@@ -226,6 +226,8 @@ class MachinePlan(Answer):
     """What would be done now for one pool."""
 
     pool: str = part(reading.text, "resourcePool")
+    #: It is only said: people rent and end machines.
+    advises: bool = part(reading.flag, "advises")
     #: What is rented, of several the first: ``g5.12xlarge in us-west-2``.
     offer: str = part(reading.text, "offer")
     slots_per_machine: int = part(reading.integer, "slotsPerMachine")

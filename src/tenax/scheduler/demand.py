@@ -11,6 +11,7 @@ Rules:
 - Only an idle machine is ended, the longest idle first: after the idle period, while more are left than there must be
   at least, and where the planner needs it for nothing that waits. Above the most, one that works takes nothing new.
 - Whatever waits and could use a machine is told of the one that comes, or why none does.
+- Where it is only said what would be done, nothing waits for what would be rented: it is told of it.
 - Under Determined's rule so many are rented as the slots of what waits make, whatever is free; all else is the same.
 """
 
@@ -133,14 +134,15 @@ def demand(
     fleet = _fleet(course, snapshot, shapes, limits, machines)
     end, drain = retired(machines, limits, course.needed(fleet))
     since = [each for each in machines if each.stage is MachineStage.COMING]
-    coming_for = _coming_for(course, shapes, since, fleet)
+    coming_for, asked_for = _coming_for(course, shapes, since), _asked_for(course, shapes, fleet)
     why_none = _WhyNone(course, snapshot, shapes[: len(offers)], limits, len(machines), present, unusable)
+    none_for = why_none.by_request(fleet, frozenset({*coming_for, *asked_for}))
     return Scaling(
         _launches(course, shapes, fleet, cheapest=limits.cheapest),
         end,
         drain,
-        coming_for,
-        why_none.by_request(fleet, coming_for),
+        coming_for if limits.advises else dict(sorted({**coming_for, **_comes(asked_for)}.items())),
+        {**none_for, **_is_advised(asked_for)} if limits.advises else none_for,
         unusable,
         _leaving(as_it_is, limits, machines),
         returning & course.placed(course.none),
@@ -275,20 +277,35 @@ def _launches(
 
 
 def _coming_for(
-    course: Course, shapes: Sequence[MachineOffer], coming: Sequence[RentedMachine], fleet: tuple[int, ...]
+    course: Course, shapes: Sequence[MachineOffer], coming: Sequence[RentedMachine]
 ) -> dict[AllocationId, str]:
-    """Of each request that waits for a machine that comes, or is being rented."""
-    now, with_coming = course.placed(course.none), course.placed(course.coming)
+    """Of each request that waits for a machine that comes."""
+    now = course.placed(course.none)
     since = {each.offer: min(it.since for it in coming if it.offer == each.offer) for each in coming}
     reasons = {}
     for name, index in course.places(course.coming, course.none).items():
         offer = shapes[index].name
         if name not in now:
             reasons[name] = f"waits for a machine: {offer}, asked for at {clock(since[offer])}"
-    for name, index in course.places(fleet, course.coming).items():
-        if name not in now and name not in with_coming:
-            reasons[name] = f"waits for a machine: {shapes[index].name}, which is being asked for"
     return dict(sorted(reasons.items()))
+
+
+def _asked_for(course: Course, shapes: Sequence[MachineOffer], fleet: tuple[int, ...]) -> dict[AllocationId, str]:
+    """The offer of the machine that is to be rented, by request that it is for."""
+    there = course.placed(course.none) | course.placed(course.coming)
+    places = course.places(fleet, course.coming)
+    return {name: shapes[index].name for name, index in sorted(places.items()) if name not in there}
+
+
+def _comes(asked_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
+    return {name: f"waits for a machine: {offer}, which is being asked for" for name, offer in asked_for.items()}
+
+
+def _is_advised(asked_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
+    return {
+        name: f"no machine is rented for it: one of {offer} would be, and with scaling: advise people rent them"
+        for name, offer in asked_for.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,15 +321,15 @@ class _WhyNone:
     cost: float
     not_used: Mapping[str, str]
 
-    def by_request(self, fleet: tuple[int, ...], coming_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
-        """Of those that wait and get none."""
+    def by_request(self, fleet: tuple[int, ...], served: frozenset[AllocationId]) -> dict[AllocationId, str]:
+        """Of those that wait and get none, which are not ``served``."""
         now = self.course.placed(self.course.none)
         empty = [(each, self._alone(each)) for each in self.offers]
         reasons = {}
         known: dict[tuple[object, ...], str] = {}
         for request in self.snapshot.requests:
             name = request.allocation_id
-            if request.phase is Phase.PENDING and name not in now and name not in coming_for:
+            if request.phase is Phase.PENDING and name not in now and name not in served:
                 kind = *request.kind, self.snapshot.jobs[request.job_id].max_slots
                 if kind not in known:
                     known[kind] = self._why([each for each, alone in empty if _could_run(request, alone)], fleet, name)

@@ -75,6 +75,8 @@ class ScalingLimits:
     spent: str = ""
     #: With that, what is there is let go, too.
     stops: bool = False
+    #: It is only said what would be done: people rent and end machines.
+    advises: bool = False
 
 
 def too_dear(offer: MachineOffer) -> str:

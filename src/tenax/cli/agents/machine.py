@@ -281,6 +281,8 @@ def _lines(plan: MachinePlan) -> List[str]:
         f"Pool {plan.pool}: {plan.machines} of at most {plan.max_instances} machines ({what})",
         f"  to rent now: {plan.launch}",
     ]
+    if plan.advises:
+        lines.append("  scaling is advise: none of it is done by itself; tenax machine launch and end do it")
     for it in plan.budgets:
         whose = f"pool {it.pool}" if it.pool else "all pools"
         lines.append(

@@ -58,7 +58,7 @@ MARKS = "tenax-"
 _MAX_TAGS = 40
 #: What no order of a machine depends on.
 _NOT_ORDERED = {
-    "zone", "zones", "price", "max_price", "offers", "choose", "rule", "min_instances", "max_instances",
+    "zone", "zones", "price", "max_price", "offers", "choose", "rule", "scaling", "min_instances", "max_instances",
     "max_cost_per_hour", "max_idle_agent_period", "budget_per_month", "budget_stops",
 }  # fmt: skip
 
@@ -89,6 +89,15 @@ class ScalingRule(str, Enum):
     PLANNER = "planner"
     #: As many as Determined starts: by the slots of what waits, whatever is free.
     DETERMINED = "determined"
+
+
+class ScalingMode(str, Enum):
+    """What the master does by itself with the machines of a pool."""
+
+    #: It rents and ends them.
+    RENT = "rent"
+    #: It says what it would rent and end; people do it.
+    ADVISE = "advise"
 
 
 class NetworkInterfaceSettings(Settings):
@@ -161,6 +170,7 @@ class RentingSettings(MonthlyBudgetSettings):
     #: With what the master's own tenax is installed on a machine whose image has none.
     agent_install: AgentInstallSettings = AgentInstallSettings()
     rule: ScalingRule = Field(default=ScalingRule.PLANNER, strict=False)
+    scaling: ScalingMode = Field(default=ScalingMode.RENT, strict=False)
     min_instances: int = Field(default=0, ge=0)
     max_instances: int = Field(default=5, ge=1, le=1000)
     #: Of all machines of the pool together.
@@ -171,6 +181,11 @@ class RentingSettings(MonthlyBudgetSettings):
     max_agent_starting_period: Seconds = 1200.0
     #: What follows where the cloud says that a machine is more likely than others to be taken back.
     rebalance: Rebalance = Field(default=Rebalance.IGNORE, strict=False)
+
+    @property
+    def advises(self) -> bool:
+        """Whether it is only said what would be rented and ended."""
+        return self.scaling is ScalingMode.ADVISE
 
     @property
     def offer_settings(self) -> bytes:

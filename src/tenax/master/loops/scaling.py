@@ -3,7 +3,8 @@
 Rules it keeps: a row before a call, and none within a transaction; one machine that cannot be handled costs itself, and
 a provider that is away only its own: what failed there is not tried again for another machine in the same pass. What
 carries our mark and has no row has one after two looks, and is asked what it holds, where it can be. Where nothing is
-rented, a pass asks nobody anything.
+rented, a pass asks nobody anything. For a pool that only advises nothing is decided here: what people launch and end is
+followed as anywhere, and what fails by itself is ended.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from asyncpg import Connection
@@ -27,6 +28,7 @@ from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
+from tenax.master.provision.advice import Advice, is_left_alone
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
@@ -96,6 +98,7 @@ class ScalingLoop:
         self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
         #: What was last said of each budget, by its pool. Cache: without it, it is said once more.
         self._warned: dict[str, str] = {}
+        self._advice = Advice()
         self.use_pools(pools, overall)
 
     def use_pools(self, pools: Sequence[PoolSettings], overall: MonthlyBudgetSettings | None = None) -> None:
@@ -146,9 +149,13 @@ class ScalingLoop:
             except ProviderAway as away:
                 log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
                 return
-            for provider_id, times in sightings.strays.items():
-                if times >= TIMES:
-                    await self._adopt(context, place, sightings.seen[provider_id])
+            for provider_id, times in list(sightings.strays.items()):
+                stray = sightings.seen[provider_id]
+                if is_left_alone(place, stray, self._renting):
+                    self._advice.stray(stray)
+                    del sightings.strays[provider_id]
+                elif times >= TIMES:
+                    await self._adopt(context, place, stray)
 
         await each(list(by_name), handle, loop=self.name, noun="provider")
 
@@ -204,6 +211,9 @@ class ScalingLoop:
         snapshot = loaded.snapshots.get(pool.name) or PoolSnapshot(PoolName(pool.name), (), {}, (), rules(pool))
         there = loaded.pools.get(pool.name, RentedPool())
         scaling = decided(pool, provider, snapshot, there, loaded.budgets.get(pool.name, ()))
+        if provider.advises:
+            self._advice.plan(pool.name, scaling)
+            scaling = replace(scaling, launches=(), end={}, drain={}, leave={})
         known = frozenset(row.machine_id for row in loaded.rows)
         for launch in scaling.launches:
             known = await self._plan(context, pool, launch, known)
@@ -284,6 +294,7 @@ class ScalingLoop:
         """``is_spent``: a budget of its pool is used up, so that what was not answered is not sent any more."""
         pool = self._renting.get(row.pool)
         is_unanswered = row.state in (MachineState.PLANNED, MachineState.ASKED)
+        stays = pool is not None and _of(pool).advises and not is_unanswered
         return MachineFacts(
             row.state,
             self._sightings.get(place_of(row), Sightings()).sighting(row),
@@ -293,9 +304,12 @@ class ScalingLoop:
             standing.away_s or 0.0,
             standing.connected,
             standing.idle,
-            renting=pool is not None
-            and place_of_pool(pool) == place_of(row)
-            and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None)),
+            renting=stays
+            or (
+                pool is not None
+                and place_of_pool(pool) == place_of(row)
+                and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None))
+            ),
             sent=row.sent,
             new=row.end_sent == 0,
             lacks=standing.lacks,
@@ -425,7 +439,8 @@ class ScalingLoop:
         left = [
             _of(self._renting[row.pool]).max_idle_agent_period - idle_s
             for row in loaded.rows
-            if row.pool in self._renting and row.machine_id in loaded.standings
+            if row.pool in self._renting and not _of(self._renting[row.pool]).advises
+            if row.machine_id in loaded.standings
             if (idle_s := loaded.standings[row.machine_id].idle_s) is not None
         ]
         return max(0.5, min(left)) if left else None

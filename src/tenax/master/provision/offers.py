@@ -50,6 +50,7 @@ def limits_of(provider: AnyProviderSettings, budgets: Sequence[BudgetState] = ()
         provider.max_cost_per_hour,
         over.reason if over is not None else "",
         over is not None and over.budget.stops,
+        provider.advises,
     )
 
 

@@ -234,6 +234,8 @@ class PoolMachinePlan(Message):
     """What would be done now for one pool."""
 
     resource_pool: str
+    #: It is only said: people rent and end machines (``scaling: advise``).
+    advises: bool = False
     #: What is rented, of several the first: ``g5.12xlarge in us-west-2``.
     offer: str
     slots_per_machine: int

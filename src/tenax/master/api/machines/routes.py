@@ -132,6 +132,7 @@ def _plan(
     launches = {each.offer: each for each in scaling.launches}
     return messages.PoolMachinePlan(
         resource_pool=pool.name,
+        advises=provider.advises,
         offer=offers[0].name,
         slots_per_machine=offers[0].slots,
         offers=[
