@@ -198,6 +198,16 @@ CREATE TRIGGER allocations_note_update AFTER UPDATE ON allocations
 CREATE TRIGGER allocations_tell AFTER UPDATE OF state ON allocations
     FOR EACH ROW WHEN (new.state = 'TERMINATED'::text AND old.state <> 'TERMINATED'::text) EXECUTE FUNCTION tell_credential_changed('allocation', 'allocation_id');
 
+CREATE TABLE budget_warnings (
+    pool text NOT NULL,
+    month date NOT NULL,
+    amount double precision NOT NULL,
+    stage text NOT NULL,
+    warned_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT budget_warnings_pkey PRIMARY KEY (pool, month, amount, stage),
+    CONSTRAINT budget_warnings_stage_check CHECK (stage = ANY (ARRAY['NEARLY'::text, 'USED_UP'::text]))
+);
+
 CREATE TABLE checkpoint_uploads (
     uuid text NOT NULL,
     task_id text NOT NULL,
@@ -1054,6 +1064,15 @@ CREATE TABLE search_journal (
     CONSTRAINT search_journal_seq_check CHECK (seq > 0)
 );
 
+CREATE TABLE silent_providers (
+    provider text NOT NULL,
+    region text NOT NULL,
+    endpoint text NOT NULL,
+    since timestamp with time zone NOT NULL DEFAULT now(),
+    reason text NOT NULL,
+    CONSTRAINT silent_providers_pkey PRIMARY KEY (provider, region, endpoint)
+);
+
 CREATE TABLE slots_in_use (
     agent_id text NOT NULL,
     slot_id integer NOT NULL,
@@ -1418,9 +1437,10 @@ CREATE TABLE webhook_triggers (
     condition jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT webhook_triggers_pkey PRIMARY KEY (id),
     CONSTRAINT webhook_triggers_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE,
+    CONSTRAINT a_machine_event CHECK (kind <> 'MACHINE'::text OR condition ? 'event'::text),
     CONSTRAINT a_pattern CHECK (kind <> 'TASK_LOG'::text OR condition ? 'regex'::text),
     CONSTRAINT a_state CHECK (kind <> 'EXPERIMENT_STATE_CHANGE'::text OR condition ? 'state'::text),
-    CONSTRAINT webhook_triggers_kind_check CHECK (kind = ANY (ARRAY['EXPERIMENT_STATE_CHANGE'::text, 'TASK_LOG'::text, 'CUSTOM'::text]))
+    CONSTRAINT webhook_triggers_kind_check CHECK (kind = ANY (ARRAY['EXPERIMENT_STATE_CHANGE'::text, 'TASK_LOG'::text, 'CUSTOM'::text, 'MACHINE'::text]))
 );
 CREATE INDEX webhook_triggers_kind ON webhook_triggers (kind);
 CREATE INDEX webhook_triggers_webhook ON webhook_triggers (webhook_id);

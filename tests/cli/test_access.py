@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
+from tenax.cli.webhook import MACHINE_EVENTS
 from tenax.client.connection.saved_logins import TokenStore
+from tenax.lifecycle.machine import MachineNews
 from tenax.master.access.passwords import hashed_password
 from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, refused
@@ -217,6 +219,13 @@ def test_webhooks(tenax: Tenax, people: PretendMaster) -> None:
         ("TRIGGER_TYPE_CUSTOM", {}),
     ]
     assert tenax("webhook", "create", "team", "http://h.example/x").code == exits.USAGE
+    of_machines = ("webhook", "create", "team", "http://h.example/x", "--on-machine", "failed")
+    assert tenax(*of_machines).code == exits.OK
+    assert last(people, "POST")[1]["triggers"] == [
+        {"triggerType": "TRIGGER_TYPE_MACHINE", "condition": {"event": "FAILED"}}
+    ]
+    assert "leave out --workspace" in tenax(*of_machines, "--workspace", "7").err
+    assert tuple(each.value for each in MachineNews) == MACHINE_EVENTS
     assert tenax("webhook", "set-url", "team", "http://i.example/").code == exits.OK
     assert last(people, "PATCH") == ("/api/v1/webhooks/5", {"url": "http://i.example/"})
     people.on(

@@ -39,12 +39,12 @@ async def test_where_it_is_only_said_nothing_is_rented_or_ended_but_by_hand(plac
         await place.passes(4)
     assert place.rented.running() == [stray]
     assert await place.states() == {}
-    said = [each for each in lines if each["log_level"] in ("info", "error")]
-    assert [each["event"].split(",")[0] for each in said] == [
+    logged = [each for each in lines if each["log_level"] in ("info", "error")]
+    assert [each["event"].split(",")[0] for each in logged] == [
         "a machine has no row",
         "machines would be rented or ended",
     ]
-    assert said[1]["advice"].startswith("rent 1 of m5.large in us-west-2 for ")
+    assert logged[1]["advice"].startswith("rent 1 of m5.large in us-west-2 for ")
     assert "one of m5.large in us-west-2 would be, and with scaling: advise people rent them" in await reason_of(place)
     place.rented.terminate(stray)
     # By hand.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -77,7 +78,8 @@ async def test_from_none_to_one_and_back(place: Place) -> None:
 #: Before and after: the rows, that it is sent, the call, its answer.
 @pytest.mark.parametrize("point", range(1, 9))
 async def test_killed_at_any_point_of_renting_there_is_one_machine(place: Place, point: int) -> None:
-    """A new master finds what the killed one has done, by rows and marks, and does the rest once."""
+    """A new master finds what the killed one has done, by rows and marks, and does the rest once; it is told once."""
+    await place.listen()
     await place.waits()
     place.point.left = point
     await place.passes(1)
@@ -91,12 +93,14 @@ async def test_killed_at_any_point_of_renting_there_is_one_machine(place: Place,
     await place.passes(2)
     assert list((await place.states()).values()) == ["JOINED"]
     assert len(place.rented.running()) == 1
+    assert [event for event, _ in await place.deliveries()] == ["LAUNCHED"]
 
 
 #: Before and after: that its agent is closed, that its end is sent, the call, the removal.
 @pytest.mark.parametrize("point", range(1, 9))
 async def test_killed_at_any_point_of_ending_nothing_is_left(place: Place, point: int) -> None:
-    """The machine ends, and its row and its agent go with it."""
+    """The machine ends, and its row and its agent go with it; it is told once."""
+    await place.listen()
     await place.waits()
     await place.passes(2)
     await place.join(place.rented.running()[0])
@@ -110,6 +114,7 @@ async def test_killed_at_any_point_of_ending_nothing_is_left(place: Place, point
     await place.passes(6)
     assert place.rented.running() == []
     assert list((await place.states()).values()) == ["GONE"]
+    assert [event for event, _ in await place.deliveries()] == ["LAUNCHED", "ENDED"]
 
 
 async def test_an_answer_that_is_lost_is_looked_up(place: Place, line: Between) -> None:
@@ -222,6 +227,7 @@ async def test_what_is_refused_rests_and_says_why(place: Place, line: Between) -
 
 async def test_three_in_a_row_that_never_join_stop_their_offer(place: Place) -> None:
     """And it says so; one that joins between them begins the count anew."""
+    await place.listen()
     await place.waits()
     for _ in range(6):
         await place.passes(3)
@@ -232,6 +238,10 @@ async def test_three_in_a_row_that_never_join_stop_their_offer(place: Place) -> 
     await place.later(90_000)
     await place.passes(3)
     assert list((await place.states()).values()) == ["GONE"] * 3
+    sent = await place.deliveries()
+    assert Counter(event for event, _ in sent) == {"LAUNCHED": 3, "FAILED": 3, "ENDED": 3, "OFFER_OFF": 1}
+    [off] = [it for event, it in sent if event == "OFFER_OFF"]
+    assert (off["resource_pool"], off["cause"]) == ("default", "NEVER_JOINED")
 
 
 async def test_a_machine_that_does_not_join_is_ended(place: Place) -> None:
@@ -261,6 +271,7 @@ async def test_a_machine_with_fewer_slots_than_were_rented_is_ended(place: Place
 
 async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(place: Place) -> None:
     """Where no agent can be asked; it has a row from then on, and what carries another cluster's is left alone."""
+    await place.listen()
     cluster = str(place.api.master.cluster.cluster_id)
     ours = place.rented.launch({"tenax-cluster": cluster, "tenax-machine": "m-old", "tenax-pool": "default"})
     theirs = place.rented.launch({"tenax-cluster": "another"})
@@ -274,6 +285,8 @@ async def test_what_carries_our_mark_and_has_no_row_is_ended_after_two_looks(pla
         ours,
         "it carries the mark of this cluster, and nobody knows of it: it is ended",
     )
+    orphans = [it["provider_id"] for event, it in await place.deliveries() if event == "ORPHAN"]
+    assert orphans == [ours]
 
 
 async def test_a_machine_that_was_given_work_is_not_ended(place: Place, api: Api) -> None:
@@ -387,8 +400,13 @@ async def test_for_a_machine_that_is_taken_back_another_is_rented_at_once(place:
 
 async def test_a_machine_stays_whose_notice_is_taken_back(place: Place) -> None:
     """It takes work again, and is ended for nothing but what ends any other."""
+    await place.listen()
     name = await joined_at_work(place, "DRAIN")
+    await heed(place, name, "DRAIN")
     await place.passes(2)
+    assert [(event, it["id"], it["why"]) for event, it in (await place.deliveries())[1:]] == [
+        ("NOTICE", name, "it is taken back at noon")
+    ]
     async with place.api.master.db.connection() as conn:
         row = await machines.get(conn, name)
     assert (row.state.value, row.story, row.notice) == ("LEAVING", *["it is taken back at noon"] * 2)

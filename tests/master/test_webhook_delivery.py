@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState
 from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import PassContext, run
@@ -383,6 +384,24 @@ def test_slack_gets_blocks_attachments_and_a_colour(alerted: bool) -> None:
             "blocks": [block],
             "attachments": [{"color": colour, "blocks": [about]}],
         }
+
+
+@pytest.mark.parametrize(
+    ("event", "data", "head"),
+    [
+        ("NOTICE", {"machine": {"id": "m-1", "offer": "a"}}, "Machine m-1 of pool p has a notice of its cloud: a"),
+        ("OFFER_OFF", {"offer": {"name": "a"}}, "Offer a of pool p is off until the settings of its provider change"),
+        ("BUDGET_NEARLY", {"budget": {}}, "The budget of pool p for machines is nearly spent"),
+    ],
+)
+def test_slack_gets_what_happened_to_machines_in_a_line(event: str, data: dict[str, JsonObject], head: str) -> None:
+    """And below it why; what people and clouds write is no link there."""
+    [(noun, about)] = data.items()
+    shown: JsonObject = {noun: {**about, "resource_pool": "p", "why": "as <!here> says"}}
+    sent: JsonObject = {"event_type": "MACHINE", "condition": {"event": event}, "event_data": shown}
+    message = json.loads(body_of("SLACK", sent, "https://tenax.example"))
+    text = {"type": "mrkdwn", "text": f"{head}\nas &lt;!here&gt; says"}
+    assert message == {"text": head, "blocks": [{"type": "section", "text": text}]}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from tenax.client.webhooks import Delivery, Webhook
 
 _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
+#: As the master has them: a test says so.
+MACHINE_EVENTS = (
+    *("LAUNCHED", "FAILED", "ENDED", "NOTICE", "ORPHAN", "OFFER_OFF"),
+    *("BUDGET_NEARLY", "BUDGET_USED_UP"),
+)
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 _COLUMNS: output.Columns[Webhook] = (
@@ -82,6 +87,8 @@ def describe(access: Access, name: str, as_json: bool) -> None:
               help="Notify when an experiment enters this state; may be given several times.")  # fmt: skip
 @click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
               help="Notify when a line of a task's output matches, once per task.")  # fmt: skip
+@click.option("--on-machine", "machine_events", multiple=True, type=click.Choice(MACHINE_EVENTS, case_sensitive=False),
+              help="Notify of this event of rented machines; may be given several times.")  # fmt: skip
 @click.option(
     "--on-alert", is_flag=True, help="Notify when a script calls core_context.alert(); for experiments that name it."
 )
@@ -95,6 +102,7 @@ def create(
     url: str,
     states: List[str],
     patterns: List[str],
+    machine_events: List[str],
     on_alert: bool,
     slack: bool,
     workspace_id: Optional[int],
@@ -105,9 +113,14 @@ def create(
 
     triggers = [Trigger("EXPERIMENT_STATE_CHANGE", {"state": state.upper()}) for state in states]
     triggers += [Trigger("TASK_LOG", {"regex": pattern}) for pattern in patterns]
+    triggers += [Trigger("MACHINE", {"event": event.upper()}) for event in machine_events]
     triggers += [Trigger("CUSTOM")] if on_alert else []
     if not triggers:
-        raise click.UsageError("Say what to notify of: --on-state, --on-log or --on-alert.")
+        raise click.UsageError("Say what to notify of: --on-state, --on-log, --on-machine or --on-alert.")
+    if machine_events and (specific or on_alert or workspace_id):
+        raise click.UsageError(
+            "--on-machine is for webhooks of all workspaces: leave out --workspace, --specific and --on-alert."
+        )
     webhook = create_webhook(
         access.session(),
         name,

@@ -17,7 +17,8 @@ from tenax.jsonvalue import JsonObject
 class Trigger:
     """A kind of event that a webhook notifies of.
 
-    ``kind``: EXPERIMENT_STATE_CHANGE (with ``{"state": ...}``), TASK_LOG (``{"regex": ...}``) or CUSTOM.
+    ``kind``: EXPERIMENT_STATE_CHANGE (with ``{"state": ...}``), TASK_LOG (``{"regex": ...}``), MACHINE (``{"event":
+    ...}``) or CUSTOM.
     """
 
     kind: str
@@ -26,7 +27,7 @@ class Trigger:
     @property
     def words(self) -> str:
         """In a line."""
-        detail = reading.text(self.condition, "state") or reading.text(self.condition, "regex")
+        detail = next(filter(None, (reading.text(self.condition, name) for name in ("state", "regex", "event"))), "")
         return f"{self.kind} {detail}".rstrip()
 
 

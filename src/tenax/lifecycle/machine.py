@@ -88,6 +88,25 @@ class Dismissal(str, Enum):
     NOW = "NOW"
 
 
+class MachineNews(str, Enum):
+    """What webhooks may be told of rented machines; each is written in the transaction of what it tells of."""
+
+    #: The provider has taken the order.
+    LAUNCHED = "LAUNCHED"
+    #: It was refused, never joined, or has fewer slots than were rented; what is there of it is ended.
+    FAILED = "FAILED"
+    #: It was there, and the provider says that it has ended.
+    ENDED = "ENDED"
+    #: Its cloud says something of it.
+    NOTICE = "NOTICE"
+    #: It was seen, and had no row.
+    ORPHAN = "ORPHAN"
+    #: Nothing of an offer is rented until settings change: its order is wrong, or three in a row never joined.
+    OFFER_OFF = "OFFER_OFF"
+    BUDGET_NEARLY = "BUDGET_NEARLY"
+    BUDGET_USED_UP = "BUDGET_USED_UP"
+
+
 ENDED = frozenset({MachineState.GONE, MachineState.FAILED})
 
 TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
@@ -121,6 +140,22 @@ def after(state: MachineState, event: MachineEvent) -> MachineState:
     if (state, event) not in TRANSITIONS:
         raise Impossible(f"a machine that is {state.value} met: {event.value}")
     return TRANSITIONS[state, event]
+
+
+#: What of a transition is told, whatever the state is; what a person or the settings take back has not failed.
+_NEWS: Mapping[MachineEvent, MachineNews] = {
+    MachineEvent.ANSWERED: MachineNews.LAUNCHED,
+    **dict.fromkeys((MachineEvent.REFUSED, MachineEvent.LATE, MachineEvent.BROKE), MachineNews.FAILED),
+    MachineEvent.LACKS: MachineNews.FAILED,
+    MachineEvent.REMOVED: MachineNews.ENDED,
+}
+
+
+def news_of(state: MachineState, event: MachineEvent) -> MachineNews | None:
+    """What is told of an event that a machine meets in a state; None: nothing."""
+    if (state, event) == (MachineState.STARTING, MachineEvent.STOPPED):
+        return MachineNews.FAILED
+    return _NEWS.get(event)
 
 
 def dismissed(machine_id: str, state: MachineState, before: Dismissal, dismissal: Dismissal, story: str) -> None:

@@ -134,15 +134,15 @@ def demand(
     fleet = _fleet(course, snapshot, shapes, limits, machines)
     end, drain = retired(machines, limits, course.needed(fleet))
     since = [each for each in machines if each.stage is MachineStage.COMING]
-    coming_for, asked_for = _coming_for(course, shapes, since), _asked_for(course, shapes, fleet)
+    coming_for, new_for = _coming_for(course, shapes, since), _new_for(course, shapes, fleet)
     why_none = _WhyNone(course, snapshot, shapes[: len(offers)], limits, len(machines), present, unusable)
-    none_for = why_none.by_request(fleet, frozenset({*coming_for, *asked_for}))
+    none_for = why_none.by_request(fleet, frozenset({*coming_for, *new_for}))
     return Scaling(
         _launches(course, shapes, fleet, cheapest=limits.cheapest),
         end,
         drain,
-        coming_for if limits.advises else dict(sorted({**coming_for, **_comes(asked_for)}.items())),
-        {**none_for, **_is_advised(asked_for)} if limits.advises else none_for,
+        coming_for if limits.advises else dict(sorted({**coming_for, **_comes(new_for)}.items())),
+        {**none_for, **_is_advised(new_for)} if limits.advises else none_for,
         unusable,
         _leaving(as_it_is, limits, machines),
         returning & course.placed(course.none),
@@ -290,21 +290,21 @@ def _coming_for(
     return dict(sorted(reasons.items()))
 
 
-def _asked_for(course: Course, shapes: Sequence[MachineOffer], fleet: tuple[int, ...]) -> dict[AllocationId, str]:
+def _new_for(course: Course, shapes: Sequence[MachineOffer], fleet: tuple[int, ...]) -> dict[AllocationId, str]:
     """The offer of the machine that is to be rented, by request that it is for."""
     there = course.placed(course.none) | course.placed(course.coming)
     places = course.places(fleet, course.coming)
     return {name: shapes[index].name for name, index in sorted(places.items()) if name not in there}
 
 
-def _comes(asked_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
-    return {name: f"waits for a machine: {offer}, which is being asked for" for name, offer in asked_for.items()}
+def _comes(new_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
+    return {name: f"waits for a machine: {offer}, which is being asked for" for name, offer in new_for.items()}
 
 
-def _is_advised(asked_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
+def _is_advised(new_for: Mapping[AllocationId, str]) -> dict[AllocationId, str]:
     return {
         name: f"no machine is rented for it: one of {offer} would be, and with scaling: advise people rent them"
-        for name, offer in asked_for.items()
+        for name, offer in new_for.items()
     }
 
 

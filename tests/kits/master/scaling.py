@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
+from tenax.lifecycle.machine import MachineNews
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scaling import ScalingLoop
 from tenax.master.provision.port import MachineOrder, Provider, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
+from tenax.master.store.database.paging import Page
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.machines import rows as machines
+from tenax.master.store.webhooks import rows as webhooks
+from tenax.master.store.webhooks.rows import TriggerRow, WebhookRow
 from tenax.wire.agents import Hello, JoinRequest, SlotInfo
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
@@ -172,6 +176,22 @@ class Place:
         """Of all machines, ended ones too."""
         async with self.api.master.db.connection() as conn:
             return {row.machine_id: row.state.value for row in await machines.all_of(conn, ended=True)}
+
+    async def listen(self) -> None:
+        """A webhook of all workspaces is told of all machines from now on."""
+        triggers = tuple(TriggerRow("MACHINE", {"event": each.value}) for each in MachineNews)
+        async with self.api.master.db.transaction() as conn:
+            hook = WebhookRow("machines", "http://192.0.2.7/", "DEFAULT", "WORKSPACE", None, triggers)
+            await webhooks.create(conn, hook, 1)
+
+    async def deliveries(self) -> list[tuple[str, Any]]:
+        """What is in its queue, the oldest first: the event, and what it is about."""
+        async with self.api.master.db.connection() as conn:
+            [hook] = await webhooks.listed(conn)
+            sent = await webhooks.deliveries(conn, hook.id, Page(limit=100))
+        events: list[Any] = [each.event for each in reversed(sent)]
+        assert {each["event_type"] for each in events} <= {"MACHINE"}
+        return [(each["condition"]["event"], next(iter(each["event_data"].values()))) for each in events]
 
     async def waits(self, slots: int = 1) -> str:
         """An attempt that waits."""

@@ -191,3 +191,19 @@ async def test_where_nothing_is_sent_no_webhook_is_made(api: Api, url: str) -> N
     ):
         assert reply.status_code == 400, reply.text
         assert "webhooks.allowed_networks" in reply.text
+
+
+async def test_of_machines_only_webhooks_of_all_workspaces_are_told(api: Api) -> None:
+    """Which administrators make; an event that there is not is refused with those that there are."""
+    trigger = {"triggerType": "TRIGGER_TYPE_MACHINE", "condition": {"event": "FAILED"}}
+    body = {**HOOK, "mode": "WEBHOOK_MODE_WORKSPACE", "triggers": [trigger]}
+    async with api.master.db.transaction() as conn:
+        await conn.execute("insert into workspaces (id, name, owner_id) values (77, 'mine', 2)")
+    for more in ({"workspaceId": 77}, {"mode": "WEBHOOK_MODE_SPECIFIC"}):
+        reply = await api.admin.post("/api/v1/webhooks", {**body, **more})
+        assert "machines belong to no workspace" in refusal(reply)
+    wrong = {**body, "triggers": [{**trigger, "condition": {"event": "failed"}}]}
+    assert "is 'failed': one of LAUNCHED, FAILED" in refusal(await api.admin.post("/api/v1/webhooks", wrong))
+    assert (await api.user.post("/api/v1/webhooks", body)).status_code == 403
+    [kept] = (await api.admin.post("/api/v1/webhooks", body)).json()["webhook"]["triggers"]
+    assert (kept["triggerType"], kept["condition"]) == ("TRIGGER_TYPE_MACHINE", {"event": "FAILED"})

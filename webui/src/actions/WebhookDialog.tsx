@@ -1,7 +1,7 @@
 /** Creates a webhook: where it sends, how that looks, and what it is told of. */
 
 import { useRef, useState } from "react";
-import { TOLD_STATES, wordOf } from "../routes/webhooks/words";
+import { TOLD_MACHINES, TOLD_STATES, wordOf } from "../routes/webhooks/words";
 import { Once } from "../services/once";
 import { createWebhook, type NewWebhook, type Trigger, type Webhook } from "../services/webhooks";
 import type { Workspace } from "../services/workspaces";
@@ -30,6 +30,9 @@ export default function WebhookDialog(props: {
   const [states, setStates] = useState<readonly string[]>(["COMPLETED", "ERROR"]);
   const [pattern, setPattern] = useState("");
   const [alerts, setAlerts] = useState(false);
+  const [machines, setMachines] = useState<readonly string[]>([]);
+  // Machines belong to no workspace, and to no experiment that could name it.
+  const ofMachines = where === "" && !named && !alerts;
   const once = useRef(new Once());
   const submit = async () => {
     const triggers: Trigger[] = [
@@ -38,6 +41,10 @@ export default function WebhookDialog(props: {
         condition: { state },
       })),
       ...(pattern ? [{ triggerType: "TRIGGER_TYPE_TASK_LOG" as const, condition: { regex: pattern } }] : []),
+      ...(ofMachines ? machines : []).map((event) => ({
+        triggerType: "TRIGGER_TYPE_MACHINE" as const,
+        condition: { event },
+      })),
       ...(alerts ? [{ triggerType: "TRIGGER_TYPE_CUSTOM" as const, condition: {} }] : []),
     ];
     const asked: NewWebhook = {
@@ -121,6 +128,7 @@ export default function WebhookDialog(props: {
               />
             )}
           </Field>
+          {ofMachines && <MachineEvents chosen={machines} onChosen={setMachines} />}
           <label className={CHECKBOX}>
             <input
               type="checkbox"
@@ -171,6 +179,29 @@ function ToldOf(props: {
           {props.problem}
         </p>
       )}
+    </fieldset>
+  );
+}
+
+function MachineEvents(props: { chosen: readonly string[]; onChosen: (events: string[]) => void }) {
+  const { chosen } = props;
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-1">
+      <legend className="pb-1 font-medium">Notify of rented machines</legend>
+      <div className="flex flex-wrap gap-x-4">
+        {Object.entries(TOLD_MACHINES).map(([event, word]) => (
+          <label key={event} className={CHECKBOX}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(event)}
+              onChange={({ target }) =>
+                props.onChosen(target.checked ? [...chosen, event] : chosen.filter((each) => each !== event))
+              }
+            />
+            {word.charAt(0).toUpperCase() + word.slice(1)}
+          </label>
+        ))}
+      </div>
     </fieldset>
   );
 }

@@ -41,7 +41,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
-from tenax.master.store.machines import offer_rests
+from tenax.master.store.machines import costs, offer_rests
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, RentedPool
 from tenax.master.store.queue import placements
@@ -96,8 +96,8 @@ class ScalingLoop:
         self._sightings: dict[ProviderPlace, Sightings] = {}
         #: What failed in this pass: a slow provider would cost each machine its time.
         self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
-        #: What was last said of each budget, by its pool. Cache: without it, it is said once more.
-        self._warned: dict[str, str] = {}
+        #: What was said of budgets. Cache: the database knows it, too.
+        self._warned: set[str] = set()
         self._advice = Advice()
         self.use_pools(pools, overall)
 
@@ -121,7 +121,7 @@ class ScalingLoop:
         self._failed.clear()
         await self._look(context, rows)
         loaded = await self._load(context)
-        self._warn(loaded.budgets)
+        await self._warn(context, loaded.budgets)
         if await self._scale_all(context, loaded):
             loaded = await self._load(context)
         moved = await self._follow(context, loaded)
@@ -184,15 +184,16 @@ class ScalingLoop:
                 await machines.leaving_work(conn) if is_dismissed else {},
             )
 
-    def _warn(self, budgets: Mapping[str, Sequence[BudgetState]]) -> None:
-        """Say once of each budget that it is nearly spent, and that it is."""
-        states = {each.budget.pool: each for its in budgets.values() for each in its}
-        for pool, state in states.items():
-            if state.warning and self._warned.get(pool) != state.warning:
-                log.warning(
-                    state.warning, spent=round(state.spent, 2), hours_without_price=round(state.unpriced_hours, 1)
-                )
-            self._warned[pool] = state.warning
+    async def _warn(self, context: PassContext, budgets: Mapping[str, Sequence[BudgetState]]) -> None:
+        """Say once of each budget, whichever master sees it, that it is nearly spent, and that it is."""
+        for state in {it.budget.pool: it for its in budgets.values() for it in its}.values():
+            if state.warning and state.warning not in self._warned:
+                async with context.transaction() as conn:
+                    is_new = await costs.warn_once(conn, state)
+                self._warned.add(state.warning)
+                if is_new:
+                    spent, unpriced = round(state.spent, 2), round(state.unpriced_hours, 1)
+                    log.warning(state.warning, spent=spent, hours_without_price=unpriced)
 
     async def _scale_all(self, context: PassContext, loaded: _Loaded) -> bool:
         """Decide for each pool; whether anything follows."""

@@ -27,10 +27,10 @@ class Advice:
 
     def plan(self, pool: str, scaling: Scaling) -> None:
         """Say what would be done for a pool, if it is something else than before."""
-        said = advised(scaling)
-        if said and self._plans.get(pool) != said:
-            log.info("machines would be rented or ended, and it is only said", pool=pool, advice=said)
-        self._plans[pool] = said
+        advice = advised(scaling)
+        if advice and self._plans.get(pool) != advice:
+            log.info("machines would be rented or ended, and it is only said", pool=pool, advice=advice)
+        self._plans[pool] = advice
 
     def stray(self, stray: SeenMachine) -> None:
         """Say that something carries our mark and has no row."""

@@ -18,6 +18,15 @@ _ENDS = {
     "ERROR": "Your experiment has stopped with errors",
 }
 _STATUS = {"COMPLETED": ("✅ ", "Completed"), "ERROR": ("❌ ", "Errored")}
+#: What is said of a machine, by the event that the trigger names.
+_MACHINES = {
+    "LAUNCHED": "was launched",
+    "FAILED": "has failed",
+    "ENDED": "has ended",
+    "NOTICE": "has a notice of its cloud",
+    "ORPHAN": "had no row",
+}
+_BUDGETS = {"BUDGET_NEARLY": "nearly spent", "BUDGET_USED_UP": "used up"}
 _LEVELS = {"WARNING": ":warning:", "ERROR": ":x:", "CRITICAL": ":x:"}
 
 
@@ -50,6 +59,9 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
     if line:
         text = _matched(line, _text(_object(event, "condition"), "regex"), base_url)
         return {"text": text.splitlines()[0][:_MAX_TEXT], "blocks": [_section(text)]}
+    if _text(event, "event_type") == "MACHINE":
+        text = _of_machines(data, _text(_object(event, "condition"), "event"))
+        return {"text": _cut(text.splitlines()[0]), "blocks": [_section(text)]}
     state = _text(experiment, "state")
     if custom:
         level, title = _text(custom, "level"), _text(custom, "title")
@@ -64,6 +76,21 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
         colour = _BAD if state == "ERROR" else _GOOD
         attachments.append({"color": colour, "blocks": [_about(experiment, base_url)]})
     return {"text": _safe(head)[:_MAX_TEXT], "blocks": [block], "attachments": attachments}
+
+
+def _of_machines(data: JsonObject, event: str) -> str:
+    """What happened in a line, and why below it."""
+    machine, offer, budget = (_object(data, name) for name in ("machine", "offer", "budget"))
+    about = machine or offer or budget
+    pool = _safe(_text(about, "resource_pool"))
+    if machine:
+        what = _safe(_text(machine, "offer") or _text(machine, "instance_type"))
+        head = f"Machine {_safe(_text(machine, 'id'))} of pool {pool} {_MACHINES.get(event, event)}: {what}"
+    elif offer:
+        head = f"Offer {_safe(_text(offer, 'name'))} of pool {pool} is off until the settings of its provider change"
+    else:
+        head = f"The budget of {f'pool {pool}' if pool else 'all pools'} for machines is {_BUDGETS.get(event, event)}"
+    return f"{head}\n{_safe(_text(about, 'why'))}".rstrip()
 
 
 def _about(experiment: JsonObject, base_url: str) -> Json:

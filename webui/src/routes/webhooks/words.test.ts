@@ -21,6 +21,12 @@ describe("what a webhook is told of", () => {
   it("has its states first, whatever their order", () => {
     expect(toldOf(TRIGGERS)).toBe('Completed, Error; output like "out of memory"; alerts of scripts');
   });
+  it("has events of machines in words, and one that is not known as it is", () => {
+    const triggers = ["FAILED", "BUDGET_NEARLY", "LATER"].map((event): Trigger => {
+      return { triggerType: "TRIGGER_TYPE_MACHINE", condition: { event } };
+    });
+    expect(toldOf(triggers)).toBe("machines: failed, budget nearly spent, LATER");
+  });
   it("is of all, of a workspace, or of those that name it", () => {
     const scopes = [
       webhook({}),

@@ -34,10 +34,13 @@ class TriggerType(str, Enum):
     METRIC_THRESHOLD_EXCEEDED = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
     TASK_LOG = "TRIGGER_TYPE_TASK_LOG"
     CUSTOM = "TRIGGER_TYPE_CUSTOM"
+    #: Of rented machines; Determined has no such trigger.
+    MACHINE = "TRIGGER_TYPE_MACHINE"
 
 
 class Trigger(Message):
-    """An event to notify of. ``condition``: ``{"state"}`` of an experiment, ``{"regex"}`` of a line of a task."""
+    """An event to notify of. ``condition``: ``{"state"}`` of an experiment, ``{"regex"}`` of a line of a task,
+    ``{"event"}`` of rented machines."""
 
     id: int = 0
     webhook_id: int = 0

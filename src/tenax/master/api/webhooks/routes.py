@@ -2,7 +2,7 @@
 
 Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators;
 everyone else sees that it exists, and only the host of its address, which is often a secret; a custom event is sent by
-the owner of the experiment, and by its tasks.
+the owner of the experiment, and by its tasks; of machines only webhooks of all workspaces are told.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fastapi import Response
 from tenax.config.names import check_pattern
 from tenax.display.terminal import is_name
 from tenax.errors import InvalidInput, Unsupported
+from tenax.lifecycle.machine import MachineNews
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.expected import check_expected
@@ -190,6 +191,11 @@ def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
             "mode: a custom trigger works only with mode 'SPECIFIC': experiments name such a webhook under "
             "integrations.webhooks"
         )
+    if messages.TriggerType.MACHINE in kinds and (body.workspace_id or mode is messages.WebhookMode.SPECIFIC):
+        raise InvalidInput(
+            "triggers: machines belong to no workspace and to no experiment: a trigger for them works only with mode "
+            "'WORKSPACE' and without workspaceId"
+        )
     return webhooks.WebhookRow(
         name=body.name.strip(),
         url=body.url,
@@ -218,6 +224,12 @@ def _trigger(trigger: messages.Trigger) -> webhooks.TriggerRow:
         return webhooks.TriggerRow("TASK_LOG", {"regex": regex})
     if kind is messages.TriggerType.CUSTOM:
         return webhooks.TriggerRow("CUSTOM")
+    if kind is messages.TriggerType.MACHINE:
+        event = str(trigger.condition.get("event", ""))
+        possible = [known.value for known in MachineNews]
+        if event not in possible:
+            raise InvalidInput(f"triggers.condition.event is {event[:40]!r}: one of {', '.join(possible)} is possible")
+        return webhooks.TriggerRow("MACHINE", {"event": event})
     if kind is messages.TriggerType.METRIC_THRESHOLD_EXCEEDED:
         raise Unsupported("metrics trigger nothing here: send an event from the script, with core_context.alert()")
     raise InvalidInput("triggers.triggerType is missing: say what the webhook is to be told of")

@@ -14,6 +14,7 @@ from tenax.lifecycle.notice import Heeded
 from tenax.master.store.agents.rows import heartbeat
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
+from tenax.master.store.machines import rows as machines
 
 Q = load("agents")
 
@@ -44,8 +45,11 @@ async def put(conn: Connection, agent_id: str, session: int, notice: Heeded | No
     if notice is None:
         changed = await conn.fetchval(Q.clear_notice, agent_id)
     else:
+        before = await conn.fetchval(Q.hold_notice, agent_id)
         values = notice.reason, notice.plan.value, notice.within_s
         changed = await conn.fetchval(Q.set_notice, agent_id, *values)
+        if changed is not None and before != notice.reason:
+            await machines.noticed(conn, agent_id, notice.reason)
     if changed is not None:
         # The loop that rents machines is woken as the queue's readers are.
         for kind, name in (("agent", agent_id), ("scheduling", ""), ("queue", "")):

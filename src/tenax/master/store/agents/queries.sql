@@ -318,6 +318,9 @@ order by c.allocation_id, c.rank;
 -- name: pool_of
 select pool from agents where agent_id = $1;
 
+-- name: hold_notice
+select notice from agents where agent_id = $1 for update;
+
 -- name: set_notice
 -- It drains for it, once; a reason of an earlier notice, or of failed starts, gives way to this one.
 update agents

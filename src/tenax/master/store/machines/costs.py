@@ -1,17 +1,23 @@
-"""What rented machines cost, read machine by machine: a page of uses is held at a time, or those of one machine."""
+"""What rented machines cost, read machine by machine: a page of uses is held at a time, or those of one machine.
+
+What is told of a budget is told once, whichever master sees it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from enum import Enum
 
 from asyncpg import Connection, Record
 
-from tenax.lifecycle.budget import MachineHours, MonthlyHours
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.budget import BudgetStage, BudgetState, MachineHours, MonthlyHours
+from tenax.lifecycle.machine import MachineNews
 from tenax.lifecycle.machine_cost import DAY, CostSums, MachineUse, PaidMachine, by_day, by_pool, by_use
 from tenax.master.concurrency.threads import run_beside
 from tenax.master.store.database.queries import load
+from tenax.master.store.webhooks import events as webhook_events
 
 Q = load("machines")
 #: Rows that are read at a time.
@@ -61,6 +67,26 @@ async def this_month(conn: Connection) -> MonthlyHours:
         MachineHours(row["pool"], row["offer"], row["price"], row["hours"]) for row in rows if row["pool"] is not None
     ]
     return MonthlyHours(rows[0]["begins"], rows[0]["ends"], hours)
+
+
+async def warn_once(conn: Connection, state: BudgetState) -> bool:
+    """Tell webhooks how far a budget is; False: that was told, be it by another master. In a transaction."""
+    month, budget = state.begins.astimezone(timezone.utc).date(), state.budget
+    if not await conn.fetchval(Q.warn, budget.pool, month, budget.amount, state.stage.value):
+        return False
+    await conn.execute(Q.forget_warnings, month)
+    shown: JsonObject = {
+        "resource_pool": budget.pool,
+        "month": state.month,
+        "per_month": budget.amount,
+        "spent": round(state.spent, 2),
+        "stops": budget.stops,
+        "why": state.warning,
+    }
+    used_up = state.stage is BudgetStage.USED_UP
+    news = MachineNews.BUDGET_USED_UP if used_up else MachineNews.BUDGET_NEARLY
+    await webhook_events.machines_changed(conn, news, {"budget": shown})
+    return True
 
 
 async def _machines(

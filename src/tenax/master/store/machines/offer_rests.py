@@ -13,8 +13,11 @@ from datetime import datetime
 
 from asyncpg import Connection
 
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.machine import MachineNews
 from tenax.lifecycle.offer import NEVER, RestCause, rest_s
 from tenax.master.store.database.queries import load
+from tenax.master.store.webhooks import events as webhook_events
 from tenax.scheduler.offers import OfferRest
 
 Q = load("machines")
@@ -58,6 +61,9 @@ async def begin(conn: Connection, order: OfferOrder, cause: RestCause, story: st
         return
     seconds = rest_s(cause, failures + 1)
     await conn.execute(Q.rest, order.pool, order.offer, order.settings, cause.value, failures + 1, story, seconds)
+    if seconds is None and (known is None or known["until"] is not None):
+        offer: JsonObject = {"name": order.offer, "resource_pool": order.pool, "cause": cause.value, "why": story}
+        await webhook_events.machines_changed(conn, MachineNews.OFFER_OFF, {"offer": offer})
 
 
 async def end(conn: Connection, pool: str, offers: Sequence[str], causes: Collection[RestCause]) -> None:

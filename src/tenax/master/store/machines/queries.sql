@@ -87,7 +87,7 @@ select pool, offer, settings, cause, failures, story, since, extract(epoch from 
 from offer_rests;
 
 -- name: rest_of
-select cause, failures, since from offer_rests where pool = $1 and offer = $2 and settings = $3 for update;
+select cause, failures, since, until from offer_rests where pool = $1 and offer = $2 and settings = $3 for update;
 
 -- name: rest
 insert into offer_rests (pool, offer, settings, cause, failures, story, until)
@@ -179,3 +179,9 @@ select month.begins, month.ends, m.pool, m.offer, m.price,
 from month
 left join machines m on (m.ended_at is null or m.ended_at > month.begins) and coalesce(m.rented_at, m.joined_at) is not null
 group by month.begins, month.ends, m.pool, m.offer, m.price;
+
+-- name: warn
+insert into budget_warnings (pool, month, amount, stage) values ($1, $2, $3, $4) on conflict do nothing returning true;
+
+-- name: forget_warnings
+delete from budget_warnings where month < $1::date - 90;

@@ -1,26 +1,29 @@
 """Rows of rented machines: planned, sent, answered, joined, ended; each change by one transition of the lifecycle.
 
 Rules: a write of a row that has changed meanwhile is Stale, and changes nothing; a token is kept as its hash, and spent
-in the transaction of the join; whatever a change may alter for work that waits wakes the loop that schedules.
+in the transaction of the join; what webhooks are told is written with the change; whatever a change may alter for work
+that waits wakes the loop that schedules.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from asyncpg import Connection
 
 from tenax.errors import Forbidden, Stale, TryAgain
 from tenax.ids import AgentId, AllocationId
-from tenax.lifecycle.machine import Dismissal, MachineEvent, MachineState, after
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.machine import Dismissal, MachineEvent, MachineNews, MachineState, after, news_of
 from tenax.lifecycle.offer import RestCause
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines.offer_rests import StoredRest
+from tenax.master.store.webhooks import events as webhook_events
 from tenax.scheduler.demand import MachineStage, RentedMachine
 
 Q = load("machines")
@@ -184,6 +187,7 @@ async def adopt(conn: Connection, stray: NewMachine, provider_id: str, zone: str
     what = stray.token_hash, provider_id, zone, stray.story
     is_new = await conn.fetchval(Q.adopt, stray.machine_id, stray.pool, *place, *what) is not None
     if is_new:
+        await _tell(conn, MachineNews.ORPHAN, await get(conn, stray.machine_id))
         await notify(conn, "queue", "")
     return is_new
 
@@ -263,7 +267,17 @@ async def happen(
     state = after(machine.state, event)
     never_joined = event is MachineEvent.LACKS
     await _written(conn, Q.change, machine, state.value, story, provider_id, zone, never_joined)
+    news = news_of(machine.state, event)
+    if news is not None:
+        its = story or machine.story, provider_id or machine.provider_id, zone or machine.zone
+        await _tell(conn, news, replace(machine, state=state, story=its[0], provider_id=its[1], zone=its[2]))
     await notify(conn, "scheduling", "")
+
+
+async def noticed(conn: Connection, machine_id: str, notice: str) -> None:
+    """Its cloud says something new of it; nothing of an agent whose machine was not rented."""
+    if await is_known(conn, machine_id, still_there=True):
+        await _tell(conn, MachineNews.NOTICE, replace(await get(conn, machine_id), story=notice))
 
 
 async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) -> bool:
@@ -355,6 +369,26 @@ def rented(machine: MachineRow, standing: MachineStanding) -> RentedMachine:
     idle_s = standing.idle_s if standing.idle else None
     what = machine.offer, machine.slots, machine.price
     return RentedMachine(AgentId(machine.machine_id), stage, standing.planned_at, idle_s, *what)
+
+
+async def _tell(conn: Connection, news: MachineNews, machine: MachineRow) -> None:
+    shown: JsonObject = {
+        "id": machine.machine_id,
+        "resource_pool": machine.pool,
+        "state": machine.state.value,
+        "provider": machine.provider,
+        "region": machine.region,
+        "zone": machine.zone,
+        "provider_id": machine.provider_id,
+        "instance_type": machine.instance_type,
+        "offer": machine.offer,
+        "slots": machine.slots,
+        "price": machine.price,
+        "hours": machine.hours,
+        "cost": machine.cost,
+        "why": machine.story,
+    }
+    await webhook_events.machines_changed(conn, news, {"machine": shown})
 
 
 async def _written(conn: Connection, query: str, machine: MachineRow, *values: object) -> None:

@@ -16,6 +16,7 @@ from asyncpg import Connection, Record
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentState
+from tenax.lifecycle.machine import MachineNews
 from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 
@@ -96,6 +97,12 @@ async def log_line_matched(conn: Connection, trigger_id: int, task_id: str, line
         match |= dict(task)
     await _put(conn, trigger, "TASK_LOG", trigger["now"], trigger["condition"], {"task_log": match})
     return True
+
+
+async def machines_changed(conn: Connection, news: MachineNews, data: JsonObject) -> None:
+    """Something happened with rented machines: for webhooks of all workspaces. In the transaction that writes it."""
+    for trigger in await conn.fetch(Q.triggers_of_machines, news.value):
+        await _put(conn, trigger, "MACHINE", trigger["now"], trigger["condition"], data)
 
 
 async def owner_of(conn: Connection, experiment_id: int) -> int:

@@ -88,6 +88,13 @@ where t.kind = $2
   and {{is_for}}
 order by h.id, t.id;
 
+-- name: triggers_of_machines
+-- Machines are of no workspace.
+select h.id as webhook_id, t.condition, extract(epoch from now())::bigint as now
+from webhook_triggers t join webhooks h on h.id = t.webhook_id
+where t.kind = 'MACHINE' and t.condition ->> 'event' = $1 and h.workspace_id is null
+order by h.id, t.id;
+
 -- name: enqueue
 -- Not beyond what may wait, and only for a webhook that is still there: who deletes one breaks nobody's change of state.
 insert into webhook_deliveries (event_id, webhook_id, event)

@@ -26,7 +26,7 @@ Q = load("webhooks")
 class TriggerRow:
     """A kind of event that a webhook is sent."""
 
-    #: EXPERIMENT_STATE_CHANGE, TASK_LOG, CUSTOM.
+    #: EXPERIMENT_STATE_CHANGE, TASK_LOG, CUSTOM, MACHINE.
     kind: str
     condition: JsonObject = field(default_factory=dict)
     id: int = 0
