@@ -371,6 +371,7 @@ async def test_health_asks_the_listener(api: Api) -> None:
         "trouble": {},
         "resource_managers": [],
         "waiting_migrations": [],
+        "silent_providers": [],
     }
     api.master.listener._connected.clear()
     reply = await api.nobody.get("/health")

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from tenax.config.master import PoolSettings
 from tests.kits.master.scaling import Place, line, master_settings, place, rented, server, use
+from tests.kits.object_server import Between
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
 
@@ -81,3 +83,40 @@ async def test_what_is_rented_again_goes_on_from_what_was_said(place: Place) -> 
     use(place, min_instances=1)
     await place.passes(2)
     assert len(place.rented.running()) == 1
+
+
+async def silent_of(place: Place) -> list[Any]:
+    """What anybody is told of providers, by a master that is well."""
+    reply = await place.api.nobody.get("/health")
+    assert (reply.status_code, reply.json()["status"]) == (200, "up")
+    silent: list[Any] = reply.json()["silent_providers"]
+    return silent
+
+
+async def test_a_provider_that_answers_no_more_is_named_until_it_does(place: Place, line: Between) -> None:
+    """Since when it was, whichever master looks; nor is one that is not asked any more."""
+    use(place, min_instances=1)
+    await place.passes(1)
+    assert await silent_of(place) == []
+    line.fault = lambda method, path: "gone"
+    await place.passes(1)
+    [silent] = await silent_of(place)
+    assert (silent["provider"], silent["region"]) == ("aws", "us-west-2")
+    # Another master knows since when, and looks soon again.
+    place.loop = place._begun()
+    use(place, min_instances=1)
+    await place.passes(2)
+    assert await silent_of(place) == [silent]
+    line.fault = lambda method, path: None
+    await place.passes(1)
+    assert await silent_of(place) == []
+    line.fault = lambda method, path: "gone"
+    await place.passes(1)
+    assert len(await silent_of(place)) == 1
+    await place.execute("update machines set state = 'GONE', ended_at = now()")
+    place.loop.use_pools([PoolSettings(name="default")])
+    await place.passes(1)
+    assert await silent_of(place) == []
+    # Whoever has no login learns of no project.
+    await place.execute("insert into silent_providers values ('gcp', 'of-somebody/us-central1', '', now(), 'gone')")
+    assert [(each["provider"], each["region"]) for each in await silent_of(place)] == [("gcp", "us-central1")]

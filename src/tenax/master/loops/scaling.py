@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -41,7 +41,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
-from tenax.master.store.machines import costs, offer_rests
+from tenax.master.store.machines import costs, offer_rests, silences
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, RentedPool
 from tenax.master.store.queue import placements
@@ -115,11 +115,14 @@ class ScalingLoop:
             return None
         async with context.reading() as conn:
             rows = await machines.all_of(conn)
+            silent = {place_of(each) for each in await silences.all_of(conn)}
+        for place in silent - rows_by_place(self._renting.values(), rows).keys():
+            await self._note_silence(context, place, "")
         if not self._renting and not rows:
             self._may_be_left = False
             return None
         self._failed.clear()
-        await self._look(context, rows)
+        await self._look(context, rows, silent)
         loaded = await self._load(context)
         await self._warn(context, loaded.budgets)
         if await self._scale_all(context, loaded):
@@ -129,8 +132,11 @@ class ScalingLoop:
             await self._move(context, loaded.dismissed)
         return 0.0 if moved else self._due(loaded)
 
-    async def _look(self, context: PassContext, rows: Sequence[MachineRow]) -> None:
-        """Ask each provider what there is, where that may have changed; what is ours and has no row gets one."""
+    async def _look(self, context: PassContext, rows: Sequence[MachineRow], silent: Collection[ProviderPlace]) -> None:
+        """Ask each provider what there is, where that may have changed; what is ours and has no row gets one.
+
+        ``silent``: those that have not answered last.
+        """
         now = time.monotonic()
         by_place = rows_by_place(self._renting.values(), rows)
         by_name = {f"{place.provider} {place.region} {place.endpoint}".strip(): place for place in by_place}
@@ -140,7 +146,7 @@ class ScalingLoop:
             of_place, sightings = by_place[place], self._sightings.setdefault(place, Sightings())
             sightings.fresh = False
             under_way = any(row.state in _UNDER_WAY for row in of_place) or bool(sightings.strays)
-            every_s = 0.0 if under_way else MAX_WAIT_S / 2 if of_place else LOOK_S
+            every_s = 0.0 if under_way else MAX_WAIT_S / 2 if of_place or place in silent else LOOK_S
             if now - sightings.at < every_s:
                 return
             sightings.at = now
@@ -148,7 +154,11 @@ class ScalingLoop:
                 sightings.note(await self._provider(place).look(), of_place)
             except ProviderAway as away:
                 log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
+                if place not in silent:
+                    await self._note_silence(context, place, str(away))
                 return
+            if place in silent:
+                await self._note_silence(context, place, "")
             for provider_id, times in list(sightings.strays.items()):
                 stray = sightings.seen[provider_id]
                 if is_left_alone(place, stray, self._renting):
@@ -158,6 +168,12 @@ class ScalingLoop:
                     await self._adopt(context, place, stray)
 
         await each(list(by_name), handle, loop=self.name, noun="provider")
+
+    async def _note_silence(self, context: PassContext, place: ProviderPlace, reason: str) -> None:
+        """A provider does not answer; without a reason: it does, or is not asked any more."""
+        where = place.provider, place.region, place.endpoint
+        async with context.transaction() as conn:
+            await (silences.begin(conn, *where, reason) if reason else silences.end(conn, *where))
 
     async def _adopt(self, context: PassContext, place: ProviderPlace, stray: SeenMachine) -> None:
         """Let the agent of a machine without a row join once more, and say what it holds; end what cannot."""

@@ -10,6 +10,7 @@ from tenax.config.master import PoolSettings
 from tenax.lifecycle.machine import Sighting
 from tenax.master.provision.port import ProviderPlace, SeenMachine
 from tenax.master.store.machines.rows import MachineRow
+from tenax.master.store.machines.silences import SilentProvider
 
 #: Between looks where all is quiet, in seconds.
 LOOK_S = 300.0
@@ -84,6 +85,6 @@ def place_of_pool(pool: PoolSettings) -> ProviderPlace:
     return ProviderPlace(pool.provider.type, pool.provider.region, pool.provider.endpoint_url)
 
 
-def place_of(row: MachineRow) -> ProviderPlace:
-    """Where a machine is."""
+def place_of(row: MachineRow | SilentProvider) -> ProviderPlace:
+    """Where a machine is, or what does not answer."""
     return ProviderPlace(row.provider, row.region, row.endpoint)

@@ -194,6 +194,16 @@ class ManagerHealth(Plain):
     status: str
 
 
+class SilentProviderView(Plain):
+    """A provider of machines that does not answer the master that rents."""
+
+    #: ``aws``, ``gcp``.
+    provider: str
+    #: Without what it is a part of, such as a project: nobody has to log in for this.
+    region: str
+    since: Timestamp
+
+
 class Health(Plain):
     """``GET /health``: each part is ``up`` or ``down``; a role is ``elsewhere`` in a process that does not have it."""
 
@@ -209,6 +219,8 @@ class Health(Plain):
     #: Of the database, that wait for ``tenax upgrade-database``.
     waiting_migrations: list[str]
     resource_managers: list[ManagerHealth]
+    #: They make no master less ready: what is there works on.
+    silent_providers: list[SilentProviderView] = []
 
 
 class NotebooksResponse(Message):

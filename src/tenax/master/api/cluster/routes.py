@@ -38,6 +38,7 @@ from tenax.master.store.cluster.rows import ClusterMessage
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.lanes import LEASES
 from tenax.master.store.database.migrate import waiting
+from tenax.master.store.machines import silences
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Cluster")
@@ -64,9 +65,10 @@ async def health(master: MasterDep, role: Annotated[Literal["api", "loops"] | No
             await now(conn)
             if master.waiting_migrations:
                 master.waiting_migrations = tuple(each.name for each in await waiting(conn))
+            silent = await silences.all_of(conn)
         database = "up"
     except TryAgain:
-        database = "down"
+        database, silent = "down", []
     listener = "up" if master.listener.is_connected else "down"
     trouble = {} if master.loops is None else master.loops.trouble()
     broken = master.shutdown.is_set() or "down" in (database, listener)
@@ -84,8 +86,12 @@ async def health(master: MasterDep, role: Annotated[Literal["api", "loops"] | No
         trouble=trouble,
         waiting_migrations=list(master.waiting_migrations),
         resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],
+        silent_providers=[
+            messages.SilentProviderView(provider=each.provider, region=each.region.rpartition("/")[2], since=each.since)
+            for each in silent
+        ],
     )
-    return JSONResponse(body.model_dump(), status_code=503 if down else 200)
+    return JSONResponse(body.model_dump(mode="json"), status_code=503 if down else 200)
 
 
 def _role(is_here: bool, is_down: bool) -> str:

@@ -185,3 +185,12 @@ insert into budget_warnings (pool, month, amount, stage) values ($1, $2, $3, $4)
 
 -- name: forget_warnings
 delete from budget_warnings where month < $1::date - 90;
+
+-- name: silent_providers
+select provider, region, endpoint, since, reason from silent_providers order by since, provider, region, endpoint;
+
+-- name: provider_silent
+insert into silent_providers (provider, region, endpoint, reason) values ($1, $2, $3, $4) on conflict do nothing;
+
+-- name: provider_answers
+delete from silent_providers where provider = $1 and region = $2 and endpoint = $3;
