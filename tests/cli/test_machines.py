@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from tenax.config.master import load_master_settings
+from tenax.config.provider.rights import master_rights
 from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster
 
@@ -52,8 +55,44 @@ def test_what_machines_would_be_rented(master: PretendMaster, tenax: Tenax) -> N
         "  budget of pool default: 50.00 of 60 this month; 80% of it are spent",
         "  budget of all pools: 50.00 of 100 this month",
     ]
+    troubles = [
+        {"machineIds": ["m-1"], "reason": "it could not be ended yet: allow ec2:TerminateInstances"},
+        {"machineIds": ["m-1", "m-2", "m-3", "m-4", "m-5"], "reason": "nobody knows"},
+    ]
+    master.on("GET", "/api/v1/machines/plan", {"plans": [{**plan, "troubles": troubles}]})
+    assert tenax("machine", "plan").out.splitlines()[3:5] == [
+        "  m-1: it could not be ended yet: allow ec2:TerminateInstances",
+        "  m-1, m-2, m-3 and 2 more: nobody knows",
+    ]
     master.on("GET", "/api/v1/machines/plan", {"plans": []})
     assert "No machines are rented for any pool" in tenax("machine", "plan").err
+
+
+def test_the_rights_of_the_master_are_printed(tenax: Tenax, tmp_path: Path) -> None:
+    """For a file, as a document and nothing else; what to know of it stands beside. No master is asked."""
+    file = tmp_path / "master.yaml"
+    provider = {
+        "type": "aws", "master_url": "https://master.example.org", "region": "us-west-2", "image_id": "ami-1",
+        "instance_type": "g5.12xlarge", "instance_slots": 4,
+        "iam_instance_profile_arn": "arn:aws:iam::123456789012:instance-profile/training",
+    }  # fmt: skip
+    file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+    done = tenax("machine", "policy", "--config", str(file))
+    pools = load_master_settings(file, environ={}).pools
+    assert json.loads(done.out) == master_rights(pools).policy
+    assert "role/training is taken for the role in the instance profile" in done.err
+    assert "give --cluster-id" in done.err
+    cluster, role = "00000000-0000-4000-8000-000000000001", "arn:aws:iam::123456789012:role/other"
+    done = tenax("machine", "policy", "--config", str(file), "--cluster-id", cluster, "--role", role)
+    assert json.loads(done.out) == master_rights(pools, cluster, [role]).policy
+    assert done.err == ""
+    refused = tenax("machine", "policy", "--config", str(file), "--role", "other")
+    assert (refused.code, refused.out) == (1, "")
+    assert "is not the ARN of a role" in refused.err
+    file.write_text(json.dumps({"pools": [{"name": "default", "provider": {**provider, "region": ""}}]}))
+    refused = tenax("machine", "policy", "--config", str(file))
+    assert (refused.code, refused.out) == (1, "")
+    assert "region" in refused.err
 
 
 def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:

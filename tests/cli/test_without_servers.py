@@ -22,8 +22,9 @@ CLIENT_SIDE = ("cli", "client", "core", "exec", "launch", "experimental")
 #: Commands that need the servers, and ask for them before they import anything of theirs.
 ASKS_FIRST = {
     *(f"cli/local/{name}.py" for name in ("up", "backup", "upgrade", "demo")),
-    # Of `tenax master invite` and `join`.
+    # Of `tenax master invite` and `join`, and of `tenax machine policy`.
     "cli/master/joining.py",
+    "cli/agents/machine.py",
 }
 #: Hides packages as if they were not installed, then runs what follows.
 HIDING = """

@@ -11,38 +11,41 @@ import pytest
 
 from tests.kits.compute_engine import PROJECT, ZONES
 from tests.kits.machine import Machine, home, wait_for
-from tests.kits.rented import ACCOUNT, IMAGE, REGION, MachineDoubles, RentedAtMoto, moto
+from tests.kits.rented import IMAGE, REGION, MachineDoubles
 from tests.kits.rented_gcp import RentedAtGoogle, gcp_document, google
+from tests.kits.rented_rights import PROFILE, RentedUnderRights, moto_with_rights
 
 
 @pytest.fixture(scope="module")
-def rented() -> Iterator[RentedAtMoto]:
-    """What is rented at moto's server."""
-    with moto() as server:
+def rented() -> Iterator[RentedUnderRights]:
+    """What is rented at moto's server, which lets masters do what their policy says."""
+    with moto_with_rights() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def doubles(rented: RentedAtMoto) -> Iterator[MachineDoubles]:
+def doubles(rented: RentedUnderRights) -> Iterator[MachineDoubles]:
     """What runs what the machines are told to."""
     with home() as directory, MachineDoubles(rented, directory / "machines").running() as made:
         yield made
 
 
-def renting(directory: Path, rented: RentedAtMoto, **settings: object) -> Machine:
-    """A cluster without an agent, whose pool rents machines of two slots; not started."""
+def renting(directory: Path, rented: RentedUnderRights, **settings: object) -> Machine:
+    """A cluster without an agent, whose pool rents machines of two slots, with the rights for that; not started."""
     file = directory / "master.yaml"
-    place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=ACCOUNT)
+    place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=rented.account)
     provider = {
-        "type": "aws", "endpoint_url": rented.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
-        "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, **settings,
+        "type": "aws", "endpoint_url": rented.gate.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
+        "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True,
+        "iam_instance_profile_arn": PROFILE, **settings,
     }  # fmt: skip
     file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))
+    rented.attach(json.loads(place.tenax("machine", "policy", "--config", str(file)).stdout))
     return place
 
 
 @pytest.fixture(scope="module")
-def place(rented: RentedAtMoto, doubles: MachineDoubles) -> Iterator[Machine]:
+def place(rented: RentedUnderRights, doubles: MachineDoubles) -> Iterator[Machine]:
     """A cluster without an agent, whose pool rents machines of two slots. A test leaves none."""
     with home() as directory:
         script = "echo set up for $(id -un)"
@@ -71,7 +74,7 @@ def none_left(place: Machine) -> list[Any]:
     return wait_for(look, "the end of the machines")
 
 
-def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto, doubles: MachineDoubles) -> None:
+def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedUnderRights, doubles: MachineDoubles) -> None:
     """Nobody started anything but the master, and in the end nothing is left."""
     assert place.tenax("machine", "list").stdout.count("\n") == 1
     earlier = [each["id"] for each in machines(place)]
@@ -101,7 +104,7 @@ def test_from_none_to_one_and_back_to_none(place: Machine, rented: RentedAtMoto,
     assert place.json("machine", "plan") != []
 
 
-def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: RentedAtMoto) -> None:
+def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: RentedUnderRights) -> None:
     """Killed as soon as there is a machine: the next one goes on with it, and ends it."""
     before = len(rented.instances())
     with place.client() as client:
@@ -117,7 +120,7 @@ def test_a_master_that_is_killed_rents_nothing_twice(place: Machine, rented: Ren
     assert rented.running() == []
 
 
-def test_by_hand_a_machine_comes_and_is_let_go(place: Machine, rented: RentedAtMoto) -> None:
+def test_by_hand_a_machine_comes_and_is_let_go(place: Machine, rented: RentedUnderRights) -> None:
     """Rented before anything waits, it takes work; asked to end at once it ends that, and nothing is left."""
     [launched] = place.json("machine", "launch", "--pool", "default")
     assert launched["story"] == "rented by admin"
@@ -136,7 +139,7 @@ def test_by_hand_a_machine_comes_and_is_let_go(place: Machine, rented: RentedAtM
     assert rented.running() == []
 
 
-def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedAtMoto) -> None:
+def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedUnderRights) -> None:
     """Nobody ends it meanwhile; the cluster that is started again does."""
     with place.client() as client:
         command = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
@@ -188,7 +191,7 @@ def test_from_none_to_one_and_back_to_none_at_google(at_google: tuple[Machine, R
 
 
 def test_once_a_budget_is_used_up_what_waits_is_told_and_what_runs_goes_on(
-    rented: RentedAtMoto, doubles: MachineDoubles
+    rented: RentedUnderRights, doubles: MachineDoubles
 ) -> None:
     """The price is so high that the first machine alone spends it, and no other is rented."""
     with home() as directory:

@@ -72,6 +72,8 @@ class Between(ThreadingHTTPServer):
         self.target = urlsplit(target).netloc
         self._path = urlsplit(target).path
         self.fault: Fault = lambda _method, _path: None
+        #: Given a request's body: how it is refused; None: it is not.
+        self.judge: Callable[[bytes], Refusal | None] = lambda _body: None
         #: Method and path of each request.
         self.requests: list[tuple[str, str]] = []
         #: Bytes of bodies: of requests as they came, and of answers as far as they were sent.
@@ -100,6 +102,10 @@ class _Passing(BaseHTTPRequestHandler):
             return
         if fault == REFUSED:
             self._answer(403, self.server.refusal.headers, self.server.refusal.body)
+            return
+        refusal = self.server.judge(body)
+        if refusal is not None:
+            self._answer(403, refusal.headers, refusal.body)
             return
         onward = http.client.HTTPConnection(self.server.target, timeout=30)
         kept = {name: value for name, value in self.headers.items() if name.lower() not in ("transfer-encoding",)}

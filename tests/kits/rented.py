@@ -54,6 +54,10 @@ class RentedAtMoto:
     """What there is at moto's server, as its account sees it."""
 
     url: str
+    #: Of who looks, and of who meddles.
+    keys: Mapping[str, str] = field(
+        default_factory=lambda: {"aws_access_key_id": "someone", "aws_secret_access_key": "something"}
+    )
     _client: Any = field(init=False)
 
     account = ACCOUNT
@@ -61,8 +65,7 @@ class RentedAtMoto:
     wrong_subnet = "network_interface.subnet_id is none of that region (InvalidSubnetID"
 
     def __post_init__(self) -> None:
-        keys = {"aws_access_key_id": "someone", "aws_secret_access_key": "something"}
-        self._client = boto3.client("ec2", endpoint_url=self.url, region_name=REGION, **keys)
+        self._client = boto3.client("ec2", endpoint_url=self.url, region_name=REGION, **self.keys)
 
     def settings(self, **changes: Any) -> ProviderSettings:
         """Of a pool."""

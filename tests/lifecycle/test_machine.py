@@ -25,9 +25,12 @@ from tenax.lifecycle.machine import (
     MachineState,
     MachineStep,
     Sighting,
+    Trouble,
     after,
     dismissed,
     next_step,
+    noted,
+    troubles_of,
 )
 from tenax.lifecycle.offer import RestCause, rest_s
 from tenax.scheduler.demand import MachineStage, RentedMachine, ScalingLimits, retired
@@ -217,3 +220,20 @@ def _may_end(state: MachineState, before: Dismissal, dismissal: Dismissal) -> bo
     except NotNow:
         return False
     return True
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(Trouble), st.sampled_from(["", "no answer", "denied; allow: x"])), max_size=8)
+)
+def test_what_stands_in_the_way_is_said_once_and_taken_back(steps: list[tuple[Trouble, str]]) -> None:
+    """Whatever came before it, the last word on each holds, in one order; what it was rented for stays in front."""
+    story = "rented for 1.a.1: it is the first that serves"
+    last: dict[Trouble, str] = {}
+    for trouble, why in steps:
+        story = noted(story, trouble, why)
+        last[trouble] = why
+        assert noted(story, trouble, why) == story
+    assert troubles_of(story) == [f"{each.value}: {last[each]}" for each in Trouble if last.get(each)]
+    for trouble in Trouble:
+        story = noted(story, trouble)
+    assert story == "rented for 1.a.1: it is the first that serves"

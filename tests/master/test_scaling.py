@@ -198,7 +198,7 @@ async def test_what_is_not_allowed_is_off_until_the_settings_change(place: Place
     [(name, why)] = (await notes(place)).items()
     assert name == "m5.large in us-west-2"
     assert "is off until the settings of its pool's provider change" in why
-    assert "allow ec2:RunInstances (UnauthorizedOperation" in why
+    assert "allow ec2:RunInstances, see tenax machine policy (UnauthorizedOperation" in why
     line.fault = lambda method, path: None
     await place.later(90_000)
     await place.passes(2)

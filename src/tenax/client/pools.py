@@ -222,6 +222,14 @@ class MachineBudget(Answer):
 
 
 @dataclass(frozen=True)
+class MachinesInTrouble(Answer):
+    """What stands in the way of machines at their provider."""
+
+    machine_ids: List[str] = part(reading.texts, "machineIds")
+    reason: str = part(reading.text, "reason")
+
+
+@dataclass(frozen=True)
 class MachinePlan(Answer):
     """What would be done now for one pool."""
 
@@ -243,6 +251,9 @@ class MachinePlan(Answer):
     launch: int = part(reading.integer, "launch")
     end: List[PlannedStep] = made(lambda value: [PlannedStep.read(step) for step in reading.records(value, "end")])
     drain: List[PlannedStep] = made(lambda value: [PlannedStep.read(step) for step in reading.records(value, "drain")])
+    troubles: List[MachinesInTrouble] = made(
+        lambda value: [MachinesInTrouble.read(it) for it in reading.records(value, "troubles")]
+    )
     waiting: List[WaitingForMachine] = made(
         lambda value: [WaitingForMachine.read(each) for each in reading.records(value, "waiting")]
     )

@@ -22,6 +22,7 @@ Rules it keeps:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -107,7 +108,17 @@ class MachineNews(str, Enum):
     BUDGET_USED_UP = "BUDGET_USED_UP"
 
 
+class Trouble(str, Enum):
+    """What stands in the way of a machine at its provider, as it is said behind why the machine is as it is."""
+
+    UNANSWERED = "the provider did not answer the request for it"
+    UNSEEN = "the provider does not say which machines there are"
+    UNENDED = "it could not be ended yet"
+
+
 ENDED = frozenset({MachineState.GONE, MachineState.FAILED})
+#: What comes to another state by what a look shows, and by nothing else in good time.
+LOOKED_FOR = frozenset({MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
 
 TRANSITIONS: Mapping[tuple[MachineState, MachineEvent], MachineState] = {
     (MachineState.PLANNED, MachineEvent.SEND): MachineState.ASKED,
@@ -167,6 +178,22 @@ def dismissed(machine_id: str, state: MachineState, before: Dismissal, dismissal
     if before is Dismissal.NOW or before is dismissal:
         more = "" if before is Dismissal.NOW else "; to end its work at once, ask for its end now (--now)"
         raise NotNow(f"machine {machine_id} is asked to end already{why}{more}")
+
+
+_TROUBLE = re.compile(f"; ({'|'.join(re.escape(each.value) for each in Trouble)}): ")
+
+
+def noted(story: str, trouble: Trouble, why: str = "") -> str:
+    """Why a machine is as it is, with what stands in its way; ``why`` empty: that does not any more."""
+    before, *rest = _TROUBLE.split(story)
+    troubles = dict(zip(rest[::2], rest[1::2], strict=True)) | {trouble.value: why}
+    return "; ".join([before, *(f"{each.value}: {its}" for each in Trouble if (its := troubles.get(each.value)))])
+
+
+def troubles_of(story: str) -> list[str]:
+    """What stands in the way of a machine, by why it is as it is."""
+    _, *rest = _TROUBLE.split(story)
+    return [f"{trouble}: {why}" for trouble, why in zip(rest[::2], rest[1::2], strict=True)]
 
 
 class Sighting(str, Enum):

@@ -2966,6 +2966,10 @@ export interface components {
             /** @default 0 */
             unpricedHours: number;
         };
+        MachineTrouble: {
+            machineIds: string[];
+            reason: string;
+        };
         MachineWait: {
             allocationId: string;
             jobId: string;
@@ -3299,6 +3303,8 @@ export interface components {
             end: components["schemas"]["PlannedMachineStep"][];
             /** @default [] */
             drain: components["schemas"]["PlannedMachineStep"][];
+            /** @default [] */
+            troubles: components["schemas"]["MachineTrouble"][];
             /** @default [] */
             waiting: components["schemas"]["MachineWait"][];
         };

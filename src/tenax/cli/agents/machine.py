@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Tuple
+from uuid import UUID
 
 import click
 
@@ -11,6 +13,8 @@ from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.display.plural import counted
+from tenax.local.requirements import refuse_without_servers
+from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
     from tenax.client.pools import MachineAtProvider, MachineCost, MachineInfo, MachinePlan, MachineStepInfo
@@ -44,6 +48,8 @@ _AUDITED: output.Columns[MachineAtProvider] = (
     (TableColumn("ROW", state=True), lambda it: "none" if it.stray else it.state),
     (TableColumn("WHY", wraps=True), lambda it: it.why),
 )
+#: Machines that stand in one line.
+_NAMED_AT_ONCE = 3
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
 
@@ -264,6 +270,41 @@ def plan(access: Access, pool: Optional[str], as_json: bool) -> None:
         output.say(_NO_PROVIDER)
 
 
+@group.command()
+@click.option(
+    "--config",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The master's configuration file.",
+)
+@click.option("--cluster-id", type=click.UUID, help="For machines of this cluster alone (tenax master info has it).")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ARN",
+    help="The role in the machines' instance profile, if it is not called as that is. May be given several times.",
+)
+def policy(config: Path, cluster_id: Optional[UUID], roles: Tuple[str, ...]) -> None:
+    """Print the IAM policy with the rights that the master needs at AWS for a configuration file. No master is asked.
+
+    It is JSON, to be attached to the role of the master's machine, and allows no action that the settings do not need.
+    """
+    refuse_old_python()
+    refuse_without_servers()
+    from tenax.config.master import load_master_settings
+    from tenax.config.provider.rights import master_rights
+
+    rights = master_rights(load_master_settings(config).pools, str(cluster_id or ""), roles)
+    output.document(rights.policy)
+    for role in rights.assumed_roles:
+        output.say(f"{role} is taken for the role in the instance profile of that name; else name it with --role.")
+    for name in rights.elsewhere:
+        output.say(f"The pool {name} does not rent at AWS: this policy says nothing of it.")
+    if cluster_id is None:
+        output.say("It holds for machines that any Tenax cluster has marked; for those of one alone give --cluster-id.")
+
+
 def _number(value: Optional[float], digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
@@ -295,5 +336,9 @@ def _lines(plan: MachinePlan) -> List[str]:
     lines += [f"  {each.reason}" for each in plan.offers if each.reason and not each.launch]
     lines += [f"  to end: {step.machine_id}, {step.reason}" for step in plan.end]
     lines += [f"  takes nothing new: {step.machine_id}, {step.reason}" for step in plan.drain]
+    for trouble in plan.troubles:
+        more = len(trouble.machine_ids) - _NAMED_AT_ONCE
+        named = f"{', '.join(trouble.machine_ids[:_NAMED_AT_ONCE])}{f' and {more} more' if more > 0 else ''}"
+        lines.append(f"  {named}: {trouble.reason}")
     lines += [f"  {each.allocation_id} ({counted(each.slots, 'slot')}) {each.reason}" for each in plan.waiting]
     return lines

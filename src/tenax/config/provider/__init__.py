@@ -53,8 +53,9 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 KINDS = ("aws", "gcp")
 #: A user data of AWS has 16 kB, of which our own script takes its part.
 MAX_STARTUP_SCRIPT_BYTES = 10_000
-#: What our own tags begin with.
+#: What our own tags begin with, and the one that all of a cluster's machines carry.
 MARKS = "tenax-"
+CLUSTER_MARK = f"{MARKS}cluster"
 _MAX_TAGS = 40
 #: What no order of a machine depends on.
 _NOT_ORDERED = {

@@ -23,7 +23,18 @@ from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.budget import BudgetState, used_up
-from tenax.lifecycle.machine import ASK_S, Dismissal, MachineEvent, MachineFacts, MachineState, MachineStep, next_step
+from tenax.lifecycle.machine import (
+    ASK_S,
+    LOOKED_FOR,
+    Dismissal,
+    MachineEvent,
+    MachineFacts,
+    MachineState,
+    MachineStep,
+    Trouble,
+    next_step,
+    noted,
+)
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
@@ -33,7 +44,15 @@ from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects
 from tenax.master.provision.orders import adopted, ordered
-from tenax.master.provision.port import MachineOrder, OrderRefused, Provider, ProviderAway, ProviderPlace, SeenMachine
+from tenax.master.provision.port import (
+    MachineOrder,
+    OrderRefused,
+    Provider,
+    ProviderAway,
+    ProviderPlace,
+    SeenMachine,
+    shown,
+)
 from tenax.master.provision.registry import open_provider
 from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of, place_of_pool, rows_by_place
 from tenax.master.provision.wheel import AgentWheel, own_wheel
@@ -53,8 +72,6 @@ log = structlog.get_logger("tenax.scaling")
 
 #: Between two passes while a machine is on its way or ending.
 BUSY_S = 5.0
-#: Said behind why a machine is as it is.
-_NO_ANSWER = "the provider did not answer the request for it"
 _UNDER_WAY = frozenset({MachineState.PLANNED, MachineState.ASKED, MachineState.STARTING, MachineState.ENDING})
 
 
@@ -154,9 +171,14 @@ class ScalingLoop:
                 sightings.note(await self._provider(place).look(), of_place)
             except ProviderAway as away:
                 log.warning("a provider does not say which machines there are", region=place.region, reason=str(away))
+                for row in of_place:
+                    if row.state in LOOKED_FOR:
+                        await self._note(context, row, Trouble.UNSEEN, away)
                 if place not in silent:
                     await self._note_silence(context, place, str(away))
                 return
+            for row in of_place:
+                await self._note(context, row, Trouble.UNSEEN)
             if place in silent:
                 await self._note_silence(context, place, "")
             for provider_id, times in list(sightings.strays.items()):
@@ -394,7 +416,7 @@ class ScalingLoop:
         except ProviderAway as away:
             log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
             self._failed.add((place_of(row), MachineStep.SEND))
-            await self._note(context, row, _NO_ANSWER, away)
+            await self._note(context, row, Trouble.UNANSWERED, away)
             return False
         except OrderRefused as refused:
             log.warning("the provider refused a machine", machine=row.machine_id, reason=str(refused))
@@ -406,7 +428,7 @@ class ScalingLoop:
         return True
 
     async def _answered(self, context: PassContext, row: MachineRow, seen: SeenMachine) -> None:
-        story = row.story.partition(f"; {_NO_ANSWER}: ")[0]
+        story = noted(row.story, Trouble.UNANSWERED)
         async with context.transaction() as conn:
             await machines.happen(conn, row, MachineEvent.ANSWERED, story, seen.provider_id, seen.zone)
             if seen.made:
@@ -422,15 +444,22 @@ class ScalingLoop:
         except ProviderAway as away:
             log.warning("a machine could not be ended; it is tried again", machine=row.machine_id, reason=str(away))
             self._failed.add((place_of(row), MachineStep.END))
-            await self._note(context, row, "it could not be ended yet", away)
+            await self._note(context, row, Trouble.UNENDED, away)
+            return False
+        await self._note(context, row, Trouble.UNENDED)
         return False
 
-    async def _note(self, context: PassContext, row: MachineRow, what: str, away: ProviderAway) -> None:
-        """Tell whoever looks at the machine what stands in its way, behind why it is as it is."""
-        story = f"{row.story.partition(f'; {what}: ')[0]}; {what}: {away}"
+    async def _note(
+        self, context: PassContext, row: MachineRow, trouble: Trouble, away: ProviderAway | None = None
+    ) -> None:
+        """Tell whoever looks at the machine what stands in its way, behind why it is as it is; None: nothing more."""
+        story = noted(row.story, trouble, shown(str(away)) if away is not None else "")
         if story != row.story:
-            async with context.transaction() as conn:
-                await machines.note(conn, row, story)
+            try:
+                async with context.transaction() as conn:
+                    await machines.note(conn, row, story)
+            except Stale:
+                log.info("a machine moved on before what stands in its way was noted", machine=row.machine_id)
 
     async def _remove(self, context: PassContext, row: MachineRow) -> bool:
         """The provider says that it has ended: once nothing there counts as running, its agent is forgotten."""

@@ -35,6 +35,7 @@ _PASSING = ("RequestLimitExceeded", "Throttl", "Unavailable", "InternalError", "
 #: What only somebody of the account can read.
 _ENCODED = re.compile(r"\s*Encoded authorization failure message: \S+")
 _ENDED = frozenset({"shutting-down", "terminated"})
+_LACKS_RIGHT = "the master's role lacks the right"
 #: Kinds of refusals, and for people what to do, by how a code begins; of others it is tried again, and the next offer.
 _REFUSALS: Mapping[str, tuple[RestCause, str]] = {
     "InsufficientInstanceCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
@@ -54,7 +55,9 @@ _REFUSALS: Mapping[str, tuple[RestCause, str]] = {
     ),
     "VolumeLimitExceeded": (RestCause.OVER_QUOTA, "the account's quota Storage for gp3 volumes is used up"),
     "AddressLimitExceeded": (RestCause.OVER_QUOTA, "the account's quota of addresses is used up"),
-    "UnauthorizedOperation": (RestCause.NOT_ALLOWED, "the master's role lacks the right"),
+    "UnauthorizedOperation": (RestCause.NOT_ALLOWED, _LACKS_RIGHT),
+    "AccessDenied": (RestCause.NOT_ALLOWED, _LACKS_RIGHT),
+    "AuthFailure.ServiceLinkedRoleCreationNotPermitted": (RestCause.NOT_ALLOWED, _LACKS_RIGHT),
     "AuthFailure": (RestCause.NOT_ALLOWED, "the master's credentials are not accepted"),
     "OptInRequired": (RestCause.NOT_ALLOWED, "the account has not accepted the terms of that image or service"),
     "InvalidAMIID": (RestCause.BAD_ORDER, "image_id is none of that region"),
@@ -66,6 +69,13 @@ _REFUSALS: Mapping[str, tuple[RestCause, str]] = {
     "Missing": (RestCause.BAD_ORDER, ""),
 }
 _ACTION = re.compile(r"perform: ([a-z0-9-]+:[A-Za-z]+)")
+#: What may be missing where a refusal does not say it: by how its code begins, else by the call.
+_MISSING_BY_CODE = {"AuthFailure.ServiceLinkedRole": "iam:CreateServiceLinkedRole"}
+_MISSING_BY_CALL = {
+    "run_instances": "ec2:RunInstances and ec2:CreateTags",
+    "describe_instances": "ec2:DescribeInstances",
+    "terminate_instances": "ec2:TerminateInstances",
+}
 
 
 class _Ec2(Protocol):
@@ -124,11 +134,11 @@ class Aws:
                     seen.extend(map(_seen, cast("Sequence[Mapping[str, object]]", reservation["Instances"])))
             return {}
 
-        self._translated(every_page)
+        self._translated("describe_instances", every_page)
         return seen
 
     def _call(self, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
-        return self._translated(lambda: getattr(self._ec2(), name)(**parameters))
+        return self._translated(name, lambda: getattr(self._ec2(), name)(**parameters))
 
     def _ec2(self) -> _Ec2:
         if self._client is None:
@@ -146,7 +156,7 @@ class Aws:
             self._client = cast("_Ec2", session.client("ec2", endpoint_url=endpoint, config=config))
         return self._client
 
-    def _translated(self, call: _Call) -> Mapping[str, object]:
+    def _translated(self, name: str, call: _Call) -> Mapping[str, object]:
         try:
             import botocore.exceptions as faults
             from botocore.parsers import ResponseParserError
@@ -162,20 +172,21 @@ class Aws:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500 or code.startswith(_PASSING):
                 raise ProviderAway(f"{code}: {message}") from None
-            raise refusal(code, message) from None
+            raise refusal(code, message, name) from None
         except (faults.BotoCoreError, ResponseParserError, ValueError, OSError) as error:
             # The last two: of an address, or a file with credentials or certificates, that is of no use.
             raise ProviderAway(str(error)) from None
 
 
-def refusal(code: str, message: str) -> OrderRefused:
-    """What a refusal of AWS is: its kind, and what to do."""
+def refusal(code: str, message: str, call: str = "run_instances") -> OrderRefused:
+    """What a refusal of AWS is: its kind, and what to do; ``call``: boto3's name of what was refused."""
     kinds = (known for begin, known in _REFUSALS.items() if code.startswith(begin))
     cause, advice = next(kinds, (RestCause.REFUSED, ""))
-    if cause is RestCause.NOT_ALLOWED:
+    if advice == _LACKS_RIGHT:
         action = _ACTION.search(message)
-        missing = action[1] if action else "ec2:RunInstances and ec2:CreateTags"
-        advice += f": allow {missing}" if code.startswith("Unauthorized") else ""
+        by_code = (missing for begin, missing in _MISSING_BY_CODE.items() if code.startswith(begin))
+        missing = action[1] if action else next(by_code, _MISSING_BY_CALL[call])
+        advice += f": allow {missing}, see tenax machine policy"
     return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}")
 
 

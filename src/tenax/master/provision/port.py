@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tenax.config.provider import MARKS
+from tenax.config.provider import CLUSTER_MARK, MARKS
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import TenaxError
 from tenax.lifecycle.offer import RestCause
 
 #: Marks on what is ours.
-CLUSTER, POOL, MACHINE = f"{MARKS}cluster", f"{MARKS}pool", f"{MARKS}machine"
+CLUSTER, POOL, MACHINE = CLUSTER_MARK, f"{MARKS}pool", f"{MARKS}machine"
 
 
 class OrderRefused(TenaxError):

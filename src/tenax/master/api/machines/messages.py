@@ -230,6 +230,13 @@ class MachineBudgetView(Message):
     until: Timestamp
 
 
+class MachineTrouble(Message):
+    """What stands in the way of machines at their provider."""
+
+    machine_ids: list[str]
+    reason: str
+
+
 class PoolMachinePlan(Message):
     """What would be done now for one pool."""
 
@@ -253,6 +260,8 @@ class PoolMachinePlan(Message):
     end: list[PlannedMachineStep] = []
     #: These would take nothing new, and be ended once they are idle.
     drain: list[PlannedMachineStep] = []
+    #: Of machines that are not gone.
+    troubles: list[MachineTrouble] = []
     waiting: list[MachineWait] = []
 
 

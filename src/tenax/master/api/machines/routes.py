@@ -14,6 +14,7 @@ from tenax.config.master import PoolSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.budget import BudgetState
+from tenax.lifecycle.machine import troubles_of
 from tenax.lifecycle.offer import RestCause
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
@@ -97,11 +98,19 @@ async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "
     async with master.db.snapshot() as conn:
         snapshots = await snapshots_of(conn, settings)
         rented = await machines.of_pools(conn)
+        rows = await machines.all_of(conn)
         budgets = await budget_states(conn, settings.pools, settings.renting)
 
     def plans() -> list[messages.PoolMachinePlan]:
         return [
-            _plan(pool, provider, snapshots[pool.name], rented.get(pool.name, RentedPool()), budgets.get(pool.name, ()))
+            _plan(
+                pool,
+                provider,
+                snapshots[pool.name],
+                rented.get(pool.name, RentedPool()),
+                budgets.get(pool.name, ()),
+                [row for row in rows if row.pool == pool.name],
+            )
             for pool, provider in pools
         ]
 
@@ -126,6 +135,7 @@ def _plan(
     snapshot: PoolSnapshot,
     rented: RentedPool,
     budgets: Sequence[BudgetState],
+    rows: Sequence[MachineRow],
 ) -> messages.PoolMachinePlan:
     offers = offers_of(pool, provider)
     scaling = decided(pool, provider, snapshot, rented, budgets)
@@ -153,8 +163,18 @@ def _plan(
         launch=scaling.launch,
         end=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.end.items()],
         drain=[messages.PlannedMachineStep(machine_id=name, reason=why) for name, why in scaling.drain.items()],
+        troubles=_troubles(rows),
         waiting=_waiting(snapshot, scaling, plan(snapshot)),
     )
+
+
+def _troubles(rows: Sequence[MachineRow]) -> list[messages.MachineTrouble]:
+    """What a provider does not do, once for all of whom it is said."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in troubles_of(row.story):
+            by_reason.setdefault(reason, []).append(row.machine_id)
+    return [messages.MachineTrouble(machine_ids=names, reason=reason) for reason, names in by_reason.items()]
 
 
 def _budget(state: BudgetState) -> messages.MachineBudgetView:
