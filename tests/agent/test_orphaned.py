@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -10,9 +12,11 @@ from typing import Literal
 import pytest
 
 from tenax.agent import orphaned
-from tenax.agent.orphaned import MasterContact
+from tenax.agent.orphaned import MachineLease, MasterContact, OrphanLimits, OrphanStep, next_step
+from tenax.config.agent import NEVER_RENEWED
 from tenax.runtime.port import ContainerStatus, RuntimeAway
-from tests.agent.host import Host
+from tenax.wire.task_names import LEAVE_FILE
+from tests.agent.host import Host, spec
 from tests.agent.master_double import MasterDouble
 from tests.kits.machine import wait_for
 
@@ -56,10 +60,102 @@ async def test_it_ends_when_its_work_has_ended(tmp_path: Path, monkeypatch: pyte
     clock = iter([0.0])
     contact = MasterContact(lambda: next(clock, 10.0))
     program = ("sh", "-c", f"echo off >> {mark}")
-    watching = asyncio.create_task(orphaned.watch(contact, looks, 5.0, program))  # type: ignore[arg-type]
+    limits = OrphanLimits(5.0, 1e6)
+    watching = asyncio.create_task(orphaned.watch(contact, looks, limits, program))  # type: ignore[arg-type]
     await asyncio.to_thread(wait_for, mark.exists, "the program")
     watching.cancel()
     assert looks.count == 5
+
+
+@pytest.mark.parametrize(
+    ("unheard_s", "busy", "step"),
+    [
+        (0.0, False, OrphanStep.RENEW),
+        (0.0, True, OrphanStep.RENEW),
+        (1.0, False, OrphanStep.LAPSE),
+        (1800.0, False, OrphanStep.GIVE_UP),
+        (1800.0, True, OrphanStep.RENEW),
+        (85799.0, True, OrphanStep.RENEW),
+        (85800.0, True, OrphanStep.SAVE),
+        (86399.0, True, OrphanStep.SAVE),
+        (86400.0, True, OrphanStep.GIVE_UP),
+    ],
+)
+def test_what_is_right_for_a_machine(unheard_s: float, busy: bool, step: OrphanStep) -> None:
+    """Its lease goes on with its work, which has its last minutes to save; beyond the busy limit nothing holds it."""
+    assert next_step(unheard_s, OrphanLimits(1800.0, 86400.0), busy=busy) is step
+
+
+def test_one_limit_that_is_longer_than_the_other_holds() -> None:
+    """A machine with work is never given up before one without; a short limit leaves time to save, too."""
+    assert next_step(50.0, OrphanLimits(100.0, 10.0), busy=True) is OrphanStep.SAVE
+    assert next_step(100.0, OrphanLimits(100.0, 10.0), busy=True) is OrphanStep.GIVE_UP
+    assert OrphanLimits(1.0, 8.0).save_s == 6.0
+
+
+def test_a_lease_is_begun_once_and_says_since_when_nobody_is_heard(tmp_path: Path) -> None:
+    """Each renewal is another line; a new agent goes on counting, but not over a restart of the machine."""
+    file = tmp_path / "lease"
+    file.write_text(f"{NEVER_RENEWED}\n")
+    lease = MachineLease(file)
+    assert lease.lost_at(7.0) == 7.0
+    lease.claim(5.0)
+    begun = file.read_text()
+    assert begun != f"{NEVER_RENEWED}\n"
+    lease.claim(6.0)
+    assert file.read_text() == begun
+    assert MachineLease(file).lost_at(7.0) == 5.0
+    lines = {begun}
+    for _ in range(2):
+        lease.renew(5.0)
+        lines.add(file.read_text())
+    assert len(lines) == 3
+    assert all(line.count("\n") == 1 for line in lines)
+    number, _, when = file.read_text().split()
+    file.write_text(f"{number} another-boot {when}")
+    assert MachineLease(file).lost_at(7.0) == 7.0
+    file.unlink()
+    lease.renew(5.0)
+    assert MachineLease(file).lost_at(7.0) == 5.0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a file system")
+def test_a_full_disk_has_room_for_a_renewal(tmp_path: Path) -> None:
+    """What it holds already is written over."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(tmp_path)], check=True)
+    try:
+        lease = MachineLease(tmp_path / "lease")
+        lease.renew(1.0)
+        with pytest.raises(OSError, match="No space"):
+            (tmp_path / "rest").write_bytes(bytes(1 << 20))
+        before = (tmp_path / "lease").read_text()
+        lease.renew(2.0)
+        assert (tmp_path / "lease").read_text() != before
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+async def test_a_machine_without_a_master_asks_its_work_to_save(master: MasterDouble, host: Host) -> None:
+    """The lease is renewed while it runs, and no more once it had its time; then the machine ends, whatever runs."""
+    place = host.directory.parent
+    mark, lease = place / "off", place / "lease"
+    lease.write_text(f"{NEVER_RENEWED}\n")
+    waits = "import os, time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"
+    its = spec(waits)
+    asked = host.directory / "containers" / its.container_id / "run" / LEAVE_FILE
+    host.start(
+        orphan_after_s=0.2,
+        orphan_busy_after_s=1.2,
+        lease_file=lease,
+        hooks={"on_orphaned": ("sh", "-c", f"test -e {asked} && cat {lease} >> {mark}")},
+    )
+    await master.run(its)
+    await master.until(lambda: master.text(its.container_id) == "ready\n")
+    await master.away()
+    away = lease.read_text()
+    await asyncio.to_thread(wait_for, lambda: mark.exists() and mark.read_text(), "the end of the machine")
+    assert lease.read_text() != away
+    assert mark.read_text().splitlines()[0] == lease.read_text().strip()
 
 
 async def test_a_machine_without_a_master_runs_the_program_for_it(master: MasterDouble, host: Host) -> None:

@@ -12,11 +12,13 @@ from tenax import core
 from tenax.client.task import TaskClient
 from tenax.core import preempt as preempt_module
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
+from tenax.core.info import run_dir
 from tenax.core.modes import PreemptMode
 from tenax.core.preempt import PreemptContext, PreemptionWatcher
 from tenax.core.spool import ReportRefused, Spool
 from tenax.core.spooling.file import SpoolFile
 from tenax.errors import NotNow
+from tenax.wire.task_names import LEAVE_FILE
 from tests.kits.ranks import on_ranks
 from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
 
@@ -86,6 +88,18 @@ def test_master_away(trial: Path, master: TaskMaster) -> None:
         master.preempt.set()
         master.up()
         until(context.preempt.should_preempt)
+
+
+def test_the_agent_asks_where_no_master_does(trial: Path, master: TaskMaster) -> None:
+    """A machine that nobody hears of is going to end: the file of its agent is the signal, and is acknowledged."""
+    with core.init() as context:
+        assert not context.preempt.should_preempt()
+        master.wait_for(lambda: master.polls == 2)
+        master.down()
+        (Path(run_dir()) / LEAVE_FILE).touch()
+        until(context.preempt.should_preempt)
+        master.up()
+    assert len(master.bodies_of("ack_preemption")) == 1
 
 
 def test_restart_of_the_master(trial: Path, master: TaskMaster) -> None:

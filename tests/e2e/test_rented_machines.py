@@ -49,7 +49,9 @@ def place(rented: RentedUnderRights, doubles: MachineDoubles) -> Iterator[Machin
     """A cluster without an agent, whose pool rents machines of two slots. A test leaves none."""
     with home() as directory:
         script = "echo set up for $(id -un)"
-        place = renting(directory, rented, max_instances=1, max_idle_agent_period="2s", startup_script=script)
+        place = renting(
+            directory, rented, max_instances=1, max_idle_agent_period="2s", orphan_after="10s", startup_script=script
+        )
         try:
             place.up()
             yield place
@@ -137,6 +139,30 @@ def test_by_hand_a_machine_comes_and_is_let_go(place: Machine, rented: RentedUnd
     [gone] = [each for each in machines(place) if each["id"] == launched["id"]]
     assert gone["story"] == "ended by admin at once"
     assert rented.running() == []
+
+
+@pytest.mark.long
+def test_a_machine_whose_agent_hangs_ends_itself(
+    place: Machine, rented: RentedUnderRights, doubles: MachineDoubles
+) -> None:
+    """With work that runs, and no master: its lease is over. The cluster that is started again learns of it."""
+    with place.client() as client:
+        command = client.run_command(["sh", "-c", "while :; do sleep 0.1; done"], slots=2)
+        wait_for(lambda: client.command(command.id).state == "RUNNING" or None, "the command at work")
+    [instance] = rented.running()
+    agent = doubles.agent_of(instance)
+    assert agent is not None
+    agent.suspend()
+    place.down()
+    wait_for(lambda: not rented.running(), "the end of the machine")
+    assert (doubles.directory(instance) / "shutdown.log").read_text().splitlines()[-1] == "-P now"
+    place.up()
+    with place.client() as client:
+        client.command(command.id).kill()
+    none_left(place)
+    assert [each["story"] for each in machines(place) if each["providerId"] == instance] == [
+        "the provider says that it has ended"
+    ]
 
 
 def test_a_cluster_that_is_stopped_says_what_is_still_rented(place: Machine, rented: RentedUnderRights) -> None:

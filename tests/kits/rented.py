@@ -1,8 +1,9 @@
 """Machines that are rented in tests: settings of a pool, moto's server as the provider, and doubles of the machines.
 
 A double of a machine reads the user data of an instance that runs, and executes it as the machine would: the real
-script, with a directory of its own and a ``shutdown`` that only notes what it was told. It is killed when the instance
-is terminated, with all that it has started.
+script, with a directory of its own and a ``shutdown`` that notes what it was told; where that is to be now, the
+instance becomes what its provider makes of one without power. The double is killed when the instance is terminated, or
+has stopped, with all that it has started.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import boto3
+import psutil
 
 from tenax.config.provider import ProviderSettings
 from tests.kits.machine import processes
@@ -104,6 +106,16 @@ class RentedAtMoto:
         """By somebody else."""
         self._client.terminate_instances(InstanceIds=[instance])
 
+    def lose_power(self, instance: str) -> None:
+        """By its own doing."""
+        told = self._client.describe_instance_attribute(
+            InstanceId=instance, Attribute="instanceInitiatedShutdownBehavior"
+        )
+        if told["InstanceInitiatedShutdownBehavior"]["Value"] == "terminate":
+            self.terminate(instance)
+        else:
+            self._client.stop_instances(InstanceIds=[instance])
+
     def untag(self, instance: str) -> None:
         """By somebody who tidies up."""
         self._client.delete_tags(Resources=[instance], Tags=[{"Key": "tenax-cluster"}])
@@ -137,6 +149,7 @@ class Rented(Protocol):
 
     def up(self) -> list[str]: ...
     def user_data(self, instance: str) -> str: ...
+    def lose_power(self, instance: str) -> None: ...
 
 
 class MachineDoubles:
@@ -183,6 +196,20 @@ class MachineDoubles:
                 self._power_on(instance)
             for instance in self._processes.keys() - running:
                 self._power_off(instance)
+            for instance in self._processes.keys() & running:
+                told = self.directory(instance) / "shutdown.log"
+                if told.exists() and "-P now" in told.read_text().splitlines():
+                    self._rented.lose_power(instance)
+
+    def agent_of(self, instance: str) -> psutil.Process | None:
+        """The agent that runs there."""
+        own = ["--dir", f"{self.directory(instance)}/agent"]
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                words = process.cmdline()
+                if own[1] in words and words[words.index(own[1]) - 1] == own[0]:
+                    return process
+        return None
 
     def _power_on(self, instance: str) -> None:
         place = self.directory(instance)

@@ -68,6 +68,11 @@ class RentedAtGoogle:
         with self.engine.lock:
             self.engine.instances.pop(instance, None)
 
+    def lose_power(self, instance: str) -> None:
+        """By its own doing: it is there still, as a stopped one."""
+        with self.engine.lock:
+            self.engine.instances[instance]["status"] = "TERMINATED"
+
     def untag(self, instance: str) -> None:
         """By somebody who tidies up."""
         with self.engine.lock:

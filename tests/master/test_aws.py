@@ -28,7 +28,10 @@ def test_a_spot_machine_is_asked_for_at_its_price(monkeypatch: pytest.MonkeyPatc
     with moto() as rented:
         seen = asyncio.run(Aws(ProviderPlace("aws", REGION, rented.url), "cluster").launch(order))
         [machine] = rented.instances()
-    assert (seen.zone, machine["InstanceLifecycle"]) == ("us-west-2b", "spot")
+        assert (seen.zone, machine["InstanceLifecycle"]) == ("us-west-2b", "spot")
+        # What powers itself off is not kept, and paid for, as a stopped one.
+        rented.lose_power(machine["InstanceId"])
+        assert [each["State"]["Name"] for each in rented.instances()] == ["terminated"]
     on_demand = MachineOrder("m-2", "default", provider_settings(), "")
     assert "InstanceMarketOptions" not in run_parameters("cluster", on_demand)
 

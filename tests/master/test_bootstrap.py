@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +26,7 @@ from tenax.master.provision.aws import run_parameters
 from tenax.master.provision.bootstrap import MAX_BYTES, bootstrap_script
 from tenax.master.provision.port import MachineOrder
 from tenax.master.provision.wheel import AgentWheel, own_wheel
+from tests.kits.machine import wait_for
 from tests.kits.rented import provider_settings
 
 _NOTES = '#!/bin/sh\necho "$(basename "$0") $*" >> "$TENAX_MACHINE_DIR/notes"\n'
@@ -33,6 +36,14 @@ def run(
     place: Path, *programs: str, pool: str = "default", wheel: AgentWheel | None = None, **changes: object
 ) -> subprocess.CompletedProcess[str]:
     """Run the script on a machine that has these programs beside the system's; they note what they were told."""
+    environment, script = prepared(place, *programs, pool=pool, wheel=wheel, **changes)
+    return ended(["sh", "-c", script], environment, place)
+
+
+def prepared(
+    place: Path, *programs: str, pool: str = "default", wheel: AgentWheel | None = None, **changes: object
+) -> tuple[dict[str, str], str]:
+    """A machine, as its environment, and its script."""
     folder = place / "bin"
     folder.mkdir(exist_ok=True)
     for name in programs:
@@ -44,9 +55,65 @@ def run(
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "TENAX_MACHINE_DIR": str(place / "state"), "HOME": str(place)}
     (place / "state" / "agent").mkdir(parents=True)
     (place / "state" / "agent" / "credential").touch()
-    return subprocess.run(
-        ["sh", "-c", script], env=environment, cwd=place, capture_output=True, text=True, timeout=240, check=False
-    )
+    return environment, script
+
+
+def ended(
+    command: list[str], environment: dict[str, str], place: Path, until: Callable[[], object] = lambda: True
+) -> subprocess.CompletedProcess[str]:
+    """Of what has ended, once ``until`` holds; what it has left in the background is killed then."""
+    with (place / "out").open("w+") as out, (place / "err").open("w+") as err:
+        with subprocess.Popen(
+            command, env=environment, cwd=place, stdout=out, stderr=err, start_new_session=True
+        ) as it:
+            try:
+                it.wait(240)
+                wait_for(until, "what it is left for")
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(it.pid, signal.SIGKILL)
+    texts = (place / "out").read_text(), (place / "err").read_text()
+    return subprocess.CompletedProcess(command, it.returncode, *texts)
+
+
+#: Hears a master once, and never again.
+_HEARD_ONCE = '#!/bin/sh\necho "1-1 boot 0" > "$TENAX_AGENT_LEASE_FILE"\n'
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["kill -STOP $$", "kill -KILL $PPID $$", 'rm "$TENAX_AGENT_LEASE_FILE"; exit 1', "exit 0"],
+    ids=lambda end: end[:10],
+)
+def test_a_machine_powers_itself_off_once_its_lease_is_over(tmp_path: Path, end: str) -> None:
+    """Whatever has become of its agent and its script."""
+    told = tmp_path / "state" / "notes"
+    before = ["shutdown -P +20", "shutdown -c"]
+
+    def is_off() -> bool:
+        return told.exists() and "shutdown -P now\n" in told.read_text()
+
+    (tmp_path / "bin").mkdir()
+    for name, text in {"tenax": f"{_HEARD_ONCE}{end}\n", "shutdown": _NOTES}.items():
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment, script = prepared(tmp_path, orphan_after="1s")
+    # Nobody waits for a script that waits for its agent.
+    done = ended(["sh", "-c", 'sh -c "$1" &', "sh", script], environment, tmp_path, is_off)
+    assert told.read_text().splitlines()[:3] == [*before, "shutdown -P now"]
+    assert "tenax: the lease of this machine was not renewed for 1 s: power off" in done.stderr
+
+
+def test_a_lease_that_is_renewed_or_was_never_begun_keeps_its_machine(tmp_path: Path) -> None:
+    """An agent of an older release renews none: it is on its own, as it was."""
+    renews = '#!/bin/sh\nfor n in 1 2 3 4 5 6 7 8 9; do echo $n > "$TENAX_AGENT_LEASE_FILE"; sleep 0.4; done\n'
+    for limit, agent in {"3s": renews, "1s": "#!/bin/sh\nsleep 2\n"}.items():
+        place = tmp_path / limit
+        (place / "bin").mkdir(parents=True)
+        (place / "bin" / "tenax").write_text(agent)
+        (place / "bin" / "tenax").chmod(0o755)
+        run(place, "shutdown", orphan_after=limit)
+        assert (place / "state" / "notes").read_text().splitlines() == ["shutdown -P +20", "shutdown -c"]
 
 
 def test_its_own_end_comes_first_and_then_the_agent(tmp_path: Path) -> None:

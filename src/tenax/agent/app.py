@@ -63,8 +63,10 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
             link = Link(settings)
             await link.open()
             stack.push_async_callback(link.close)
-            contact = orphaned.MasterContact(time.monotonic)
-            watching = asyncio.create_task(_watch(contact, runtime, settings))
+            lease = None if settings.lease_file is None else orphaned.MachineLease(settings.lease_file)
+            lost_at = None if lease is None else await asyncio.to_thread(lease.lost_at, time.monotonic())
+            contact = orphaned.MasterContact(time.monotonic, lost_at)
+            watching = asyncio.create_task(_watch(contact, runtime, settings, lease))
             stack.push_async_callback(_end, watching)
             credential = await join.credential_of(link, settings)
             while True:
@@ -76,10 +78,14 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
                     credential = await join.credential_of(link, settings, anew=True)
 
 
-async def _watch(contact: orphaned.MasterContact, runtime: Runtime, settings: AgentSettings) -> None:
-    limit_s, program = settings.orphan_after_s, settings.hooks.on_orphaned
-    if limit_s is not None:
-        await keep_running("watching for a master", lambda: orphaned.watch(contact, runtime, limit_s, program))
+async def _watch(
+    contact: orphaned.MasterContact, runtime: Runtime, settings: AgentSettings, lease: orphaned.MachineLease | None
+) -> None:
+    if settings.orphan_after_s is None:
+        return
+    limits = orphaned.OrphanLimits(settings.orphan_after_s, settings.orphan_busy_after_s)
+    program = settings.hooks.on_orphaned
+    await keep_running("watching for a master", lambda: orphaned.watch(contact, runtime, limits, program, lease))
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -23,6 +23,8 @@ from tenax.scheduler.snapshot import MAX_LABELS
 
 #: No slots: this agent takes only work that asks for none.
 NO_SLOTS = "none"
+#: What the file of a lease holds before any agent has renewed it.
+NEVER_RENEWED = "0"
 #: Which devices become slots; ``auto``: the first kind of GPU that the machine has, else the CPU.
 SLOT_TYPES = (AUTO, *(kind.value for kind in DeviceKind), NO_SLOTS)
 
@@ -66,7 +68,7 @@ class HookSettings(Settings):
 
     #: A connection to the master that stood was lost.
     on_connection_lost: tuple[str, ...] = ()
-    #: No master was heard for ``orphan_after_s``, and nothing runs here.
+    #: No master was heard for ``orphan_after_s`` and nothing runs here, or none for ``orphan_busy_after_s``.
     on_orphaned: tuple[str, ...] = ("shutdown", "-P", "now")
 
 
@@ -113,6 +115,10 @@ class AgentSettings(Settings):
     #: Seconds without any master after which ``hooks.on_orphaned`` is run, once nothing runs here; None: never. Rented
     #: machines have it.
     orphan_after_s: float | None = Field(default=None, gt=0)
+    #: The same, whatever runs here: it is asked to save some minutes before.
+    orphan_busy_after_s: float = Field(default=86400.0, gt=0, le=86400)
+    #: Renewed while a master is heard, or something runs here; a rented machine powers itself off where it is not.
+    lease_file: Path | None = None
     #: Whose machine this is: what that cloud's metadata service says of its end is told to the master. Empty: nobody's.
     cloud: str = ""
     #: Of that service, where it is not at its usual address.

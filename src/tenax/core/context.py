@@ -20,7 +20,7 @@ from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, Tensorboar
 from tenax.core.spool import Spool, client_of, say, spool_of
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
-from tenax.wire.task_names import SHARED_FILES_IN
+from tenax.wire.task_names import LEAVE_FILE, SHARED_FILES_IN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -272,7 +272,8 @@ class Context:
             if self._by_hand is not None:
                 watcher = self._by_hand.trace
             if self._info is not None and self._client is not None and asks:
-                watcher = PreemptionWatcher(self._client.twin(), self._info.allocation_id)
+                leave_file = os.path.join(run_dir(), LEAVE_FILE)
+                watcher = PreemptionWatcher(self._client.twin(), self._info.allocation_id, leave_file)
             self._preempt = PreemptContext(self._spool, self.distributed, self._preempt_mode, watcher)
         return self._preempt
 

@@ -5,7 +5,8 @@ that sees it saves a checkpoint and exits; because it acknowledged the signal, i
 "done".
 
 A thread asks the master with long polls. It begins at the first ``should_preempt``, or a little after the start, so
-that a task shorter than that asks nothing. With the master away the answer stays what it was. The acknowledgement is a
+that a task shorter than that asks nothing. With the master away the answer stays what it was, unless the agent asks in
+its place, by a file: on a machine that is going to end as nobody hears from any master. The acknowledgement is a
 record of the spool, on the disk before ``should_preempt`` returns True; the exit of a task is judged only after its
 spool.
 """
@@ -48,8 +49,10 @@ _LOOK_S = 2.0
 class PreemptionWatcher:
     """The thread that asks the master; one per process that needs the answer."""
 
-    def __init__(self, client: TaskClient, allocation_id: str) -> None:
+    def __init__(self, client: TaskClient, allocation_id: str, leave_file: str = "") -> None:
+        """``leave_file``: the signal, too, once it is there."""
         self._client = client
+        self._leave_file = leave_file
         self._path = f"/api/v1/allocations/{allocation_id}/signals/preemption"
         self._pid = os.getpid()
         self._begin()
@@ -89,6 +92,10 @@ class PreemptionWatcher:
         attempts = retry()
         seconds = 0
         while not self._closing:
+            if self._leave_file and os.path.exists(self._leave_file):
+                self._signalled = True
+                self._answered.set()
+                return
             began = monotonic()
             try:
                 answer = self._client.attempt(

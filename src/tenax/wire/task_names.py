@@ -24,6 +24,8 @@ PYTHON = "{python}"
 ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 #: In the run directory of a task that deletes checkpoints: what is to go.
 REMOVALS_FILE = "removals.json"
+#: In the run directory: made by the agent when the task is to save and leave, and no master is there to say so.
+LEAVE_FILE = "leave"
 #: How the output of a run begins; the configuration follows.
 RUN_BEGINS = "New trial runner in (container "
 #: How a trial says that its configuration keeps it from starting, as it would every time.

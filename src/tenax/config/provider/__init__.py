@@ -52,7 +52,7 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 #: What `type` can be.
 KINDS = ("aws", "gcp")
 #: A user data of AWS has 16 kB, of which our own script takes its part.
-MAX_STARTUP_SCRIPT_BYTES = 10_000
+MAX_STARTUP_SCRIPT_BYTES = 9_000
 #: What our own tags begin with, and the one that all of a cluster's machines carry.
 MARKS = "tenax-"
 CLUSTER_MARK = f"{MARKS}cluster"
@@ -180,6 +180,10 @@ class RentingSettings(MonthlyBudgetSettings):
     max_idle_agent_period: Seconds = 1200.0
     #: A machine whose agent has not joined after so long is ended.
     max_agent_starting_period: Seconds = 1200.0
+    #: A machine that hears no master powers itself off after so long, once nothing runs there.
+    orphan_after: Seconds = 1800.0
+    #: The same, whatever runs there; it is asked to save some minutes before.
+    orphan_busy_after: Seconds = 86400.0
     #: What follows where the cloud says that a machine is more likely than others to be taken back.
     rebalance: Rebalance = Field(default=Rebalance.IGNORE, strict=False)
 
@@ -235,6 +239,14 @@ class RentingSettings(MonthlyBudgetSettings):
         for name in ("max_idle_agent_period", "max_agent_starting_period"):
             if not 1 <= getattr(self, name) <= 30 * 86400:
                 raise ValueError(f"{name} must be between 1s and 30d")
+        for name in ("orphan_after", "orphan_busy_after"):
+            if not 1 <= getattr(self, name) <= 86400:
+                raise ValueError(f"{name} must be between 1s and 24h")
+        if self.orphan_busy_after < self.orphan_after:
+            raise ValueError(
+                f"orphan_busy_after is {self.orphan_busy_after:g} s and orphan_after {self.orphan_after:g} s: what is "
+                "busy cannot be given up before what is idle; raise the first or lower the second"
+            )
         if not self.master_url:
             raise ValueError("master_url is missing: write where machines reach the master")
         if is_own_address(self.master_url) and not is_own_address(self.endpoint_url):

@@ -2,6 +2,9 @@
 
 Rules: its first act, before any network, is to set the machine's own end, at the end of the time in which its agent is
 to join; that the agent has joined takes it back, and from then on the agent ends a machine that no master is heard on.
+Beside it a watchdog stays, which needs neither the agent nor the rest of the script nor room on a disk: it powers the
+machine off once the lease (`tenax.agent.orphaned`) was not renewed in time, by a clock that nobody sets. Before an
+agent has renewed the lease once it does nothing, as one of an older release never does.
 The join token stands in it, in a file that root alone can read and on no command line, and lets in nothing but this
 machine. An image without tenax gets the master's own. Each step is said on standard error, which a machine writes to
 its console, and to the master, with why it failed; what an operator's script does in steps has a time limit each. The
@@ -13,7 +16,7 @@ from __future__ import annotations
 import math
 import shlex
 
-from tenax.config.agent import NO_SLOTS
+from tenax.config.agent import NEVER_RENEWED, NO_SLOTS
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.master.provision.script_parts import STEP_FUNCTIONS, install_lines
 from tenax.master.provision.wheel import AgentWheel
@@ -21,8 +24,8 @@ from tenax.scheduler.devices import DeviceKind
 
 #: Of the user data of AWS.
 MAX_BYTES = 16_384
-#: Seconds without any master after which a machine that has joined ends itself, once nothing runs there.
-ORPHAN_AFTER_S = 1800
+#: Seconds between two looks at the lease, at most.
+_LOOK_S = 30
 
 #: The end that is set last is for a machine that has joined: it is not to go on without an agent.
 _SCRIPT = """#!/bin/sh
@@ -74,16 +77,33 @@ if ! command -v tenax >/dev/null 2>&1; then
 %(install)s
 fi
 tenax_say "start the agent" begun
+lease=$dir/lease
+[ -s "$lease" ] || echo %(unclaimed)s > "$lease"
 (
+    trap '' HUP INT PIPE
+    { echo -1000 > /proc/self/oom_score_adj; } 2>/dev/null || true
     while [ ! -f "$dir/agent/credential" ]; do sleep 1; done
     shutdown -c >/dev/null 2>&1 || true
+    seen='' since=0
+    while :; do
+        now=0
+        read -r now _ < /proc/uptime || true
+        now=${now%%.*} line=gone
+        { read -r line < "$lease" || true; } 2>/dev/null
+        if [ "$line" != "$seen" ]; then seen=$line since=$now; fi
+        if [ "$seen" != %(unclaimed)s ] && [ $((now - since)) -ge %(orphan)d ]; then
+            echo "tenax: the lease of this machine was not renewed for %(orphan)d s: power off" >&2
+            shutdown -P now || true
+        fi
+        sleep %(look)d || true
+    done
 ) &
-export TENAX_AGENT_CLOUD=%(cloud)s
+export TENAX_AGENT_CLOUD=%(cloud)s TENAX_AGENT_LEASE_FILE="$lease"
 set -- --master-url "$tenax_url" --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
     --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"
 # What startup_script writes there.
 if [ -f "$dir/agent.yaml" ]; then set -- --config "$dir/agent.yaml" "$@"; fi
-export TENAX_AGENT_ORPHAN_AFTER_S=%(orphan)d
+export TENAX_AGENT_ORPHAN_AFTER_S=%(orphan)d TENAX_AGENT_ORPHAN_BUSY_AFTER_S=%(busy)d
 : > "$dir/agent.log"
 umask 022
 while :; do
@@ -107,13 +127,17 @@ def bootstrap_script(
     machine_id: str, pool: str, token: str, settings: AnyProviderSettings, wheel: AgentWheel | None
 ) -> str:
     """The user data of one machine. ``wheel``: what is installed where its image has no tenax; None: nothing can be."""
+    orphan_s = math.ceil(settings.orphan_after)
     # A machine whose driver does not work is not to pass for one of the CPU.
     kind = DeviceKind.CPU.value if settings.cpu_slots_allowed else DeviceKind.CUDA.value
     return _SCRIPT % {
         "minutes": max(1, math.ceil(settings.max_agent_starting_period / 60)),
         "seconds": max(1, math.ceil(settings.max_agent_starting_period)),
-        "orphan": ORPHAN_AFTER_S,
-        "orphan_minutes": ORPHAN_AFTER_S // 60,
+        "unclaimed": NEVER_RENEWED,
+        "look": max(1, min(_LOOK_S, orphan_s // 10)),
+        "orphan": orphan_s,
+        "orphan_minutes": math.ceil(orphan_s / 60),
+        "busy": math.ceil(settings.orphan_busy_after),
         "token": token,
         "functions": STEP_FUNCTIONS,
         "install": _NO_WHEEL if wheel is None else install_lines(wheel, settings.agent_install, machine_id),
