@@ -678,11 +678,15 @@ CREATE TABLE machines (
     price double precision,
     rented_at timestamp with time zone,
     dismissal text NOT NULL DEFAULT ''::text,
+    price_source text NOT NULL DEFAULT ''::text,
+    priced_at timestamp with time zone,
+    price_where text NOT NULL DEFAULT ''::text,
     CONSTRAINT machines_pkey PRIMARY KEY (machine_id),
     CONSTRAINT machines_are_known CHECK ((state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'GONE'::text, 'FAILED'::text])) OR provider_id <> ''::text),
     CONSTRAINT machines_dismissal_check CHECK (dismissal = ANY (ARRAY[''::text, 'LEAVE'::text, 'NOW'::text])),
     CONSTRAINT machines_end CHECK ((state = ANY (ARRAY['GONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
     CONSTRAINT machines_price_check CHECK (price >= 0::double precision),
+    CONSTRAINT machines_price_source_check CHECK (price_source = ANY (ARRAY[''::text, 'WRITTEN'::text, 'ASKED'::text, 'LISTED'::text])),
     CONSTRAINT machines_slots_check CHECK (slots >= 0),
     CONSTRAINT machines_state_check CHECK (state = ANY (ARRAY['PLANNED'::text, 'ASKED'::text, 'STARTING'::text, 'JOINED'::text, 'LEAVING'::text, 'ENDING'::text, 'GONE'::text, 'FAILED'::text]))
 );
@@ -829,6 +833,20 @@ CREATE TABLE models (
 CREATE INDEX models_workspace ON models (workspace_id);
 CREATE TRIGGER models_changed AFTER INSERT OR DELETE OR UPDATE ON models
     FOR EACH ROW EXECUTE FUNCTION tell_changed('model', 'id');
+
+CREATE TABLE offer_facts (
+    pool text NOT NULL,
+    offer text NOT NULL,
+    price double precision,
+    price_source text NOT NULL DEFAULT ''::text,
+    priced_at timestamp with time zone,
+    slots integer,
+    asked_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT offer_facts_pkey PRIMARY KEY (pool, offer),
+    CONSTRAINT offer_facts_check CHECK ((price IS NULL) = (priced_at IS NULL)),
+    CONSTRAINT offer_facts_price_check CHECK (price >= 0::double precision),
+    CONSTRAINT offer_facts_slots_check CHECK (slots >= 0)
+);
 
 CREATE TABLE offer_rests (
     pool text NOT NULL,

@@ -38,11 +38,16 @@ def test_what_machines_would_be_rented(master: PretendMaster, tenax: Tenax) -> N
         "launch": 0,
         "reason": "offer p4d in us-west-2 rests until 12:00:00 UTC",
     }
-    small = {"offer": "g5 in us-west-2", "slots": 4, "launch": 2, "reason": "it is the first that serves"}
+    small = {
+        "offer": "g5 in us-west-2", "slots": 4, "launch": 2, "reason": "it is the first that serves", "price": 5.672,
+        "priceSource": "LISTED", "pricedAt": "2025-06-05T00:00:00Z", "priceWhere": "https://prices.example.org",
+    }  # fmt: skip
     master.on("GET", "/api/v1/machines/plan", {"plans": [{**plan, "offers": [big, small], "launch": 2, "end": []}]})
-    assert tenax("machine", "plan").out.splitlines()[:4] == [
+    assert tenax("machine", "plan").out.splitlines()[:6] == [
         "Pool default: 1 of at most 5 machines (of 2 offers)",
         "  to rent now: 2",
+        "  offer p4d in us-west-2 (8 slots): no price",
+        "  offer g5 in us-west-2 (4 slots): 5.672 per hour, list price of 2025-06-05, https://prices.example.org",
         "  2 x g5 in us-west-2 (4 slots): it is the first that serves",
         "  offer p4d in us-west-2 rests until 12:00:00 UTC",
     ]
@@ -101,7 +106,8 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
         "id": "m-1", "resourcePool": "default", "state": "STARTING", "provider": "aws", "region": "us-west-2",
         "zone": "us-west-2b", "instanceType": "g5.12xlarge", "slots": 4, "providerId": "i-1", "wantedBy": ["1.a.1"],
         "story": "rented for 1.a.1", "plannedAt": "2026-11-29T00:00:00Z", "offer": "g5.12xlarge in us-west-2",
-        "price": 5.672, "hours": 2.5, "cost": 14.18,
+        "price": 5.672, "hours": 2.5, "cost": 14.18, "priceSource": "ASKED", "pricedAt": "2026-11-29T00:00:00Z",
+        "priceWhere": "DescribeSpotPriceHistory",
     }  # fmt: skip
     master.on("GET", "/api/v1/machines", {"machines": [machine]})
     rows = [line.split() for line in tenax("machine", "list").out.splitlines()]
@@ -111,7 +117,7 @@ def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     shown = tenax("machine", "describe", "m-1").out
     assert "rented for 1.a.1" in shown
     assert "aws us-west-2 us-west-2b" in shown
-    for words in ("5.6720", "2.5 hours", "14.18"):
+    for words in ("5.6720, asked at 2026-11-29 00:00 UTC (DescribeSpotPriceHistory)", "2.5 hours", "14.18"):
         assert words in shown
     step = {"step": "install torch", "state": "failed", "note": "no room on /", "saidAt": "2026-11-29T00:00:00Z"}
     master.on("GET", "/api/v1/machines/m-1/steps", {"steps": [step]})

@@ -64,7 +64,10 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"master_url": "master.example.org"}, "write a whole address"),
         ({"master_url": "https://m\nTENAX_END_OF_STEPS\nid"}, "write an address without blanks and line breaks"),
         ({"master_url": ""}, "master_url is missing"),
-        ({"instance_slots": None}, "instance_slots"),
+        ({"instance_slots": None, "cpu_slots_allowed": True}, "into how many slots the CPU of g5.12xlarge is cut"),
+        ({"zones": ["us-east-1a"]}, "zones has us-east-1a, which is no zone of us-west-2: write zones of that region"),
+        ({"zones": ["us-west-2"]}, "zones has us-west-2, which is no zone"),
+        ({"custom_tags": [{"key": "AWS:team"}]}, "tags cannot be called AWS:team"),
         ({"root_volume_size": 8}, "root_volume_size"),
         ({"instance_typ": "x"}, "instance_typ"),
         ({"custom_tags": [{"key": "tenax-pool"}]}, "tags cannot be called tenax-pool"),
@@ -87,12 +90,9 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"budget_stops": True}, "write that, too"),
         ({"price": float("inf")}, "price"),
         ({"price": 1, "max_price": float("nan")}, "max_price"),
-        ({"budget_per_month": 60}, "has no price, which budget_per_month needs: write price"),
         ({"price": 1, "budget_per_month": 0}, "budget_per_month"),
         ({"spot_max_price": "2.5"}, "has a spot_max_price and is on demand: write spot: true"),
         ({"spot": True, "spot_max_price": "much"}, "'much' is no price"),
-        ({"choose": "cheapest"}, "has no price, which choose: cheapest needs"),
-        ({"max_cost_per_hour": 20}, "has no price, which max_cost_per_hour needs"),
         ({"zones": ["us-west-2a"], "network_interface": {"subnet_id": "s"}}, "write an offer for each subnet"),
     ],
 )
@@ -123,15 +123,21 @@ def test_offers_have_the_defaults_of_their_pool(tmp_path: Path) -> None:
     assert {each.image_id for each in several} == {"ami-03cf127a"}
 
 
-def test_a_budget_of_all_pools_needs_the_prices_of_all(tmp_path: Path) -> None:
-    """What has none could not be counted."""
-    file = tmp_path / "master.yaml"
-    given = {"renting": {"budget_per_month": 60}, "pools": [{"name": "default", "provider": USUAL}]}
-    file.write_text(json.dumps(given))
-    with pytest.raises(ConfigError, match=r"has no price, which renting\.budget_per_month needs: write price"):
-        load_master_settings(file, environ={})
-    file.write_text(json.dumps({**given, "pools": [{"name": "default", "provider": {**USUAL, "price": 2}}]}))
-    assert load_master_settings(file, environ={}).renting.budget_per_month == 60.0
+def test_what_may_be_asked_of_the_provider_need_not_be_written(tmp_path: Path) -> None:
+    """Prices and slots; where they are not known yet nothing is rented that needs them."""
+    given = {"choose": "cheapest", "max_cost_per_hour": 20, "budget_per_month": 60, "instance_slots": None}
+    [offer] = read(tmp_path, **given).each_offer()
+    assert (offer.price, offer.instance_slots, offer.may_be_asked) == (None, -1, True)
+
+
+def test_a_list_price_is_of_its_region_and_on_demand(tmp_path: Path) -> None:
+    """With its day and its page; what is not in the table has none."""
+    listed = read(tmp_path).list_price
+    assert listed is not None
+    assert (listed.amount, listed.day.isoformat()) == (5.672, "2025-06-05")
+    assert listed.page.startswith("https://aws.amazon.com/")
+    others: tuple[dict[str, object], ...] = ({"region": "eu-west-1"}, {"spot": True}, {"instance_type": "m5.large"})
+    assert [read(tmp_path, **other).list_price for other in others] == [None] * 3
 
 
 def test_spot_as_determined_writes_it(tmp_path: Path) -> None:

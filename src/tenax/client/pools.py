@@ -65,7 +65,31 @@ def rebind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class MachineInfo(Answer):
+class Priced(Answer):
+    """What costs something per hour, and from where that is known."""
+
+    #: Of one machine per hour, of one that is there as it was when it was ordered; None: nobody knows.
+    price: Optional[float] = made(lambda value: reading.real(value.get("price")))
+    #: ``WRITTEN`` (by the operator), ``ASKED`` (of the provider), ``LISTED``; empty: nobody noted it.
+    price_source: str = part(reading.text, "priceSource")
+    #: When it was asked, or the day of the list; None: it was written.
+    priced_at: Optional[datetime] = part(reading.moment, "pricedAt")
+    #: The call that was asked, or the page of the list.
+    price_where: str = part(reading.text, "priceWhere")
+
+    @property
+    def price_origin(self) -> str:
+        """From where it is, and of when, in words; empty: nobody noted it."""
+        at = self.priced_at
+        if self.price_source == "WRITTEN":
+            return "written in the settings"
+        if self.price_source == "ASKED":
+            return f"asked at {at:%Y-%m-%d %H:%M} UTC ({self.price_where})" if at is not None else ""
+        return f"list price of {at:%Y-%m-%d}, {self.price_where}" if self.price_source and at is not None else ""
+
+
+@dataclass(frozen=True)
+class MachineInfo(Priced):
     """A machine, from before it is asked for until nothing is left of it, and after."""
 
     #: Also that of its agent.
@@ -79,8 +103,6 @@ class MachineInfo(Answer):
     instance_type: str = part(reading.text, "instanceType")
     #: By which it was rented: ``g5.12xlarge in us-west-2``; empty: before there were several.
     offer: str = part(reading.text, "offer")
-    #: What it costs per hour; None: nobody knows.
-    price: Optional[float] = made(lambda value: reading.real(value.get("price")))
     #: For how long it has been paid for, and what that comes to by its price alone; None: nobody knows.
     hours: Optional[float] = made(lambda value: reading.real(value.get("hours")))
     cost: Optional[float] = made(lambda value: reading.real(value.get("cost")))
@@ -195,7 +217,7 @@ class WaitingForMachine(Answer):
 
 
 @dataclass(frozen=True)
-class PlannedOffer(Answer):
+class PlannedOffer(Priced):
     """What would be rented of one offer."""
 
     offer: str = part(reading.text, "offer")

@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
-from tenax.config.provider import MonthlyBudgetSettings, refuse_what_is_not_yet
+from tenax.config.provider import MonthlyBudgetSettings, never_priced, refuse_what_is_not_yet
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
@@ -315,7 +315,7 @@ class MasterSettings(Settings):
         if self.renting.budget_per_month is not None:
             for pool in self.pools:
                 for offer in pool.provider.each_offer() if pool.provider is not None else ():
-                    if offer.price is None:
+                    if never_priced(offer):
                         raise ValueError(
                             f"the offer {offer.offer_name} of pool {pool.name} has no price, which "
                             "renting.budget_per_month needs: write price"

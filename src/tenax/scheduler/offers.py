@@ -33,6 +33,10 @@ class MachineOffer:
     price: float | None = None
     #: More than that is not paid.
     max_price: float | None = None
+    #: The setting that means nothing without a price; empty: there is none.
+    needs_price: str = ""
+    #: Whether it is known how many slots a machine has; where not, ``slots`` mean nothing.
+    is_known: bool = True
 
     def agents(self, count: int, begin: int = 0) -> tuple[PoolAgent, ...]:
         """The agents of so many machines, with nothing on them; ``begin``: the number of the first."""
@@ -79,12 +83,18 @@ class ScalingLimits:
     advises: bool = False
 
 
-def too_dear(offer: MachineOffer) -> str:
-    """Why its price keeps an offer from being used; empty: it does not."""
-    if offer.max_price is None or (offer.price is not None and offer.price <= offer.max_price):
+def unfit(offer: MachineOffer) -> str:
+    """Why its price, or what nobody knows of it, keeps an offer from being used; empty: nothing does."""
+    if not offer.is_known:
+        return (
+            f"nobody knows how many GPUs a machine of offer {offer.name} has: its provider is being asked, or write "
+            "instance_slots"
+        )
+    if offer.price is None:
+        return f"offer {offer.name} has no price, which {offer.needs_price} needs" if offer.needs_price else ""
+    if offer.max_price is None or offer.price <= offer.max_price:
         return ""
-    costs = "has no price" if offer.price is None else f"costs {offer.price:g} per hour"
-    return f"offer {offer.name} {costs}, and its max_price is {offer.max_price:g}"
+    return f"offer {offer.name} costs {offer.price:g} per hour, and its max_price is {offer.max_price:g}"
 
 
 def most_machines(offer: MachineOffer, room: int, money: float | None) -> int:
@@ -99,7 +109,7 @@ def most_machines(offer: MachineOffer, room: int, money: float | None) -> int:
 
 def not_used(offers: Sequence[MachineOffer], rests: Mapping[str, OfferRest], at: float) -> dict[str, str]:
     """Why offers are not used at a moment (seconds since 1970), by name; of rests some may be over."""
-    reasons = {offer.name: too_dear(offer) for offer in offers}
+    reasons = {offer.name: unfit(offer) for offer in offers}
     reasons |= {name: rest.words(name) for name, rest in rests.items() if name in reasons and rest.until > at}
     return {name: why for name, why in reasons.items() if why}
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.machine import MachineNews
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scaling import ScalingLoop
-from tenax.master.provision.port import MachineOrder, Provider, ProviderPlace, SeenMachine
+from tenax.master.provision.port import MachineOrder, OfferAnswers, Provider, ProviderPlace, SeenMachine
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
@@ -125,6 +126,9 @@ class KillableProvider:
 
     async def end(self, provider_ids: Sequence[str]) -> None:
         await self._reached(lambda: self._provider.end(provider_ids))
+
+    async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
+        return await self._provider.ask(offers)
 
     async def _reached(self, call: Callable[[], Awaitable[Any]]) -> Any:
         self._point.reach()

@@ -19,7 +19,7 @@ from tests.kits.pretend_agent import Script
 from tests.kits.proxy import Proxy, proxied
 
 #: Of a master.
-LOOPS = 12
+LOOPS = 13
 _SEARCH: JsonObject = {**ASHA, "max_trials": 20}
 _HOLDERS = "select count(distinct holder) = 1 and count(*) = $1 and min(expires_at) > now() from leases"
 #: Entries of its journal by which a search is in the middle.

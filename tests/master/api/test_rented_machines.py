@@ -8,6 +8,7 @@ import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.machine import MachineEvent
+from tenax.lifecycle.offer_facts import OfferPrice, PriceSource
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import NewMachine
 from tests.kits.api import Api
@@ -58,9 +59,10 @@ async def test_machines_are_listed_and_described(api: Api) -> None:
 async def test_a_machine_costs_from_when_it_is_there_until_it_has_ended(api: Api) -> None:
     """By its price; before it is there nobody pays for it."""
     place = "default", "aws", "us-west-2", "", "m5.large"
-    why = (), b"m-1" * 8, "min_instances asks for it", "m5.large in us-west-2", 2.0
+    why = (), b"m-1" * 8, "min_instances asks for it", "m5.large in us-west-2"
+    price = OfferPrice(2.0, PriceSource.WRITTEN)
     async with api.master.db.transaction() as conn:
-        await machines.plan(conn, [NewMachine("m-1", *place, 2, *why)])
+        await machines.plan(conn, [NewMachine("m-1", *place, 2, *why, price)])
         row = await machines.send(conn, await machines.get(conn, "m-1"))
     shown = (await api.user.get("/api/v1/machines/m-1")).json()["machine"]
     assert (shown["price"], shown.get("hours"), shown.get("cost")) == (2.0, None, None)

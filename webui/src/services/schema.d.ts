@@ -3078,6 +3078,11 @@ export interface components {
             offer: string;
             slots: number;
             price?: number | null;
+            /** @default  */
+            priceSource: string;
+            pricedAt?: string | null;
+            /** @default  */
+            priceWhere: string;
             launch: number;
             reason: string;
         };

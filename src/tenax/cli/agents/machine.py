@@ -17,7 +17,14 @@ from tenax.local.requirements import refuse_without_servers
 from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
-    from tenax.client.pools import MachineAtProvider, MachineCost, MachineInfo, MachinePlan, MachineStepInfo
+    from tenax.client.pools import (
+        MachineAtProvider,
+        MachineCost,
+        MachineInfo,
+        MachinePlan,
+        MachineStepInfo,
+        Priced,
+    )
 
 _COLUMNS: output.Columns[MachineInfo] = (
     (TableColumn("MACHINE"), lambda machine: machine.id),
@@ -94,7 +101,7 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
         ("Provider's id", it.provider_id),
         ("Rented for", ", ".join(it.wanted_by)),
         ("Offer", it.offer),
-        ("Price per hour", _number(it.price, 4)),
+        ("Price per hour", _price(it, 4)),
         ("Paid for", f"{_number(it.hours, 1)} hours" if it.hours is not None else ""),
         ("Cost so far", _number(it.cost, 2)),
         ("Planned", output.moment(it.planned)),
@@ -309,6 +316,14 @@ def _number(value: Optional[float], digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def _price(it: Priced, digits: Optional[int] = None) -> str:
+    """With from where it is; empty: nobody knows."""
+    if it.price is None:
+        return ""
+    amount = f"{it.price:g} per hour" if digits is None else _number(it.price, digits)
+    return f"{amount}, {it.price_origin}" if it.price_origin else amount
+
+
 def _cost_cells(name: str, it: MachineCost) -> List[str]:
     unpriced = _number(it.unpriced_hours, 1) if it.unpriced_hours else ""
     return [name, _number(it.hours, 1), "unknown" if it.cost is None else _number(it.cost, 2), unpriced]
@@ -329,6 +344,7 @@ def _lines(plan: MachinePlan) -> List[str]:
         lines.append(
             f"  budget of {whose}: {it.spent:.2f} of {it.per_month:g} this month" + f"; {it.warning}" * bool(it.warning)
         )
+    lines += [f"  offer {it.offer} ({counted(it.slots, 'slot')}): {_price(it) or 'no price'}" for it in plan.offers]
     if len(plan.offers) > 1:
         lines += [
             f"  {it.launch} x {it.offer} ({counted(it.slots, 'slot')}): {it.reason}" for it in plan.offers if it.launch

@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from tenax.config.durations import parse_duration
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.provider.agent_install import AgentInstallSettings
+from tenax.config.provider.list_prices import ListPrice, aws_list_price
 from tenax.config.settings import Settings
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.notice import Rebalance
@@ -161,7 +162,7 @@ class RentingSettings(MonthlyBudgetSettings):
     master_url: str
     #: Where the provider's API is, if not at its usual place.
     endpoint_url: str = ""
-    #: Of one machine per hour.
+    #: Of one machine per hour; none: that which the provider says, or lists.
     price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     #: An offer that costs more is not used.
     max_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -191,6 +192,15 @@ class RentingSettings(MonthlyBudgetSettings):
     def advises(self) -> bool:
         """Whether it is only said what would be rented and ended."""
         return self.scaling is ScalingMode.ADVISE
+
+    def list_price(self) -> ListPrice | None:
+        """Of settings that are one offer: what a public list says; None: there is none."""
+        return None
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether the provider is asked for what is not written."""
+        return False
 
     @property
     def offer_settings(self) -> bytes:
@@ -265,7 +275,8 @@ class ProviderSettings(RentingSettings):
     image_id: str = Field(min_length=1)
     #: With ``offers`` that of those that name none.
     instance_type: str = ""
-    #: Slots that a machine of this type has: its GPUs; with ``cpu_slots_allowed`` into how many its CPU is cut.
+    #: Slots that a machine of this type has: its GPUs, for which the provider is asked where it is left out; with
+    #: ``cpu_slots_allowed`` into how many its CPU is cut.
     instance_slots: int = Field(default=-1, ge=-1, le=64)
     #: At the price of the moment, taken back when the provider needs it; else on demand.
     spot: bool = False
@@ -305,6 +316,16 @@ class ProviderSettings(RentingSettings):
         return self.instance_type
 
     @property
+    def list_price(self) -> ListPrice | None:
+        """On demand."""
+        return None if self.spot else aws_list_price(self.region, self.instance_type)
+
+    @property
+    def may_be_asked(self) -> bool:
+        """For prices, of spot machines and on demand, and for slots."""
+        return True
+
+    @property
     def _what(self) -> str:
         return f"{self.instance_type} (spot)" if self.spot else self.instance_type
 
@@ -321,7 +342,7 @@ class ProviderSettings(RentingSettings):
     def _is_an_order(self) -> Self:
         _check_offers(self)
         keys = [self.tag_key, *(tag.key for tag in self.custom_tags)]
-        wrong = [key for key in keys if key.startswith((MARKS, "aws:")) or key == "Name"]
+        wrong = [key for key in keys if key.startswith(MARKS) or key.lower().startswith("aws:") or key == "Name"]
         wrong += [key for key in keys if keys.count(key) > 1]
         if wrong or len(keys) > _MAX_TAGS:
             raise ValueError(
@@ -335,10 +356,19 @@ def _check_offers(provider: ProviderSettings) -> None:
     """Raises ValueError."""
     offers = provider.each_offer()
     for offer in offers:
-        if not offer.instance_type or offer.instance_slots < 0:
-            missing = "instance_slots" if offer.instance_type else "instance_type"
-            where = "an offer" if provider.offers else "provider"
-            raise ValueError(f"{missing} is missing: write it in {where}, or once for all beside offers")
+        where = "an offer" if provider.offers else "provider"
+        if not offer.instance_type:
+            raise ValueError(f"instance_type is missing: write it in {where}, or once for all beside offers")
+        if offer.instance_slots < 0 and offer.cpu_slots_allowed:
+            raise ValueError(
+                f"instance_slots is missing, which says into how many slots the CPU of {offer.instance_type} is cut: "
+                f"write it in {where}, or once for all beside offers"
+            )
+        if foreign := [zone for zone in offer.zones if not zone.startswith(offer.region) or zone == offer.region]:
+            raise ValueError(
+                f"zones has {', '.join(foreign)}, which is no zone of {offer.region}: write zones of that region, as "
+                f"in {offer.region}a"
+            )
         if offer.zones and offer.network_interface.subnet_id:
             raise ValueError(
                 f"the offer {offer.offer_name} has zones and a subnet_id, which is in one zone: write an offer for "
@@ -346,9 +376,6 @@ def _check_offers(provider: ProviderSettings) -> None:
             )
         if offer.spot_max_price is not None and not offer.spot:
             raise ValueError(f"the offer {offer.offer_name} has a spot_max_price and is on demand: write spot: true")
-        needs = needs_price(offer) or ("choose: cheapest" if provider.choose is OfferChoice.CHEAPEST else "")
-        if needs and offer.price is None:
-            raise ValueError(f"the offer {offer.offer_name} has no price, which {needs} needs: write price")
     names = [offer.offer_name for offer in offers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -359,6 +386,11 @@ def needs_price(settings: RentingSettings) -> str:
     """The first setting of an offer that means nothing without its price; empty: there is none."""
     names = ("max_price", "max_cost_per_hour", "budget_per_month")
     return next((name for name in names if getattr(settings, name) is not None), "")
+
+
+def never_priced(offer: RentingSettings) -> bool:
+    """Whether nobody will ever know what an offer costs: it is not written, not listed, and no provider is asked."""
+    return offer.price is None and offer.list_price is None and not offer.may_be_asked
 
 
 def refuse_what_is_not_yet(pool: JsonObject, at: Path, report: ProblemReport) -> None:

@@ -13,7 +13,16 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from tenax.config.provider import MARKS, OfferChoice, ProviderSettings, RentingSettings, Seconds, needs_price
+from tenax.config.provider import (
+    MARKS,
+    OfferChoice,
+    ProviderSettings,
+    RentingSettings,
+    Seconds,
+    needs_price,
+    never_priced,
+)
+from tenax.config.provider.list_prices import ListPrice, gcp_list_price
 from tenax.config.settings import Settings
 from tenax.jsonvalue import Document
 
@@ -135,6 +144,12 @@ class GcpSettings(RentingSettings):
         return f"{self.type_name} in {self.region}"
 
     @property
+    def list_price(self) -> ListPrice | None:
+        """On demand."""
+        its, region = self.instance_type, self.region.rpartition("/")[2]
+        return None if its.preemptible else gcp_list_price(region, its.machine_type, its.gpu_type, its.gpu_num)
+
+    @property
     def choose(self) -> OfferChoice:
         """All zones cost the same."""
         return OfferChoice.FIRST
@@ -182,7 +197,7 @@ class GcpSettings(RentingSettings):
             raise ValueError(
                 f"label_key cannot be {self.label_key}: {MARKS}... has a meaning of its own, or labels has it"
             )
-        if self.price is None and (needs := needs_price(self)):
+        if never_priced(self) and (needs := needs_price(self)):
             raise ValueError(f"the offer {self.offer_name} has no price, which {needs} needs: write price")
         if not 1 <= self.operation_timeout_period <= 86400:
             raise ValueError("operation_timeout_period must be between 1s and 1d")

@@ -12,6 +12,7 @@ from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
 from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import Loop, run
+from tenax.master.loops.offer_news import OfferNews
 from tenax.master.loops.progress import Progress
 from tenax.master.loops.quota_use import QuotaUse
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
@@ -84,6 +85,7 @@ def start(
     scheduling, timeouts = Scheduling(pools, secret, preemption_timeout_s, overall), Timeouts(pools)
     cluster_id = str(cluster.cluster_id)
     scaling = ScalingLoop(pools, cluster_id, secret, preemption_timeout_s=preemption_timeout_s, overall=overall)
+    offer_news = OfferNews(pools, cluster_id)
     deletion, checkpoint_gc = Deletion(settings), CheckpointGc(settings)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     loops: tuple[Loop, ...] = (
@@ -93,6 +95,7 @@ def start(
         ReconcileTasks(),
         scheduling,
         scaling,
+        offer_news,
         QuotaUse(),
         timeouts,
         deletion,
@@ -105,6 +108,7 @@ def start(
     def apply_settings(settings: MasterSettings) -> None:
         scheduling.use_pools(settings.pools, settings.renting)
         scaling.use_pools(settings.pools, settings.renting)
+        offer_news.use_pools(settings.pools)
         timeouts.use_pools(settings.pools)
         deletion.settings = checkpoint_gc.settings = settings
 

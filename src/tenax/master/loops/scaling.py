@@ -36,13 +36,14 @@ from tenax.lifecycle.machine import (
     noted,
 )
 from tenax.lifecycle.offer import NEVER, RestCause
+from tenax.lifecycle.offer_facts import OfferFacts
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.provision.advice import Advice, is_left_alone
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
-from tenax.master.provision.offers import decided, offer_named, order_of, prospects
+from tenax.master.provision.offers import decided, offer_named, order_of, prospects, with_slots
 from tenax.master.provision.orders import adopted, ordered
 from tenax.master.provision.port import (
     MachineOrder,
@@ -60,7 +61,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
-from tenax.master.store.machines import costs, offer_rests, silences
+from tenax.master.store.machines import costs, offer_facts, offer_rests, silences
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, RentedPool
 from tenax.master.store.queue import placements
@@ -210,7 +211,8 @@ class ScalingLoop:
         async with context.snapshot() as conn:
             its_rules = {pool.name: rules(pool) for pool in self._pools}
             places = {pool.name: pool.max_aux_containers_per_agent for pool in self._pools}
-            snapshots = await placements.snapshots(conn, its_rules, places, prospects=prospects(self._pools))
+            rentable = prospects(self._pools, await offer_facts.all_of(conn))
+            snapshots = await placements.snapshots(conn, its_rules, places, prospects=rentable)
             rows = await machines.all_of(conn)
             is_dismissed = any(row.dismissal is not Dismissal.NONE for row in rows)
             return _Loaded(
@@ -255,7 +257,7 @@ class ScalingLoop:
             scaling = replace(scaling, launches=(), end={}, drain={}, leave={})
         known = frozenset(row.machine_id for row in loaded.rows)
         for launch in scaling.launches:
-            known = await self._plan(context, pool, launch, known)
+            known = await self._plan(context, pool, launch, there.facts, known)
         by_id = {row.machine_id: row for row in loaded.rows}
         for name, why in scaling.end.items():
             await self._retire(context, by_id[name], why)
@@ -274,12 +276,17 @@ class ScalingLoop:
                 await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)
 
     async def _plan(
-        self, context: PassContext, pool: PoolSettings, launch: OfferLaunch, known: frozenset[str]
+        self,
+        context: PassContext,
+        pool: PoolSettings,
+        launch: OfferLaunch,
+        facts: Mapping[str, OfferFacts],
+        known: frozenset[str],
     ) -> frozenset[str]:
         """Write the rows of a launch; the machines then. Raises Stale: there are others than those that are known."""
         why = f"rented for {', '.join(launch.wanted_by[:3])}" if launch.wanted_by else "min_instances asks for it"
         why += f": {launch.why}" if launch.why else ""
-        new = ordered(pool, launch, why, self._hashed_token)
+        new = ordered(pool, launch, facts, why, self._hashed_token)
         async with context.transaction() as conn:
             await machines.plan(conn, new, known)
         log.info("machines are rented", pool=pool.name, count=len(new), offer=launch.offer, reason=why)
@@ -407,6 +414,7 @@ class ScalingLoop:
             return False
         offer = offer_named(self._renting[row.pool], row.offer)
         assert offer is not None
+        offer = with_slots(offer, row.slots)
         token = machine_token(self._secret, row.machine_id)
         script = bootstrap_script(row.machine_id, row.pool, token, offer, await _wheel())
         async with context.transaction() as conn:

@@ -33,6 +33,7 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.machines import offer_facts
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import RentedPool
 from tenax.master.store.queue import placements
@@ -79,7 +80,8 @@ class Scheduling:
         self._rules = {pool.name: rules(pool) for pool in pools}
         self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
         self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
-        self._prospects = prospects(pools)
+        self._pools = tuple(pools)
+        self._prospects = prospects(pools, {})
         self._count_at = 0.0
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
@@ -90,7 +92,8 @@ class Scheduling:
                 if not await placements.any_waits(conn):
                     return None
         memory, self._memory = self._memory, None
-        if memory is None or woken.full or not memory.is_for(self._rules):
+        has_other_prospects = await self._read_prospects(context)
+        if memory is None or has_other_prospects or woken.full or not memory.is_for(self._rules):
             memory = ClusterMemory(self._rules, self._aux_places, self._prospects)
         covers_all = not woken.ids
         snapshots = await memory.read(context, self._reasons, self._attained, covers_all=covers_all)
@@ -101,6 +104,15 @@ class Scheduling:
             await memory.forget_changes(context)
         self._memory = memory
         return min((seconds for seconds in changes if seconds is not None), default=None)
+
+    async def _read_prospects(self, context: PassContext) -> bool:
+        """By what providers have said of offers: whether other machines may be rented than before."""
+        if not self._renting:
+            return False
+        async with context.reading() as conn:
+            rentable = prospects(self._pools, await offer_facts.all_of(conn))
+        is_other, self._prospects = rentable != self._prospects, rentable
+        return is_other
 
     async def _carry_out(
         self, context: PassContext, memory: ClusterMemory, snapshots: Sequence[PoolSnapshot]

@@ -11,15 +11,19 @@ import asyncio
 import base64
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Protocol, cast
 
 from tenax.config.provider import ProviderSettings
+from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.offer import RestCause
+from tenax.master.provision.aws_offers import asked, region_of
 from tenax.master.provision.port import (
     CLUSTER,
     MACHINE,
     POOL,
     MachineOrder,
+    OfferAnswers,
     OrderRefused,
     ProviderAway,
     ProviderPlace,
@@ -94,7 +98,7 @@ class Aws:
     def __init__(self, place: ProviderPlace, cluster_id: str) -> None:
         self._place = place
         self._cluster_id = cluster_id
-        self._client: _Ec2 | None = None
+        self._clients: dict[str, object] = {}
 
     async def launch(self, order: MachineOrder) -> SeenMachine:
         """One instance; the order's id is the ClientToken. Raises OrderRefused, ProviderAway."""
@@ -124,6 +128,15 @@ class Aws:
                 if "InvalidInstanceID" not in error.message:
                     raise ProviderAway(error.message) from None
 
+    async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
+        """GPUs by DescribeInstanceTypes; prices by DescribeSpotPriceHistory and the price list."""
+        of_aws = [offer for offer in offers if isinstance(offer, ProviderSettings)]
+        return await asyncio.to_thread(asked, of_aws, self.call, datetime.now(timezone.utc))
+
+    def call(self, service: str, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        """One call of a service, in this thread. Raises OrderRefused, ProviderAway."""
+        return self._translated(lambda: getattr(self._client(service), name)(**parameters))
+
     def _look(self) -> list[SeenMachine]:
         filters = [{"Name": f"tag:{CLUSTER}", "Values": [self._cluster_id]}]
         seen: list[SeenMachine] = []
@@ -141,7 +154,10 @@ class Aws:
         return self._translated(name, lambda: getattr(self._ec2(), name)(**parameters))
 
     def _ec2(self) -> _Ec2:
-        if self._client is None:
+        return cast("_Ec2", self._client("ec2"))
+
+    def _client(self, service: str) -> object:
+        if service not in self._clients:
             import boto3
             from botocore.config import Config
 
@@ -152,9 +168,9 @@ class Aws:
             )
             endpoint = self._place.endpoint or None
             # A session of its own: boto3's is shared by threads.
-            session = boto3.session.Session(region_name=self._place.region)
-            self._client = cast("_Ec2", session.client("ec2", endpoint_url=endpoint, config=config))
-        return self._client
+            session = boto3.session.Session(region_name=region_of(service, self._place.region))
+            self._clients[service] = session.client(service, endpoint_url=endpoint, config=config)
+        return self._clients[service]
 
     def _translated(self, name: str, call: _Call) -> Mapping[str, object]:
         try:

@@ -9,7 +9,9 @@ from asyncpg import Connection
 from tenax.config.master import PoolSettings
 from tenax.config.provider import MonthlyBudgetSettings
 from tenax.lifecycle.budget import BudgetState, MonthlyBudget, MonthlyHours, state_of
-from tenax.master.store.machines import costs
+from tenax.master.provision.offers import price_of
+from tenax.master.store.machines import costs, offer_facts
+from tenax.master.store.machines.offer_facts import FactsOfPools
 
 
 async def budget_states(
@@ -20,19 +22,19 @@ async def budget_states(
     given: Sequence[MonthlyBudgetSettings] = [overall, *(pool.provider for pool in renting if pool.provider)]
     if not renting or all(each.budget_per_month is None for each in given):
         return {}
-    return states(renting, overall, await costs.this_month(conn))
+    return states(renting, overall, await costs.this_month(conn), await offer_facts.all_of(conn))
 
 
 def states(
-    renting: Sequence[PoolSettings], overall: MonthlyBudgetSettings, month: MonthlyHours
+    renting: Sequence[PoolSettings], overall: MonthlyBudgetSettings, month: MonthlyHours, facts: FactsOfPools
 ) -> Mapping[str, tuple[BudgetState, ...]]:
     """The same of hours that are known."""
     prices = {
-        (pool.name, offer.offer_name): offer.price
+        (pool.name, offer.offer_name): price.amount
         for pool in renting
         if pool.provider is not None
         for offer in pool.provider.each_offer()
-        if offer.price is not None
+        if (price := price_of(offer, facts.get(pool.name, {}))) is not None
     }
     of_all = [state_of(each, month, prices) for each in _budgets("", overall)]
     by_pool = {

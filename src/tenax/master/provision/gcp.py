@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from tenax.config.provider.gcp import GcpSettings
+from tenax.config.provider.gcp import AnyProviderSettings, GcpSettings
 from tenax.display.plural import counted
 from tenax.jsonvalue import JsonObject, as_list, as_object
 from tenax.lifecycle.offer import RestCause
@@ -32,6 +32,7 @@ from tenax.master.provision.gcp_instances import (
 )
 from tenax.master.provision.port import (
     MachineOrder,
+    OfferAnswers,
     OrderRefused,
     ProviderAway,
     ProviderPlace,
@@ -112,6 +113,10 @@ class Gcp:
                 await asyncio.to_thread(self._delete, provider_id)
             except (OrderRefused, ProviderAway) as error:
                 raise ProviderAway(shown(error.message)) from None
+
+    async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
+        """Nothing: the catalogue of prices is another service, which these credentials are not for."""
+        return OfferAnswers()
 
     def _insert(self, order: MachineOrder, settings: GcpSettings, zone: str) -> SeenMachine:
         machine_type = self._machine_type(zone, settings.instance_type.machine_type)

@@ -4,37 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, time, timezone
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider import OfferChoice, ScalingRule
+from tenax.config.provider import OfferChoice, ScalingRule, needs_price
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
+from tenax.lifecycle.offer_facts import OfferFacts, OfferPrice, PriceSource, current_price
+from tenax.master.store.machines.offer_facts import FactsOfPools
 from tenax.master.store.machines.offer_rests import OfferOrder
 from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.scheduler.demand import OfferLaunch, RentedMachine, Scaling, demand
 from tenax.scheduler.devices import DeviceKind
-from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, by_hand, most_machines, not_used, too_dear
+from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, by_hand, most_machines, not_used, unfit
 from tenax.scheduler.snapshot import PoolAgent, PoolSnapshot
 
 
-def prospects(pools: Sequence[PoolSettings]) -> Mapping[str, Sequence[PoolAgent]]:
+def prospects(pools: Sequence[PoolSettings], facts: FactsOfPools) -> Mapping[str, Sequence[PoolAgent]]:
     """The agents of all machines that may be rented, by pool: of each size as many as there may be of it alone."""
-    return {pool.name: _prospects(pool, pool.provider) for pool in pools if pool.provider is not None}
+    return {
+        pool.name: _prospects(pool, pool.provider, facts.get(pool.name, {}))
+        for pool in pools
+        if pool.provider is not None
+    }
 
 
-def offers_of(pool: PoolSettings, provider: AnyProviderSettings) -> tuple[MachineOffer, ...]:
-    """What may be rented for a pool, in its order."""
-    return tuple(
-        MachineOffer(
-            offer.offer_name,
-            offer.instance_slots,
-            DeviceKind.CPU if offer.cpu_slots_allowed else DeviceKind.CUDA,
-            pool.max_aux_containers_per_agent,
-            offer.price,
-            offer.max_price,
-        )
-        for offer in provider.each_offer()
+def price_of(offer: AnyProviderSettings, facts: Mapping[str, OfferFacts]) -> OfferPrice | None:
+    """What one offer costs now, and from where that is known; ``facts``: of its pool. None: nobody knows."""
+    page = offer.list_price
+    listed = None
+    if page is not None:
+        day = datetime.combine(page.day, time(), timezone.utc)
+        listed = OfferPrice(page.amount, PriceSource.LISTED, day, page.page)
+    return current_price(offer.price, facts.get(offer.offer_name), listed)
+
+
+def slots_of(offer: AnyProviderSettings, facts: Mapping[str, OfferFacts]) -> int | None:
+    """How many slots a machine of one offer has; None: nobody knows yet."""
+    if offer.instance_slots >= 0:
+        return offer.instance_slots
+    return facts[offer.offer_name].slots if offer.offer_name in facts else None
+
+
+def offers_of(
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    facts: Mapping[str, OfferFacts],
+    budgets: Sequence[BudgetState] = (),
+) -> tuple[MachineOffer, ...]:
+    """What may be rented for a pool, in its order; ``facts``: what its provider has said."""
+    return tuple(_offer(pool, provider, offer, facts, budgets) for offer in provider.each_offer())
+
+
+def _offer(
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    offer: AnyProviderSettings,
+    facts: Mapping[str, OfferFacts],
+    budgets: Sequence[BudgetState],
+) -> MachineOffer:
+    price, slots = price_of(offer, facts), slots_of(offer, facts)
+    needs = needs_price(offer) or ("choose: cheapest" if provider.choose is OfferChoice.CHEAPEST else "")
+    if not needs and budgets:
+        needs = "renting.budget_per_month"
+    return MachineOffer(
+        offer.offer_name,
+        slots or 0,
+        DeviceKind.CPU if offer.cpu_slots_allowed else DeviceKind.CUDA,
+        pool.max_aux_containers_per_agent,
+        None if price is None else price.amount,
+        offer.max_price,
+        needs,
+        slots is not None,
     )
 
 
@@ -63,7 +105,7 @@ def decided(
 ) -> Scaling:
     """What to do now for a pool with these machines; None: it has none."""
     there = there or RentedPool()
-    offers = offers_of(pool, provider)
+    offers = offers_of(pool, provider, there.facts, budgets)
     machines = _priced(offers, there)
     return demand(snapshot, offers, limits_of(provider, budgets), machines, _rests(provider, there), there.returning)
 
@@ -82,7 +124,7 @@ def rented_by_hand(
     ``at``: now, in seconds since 1970. Raises NotFound, NotNow.
     """
     there = there or RentedPool()
-    offers = offers_of(pool, provider)
+    offers = offers_of(pool, provider, there.facts, budgets)
     present = [each.price for each in _priced(offers, there)]
     unusable = not_used(offers, _rests(provider, there), at)
     offer = by_hand(offers, limits_of(provider, budgets), unusable, present, count, name)
@@ -90,9 +132,14 @@ def rented_by_hand(
 
 
 def offer_named(pool: PoolSettings, name: str) -> AnyProviderSettings | None:
-    """An offer of a pool; None: it is none any more."""
+    """An offer of a pool, as it is written; None: it is none any more."""
     offers = pool.provider.each_offer() if pool.provider is not None else ()
     return next((offer for offer in offers if offer.offer_name == name), None)
+
+
+def with_slots(offer: AnyProviderSettings, slots: int) -> AnyProviderSettings:
+    """An offer with the slots that its provider has said, where they are not written."""
+    return offer if offer.instance_slots >= 0 else offer.model_copy(update={"instance_slots": slots})
 
 
 def order_of(pool: PoolSettings | None, machine: MachineRow, cause: RestCause) -> OfferOrder | None:
@@ -121,10 +168,12 @@ def _rests(provider: AnyProviderSettings, there: RentedPool) -> dict[str, OfferR
     return rests
 
 
-def _prospects(pool: PoolSettings, provider: AnyProviderSettings) -> tuple[PoolAgent, ...]:
+def _prospects(
+    pool: PoolSettings, provider: AnyProviderSettings, facts: Mapping[str, OfferFacts]
+) -> tuple[PoolAgent, ...]:
     most: dict[int, tuple[int, MachineOffer]] = {}
-    for offer in offers_of(pool, provider):
-        count = 0 if too_dear(offer) else most_machines(offer, provider.max_instances, provider.max_cost_per_hour)
+    for offer in offers_of(pool, provider, facts):
+        count = 0 if unfit(offer) else most_machines(offer, provider.max_instances, provider.max_cost_per_hour)
         most[offer.slots] = max(most.get(offer.slots, (0, offer)), (count, offer), key=lambda it: it[0])
     begun = 0
     agents: list[PoolAgent] = []

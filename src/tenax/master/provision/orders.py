@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tenax.config.master import PoolSettings
-from tenax.master.provision.offers import offer_named
+from tenax.lifecycle.offer_facts import OfferFacts
+from tenax.master.provision.offers import offer_named, price_of, slots_of
 from tenax.master.provision.port import ProviderPlace, SeenMachine
 from tenax.master.provision.sightings import place_of_pool
 from tenax.master.store.machines.rows import NewMachine
@@ -23,15 +24,17 @@ _STRAY_JOINS = "it carries the mark of this cluster and had no row: its agent is
 _STRAY_ENDS = "it carries the mark of this cluster, and nobody knows of it: it is ended"
 
 
-def ordered(pool: PoolSettings, launch: OfferLaunch, why: str, hashed_token: HashedToken) -> list[NewMachine]:
-    """Machines of an offer of a pool; ``why``: for people."""
+def ordered(
+    pool: PoolSettings, launch: OfferLaunch, facts: Mapping[str, OfferFacts], why: str, hashed_token: HashedToken
+) -> list[NewMachine]:
+    """Machines of an offer of a pool, at what it costs now; ``facts``: of the pool; ``why``: for people."""
     offer, place = offer_named(pool, launch.offer), place_of_pool(pool)
     assert offer is not None
-    where = pool.name, place.provider, place.region, place.endpoint, offer.type_name, offer.instance_slots
+    slots, price = slots_of(offer, facts), price_of(offer, facts)
+    assert slots is not None, "an offer of which that is not known is not used"
+    where = pool.name, place.provider, place.region, place.endpoint, offer.type_name, slots
     names = [_new_id() for _ in range(launch.count)]
-    return [
-        NewMachine(name, *where, launch.wanted_by, hashed_token(name), why, launch.offer, offer.price) for name in names
-    ]
+    return [NewMachine(name, *where, launch.wanted_by, hashed_token(name), why, launch.offer, price) for name in names]
 
 
 def adopted(place: ProviderPlace, stray: SeenMachine, hashed_token: HashedToken) -> list[NewMachine]:

@@ -10,13 +10,14 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tenax.config.provider import CLUSTER_MARK, MARKS
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.errors import TenaxError
 from tenax.lifecycle.offer import RestCause
+from tenax.master.store.machines.offer_facts import NewFacts
 
 #: Marks on what is ours.
 CLUSTER, POOL, MACHINE = CLUSTER_MARK, f"{MARKS}pool", f"{MARKS}machine"
@@ -82,6 +83,15 @@ class SeenMachine:
     made: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class OfferAnswers:
+    """What a provider says of offers where it is not written, and why it does not say more."""
+
+    news: tuple[NewFacts, ...] = ()
+    #: Why it does not, with the offers of which.
+    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 class Provider(Protocol):
     """One place of a provider. Safe for any number of calls at a time."""
 
@@ -93,6 +103,9 @@ class Provider(Protocol):
 
     async def end(self, provider_ids: Sequence[str]) -> None:
         """End them for good; nothing for what has ended, or is not there. Raises ProviderAway."""
+
+    async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
+        """What machines of these cost, and how many slots they have, where neither is written."""
 
 
 #: Characters of what a provider says that are shown.

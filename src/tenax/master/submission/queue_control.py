@@ -15,6 +15,7 @@ from tenax.master.provision.offers import prospects
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest, Size
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.machines import offer_facts
 from tenax.master.store.queue import jobs, placements, pools
 from tenax.master.store.queue.jobs import JobRow
 from tenax.master.store.queue.pools import rules
@@ -149,7 +150,8 @@ async def snapshots_of(conn: Connection, settings: MasterSettings, pool: str | N
     """Every pool of the settings as the scheduler sees it now, and ``pool``, which may be in them no more."""
     its_rules = {known.name: rules(known) for known in settings.pools}
     places = {known.name: known.max_aux_containers_per_agent for known in settings.pools}
-    rentable = prospects(settings.pools)
+    is_renting = any(known.provider is not None for known in settings.pools)
+    rentable = prospects(settings.pools, await offer_facts.all_of(conn)) if is_renting else {}
     snapshots = await placements.snapshots(conn, its_rules, places, prospects=rentable)
     empty = {
         name: PoolSnapshot(PoolName(name), (), {}, (), of_pool, prospects=tuple(rentable.get(name, ())))

@@ -19,8 +19,14 @@ class RentedMachineView(Message):
     instance_type: str
     #: By which it was rented: ``g5.12xlarge in us-west-2``.
     offer: str
-    #: What it costs per hour; none: nobody knows.
+    #: What it costs per hour, as it was when it was ordered; none: nobody knows.
     price: float | None = None
+    #: From where that is known: WRITTEN, ASKED, LISTED; empty: there is none, or nobody noted it.
+    price_source: str = ""
+    #: When it was asked, or the day of the list; none: it was written.
+    priced_at: Timestamp | None = None
+    #: The call that was asked, or the page of the list.
+    price_where: str = ""
     #: For how long it has been paid for, and what that comes to by its price alone.
     hours: float | None = None
     cost: float | None = None
@@ -205,8 +211,12 @@ class OfferPlan(Message):
 
     offer: str
     slots: int
-    #: Of one machine per hour.
+    #: Of one machine per hour; none: nobody knows.
     price: float | None = None
+    #: As of a machine.
+    price_source: str = ""
+    priced_at: Timestamp | None = None
+    price_where: str = ""
     launch: int
     reason: str
 

@@ -6,7 +6,8 @@ Nothing is changed here but what a machine itself says of its start, with its jo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, TypedDict
 
 from fastapi import Query, Request, Response
 
@@ -16,6 +17,7 @@ from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.budget import BudgetState
 from tenax.lifecycle.machine import troubles_of
 from tenax.lifecycle.offer import RestCause
+from tenax.lifecycle.offer_facts import OfferPrice
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import MasterDep
@@ -23,7 +25,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
 from tenax.master.provision.budgets import budget_states
-from tenax.master.provision.offers import decided, offers_of, order_of
+from tenax.master.provision.offers import decided, offers_of, order_of, price_of
 from tenax.master.provision.port import shown
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
@@ -137,7 +139,8 @@ def _plan(
     budgets: Sequence[BudgetState],
     rows: Sequence[MachineRow],
 ) -> messages.PoolMachinePlan:
-    offers = offers_of(pool, provider)
+    offers = offers_of(pool, provider, rented.facts, budgets)
+    prices = {each.offer_name: price_of(each, rented.facts) for each in provider.each_offer()}
     scaling = decided(pool, provider, snapshot, rented, budgets)
     launches = {each.offer: each for each in scaling.launches}
     return messages.PoolMachinePlan(
@@ -149,7 +152,7 @@ def _plan(
             messages.OfferPlan(
                 offer=each.name,
                 slots=each.slots,
-                price=each.price,
+                **_priced(prices[each.name]),
                 launch=launches[each.name].count if each.name in launches else 0,
                 reason=launches[each.name].why if each.name in launches else scaling.not_used.get(each.name, ""),
             )
@@ -175,6 +178,24 @@ def _troubles(rows: Sequence[MachineRow]) -> list[messages.MachineTrouble]:
         for reason in troubles_of(row.story):
             by_reason.setdefault(reason, []).append(row.machine_id)
     return [messages.MachineTrouble(machine_ids=names, reason=reason) for reason, names in by_reason.items()]
+
+
+class _PriceFields(TypedDict):
+    price: float | None
+    price_source: str
+    priced_at: datetime | None
+    price_where: str
+
+
+def _priced(price: OfferPrice | None) -> _PriceFields:
+    if price is None:
+        return {"price": None, "price_source": "", "priced_at": None, "price_where": ""}
+    return {
+        "price": price.amount,
+        "price_source": price.source.value,
+        "priced_at": price.at,
+        "price_where": price.where,
+    }
 
 
 def _budget(state: BudgetState) -> messages.MachineBudgetView:
@@ -216,6 +237,9 @@ def machine_view(row: MachineRow) -> messages.RentedMachineView:
         instance_type=row.instance_type,
         offer=row.offer,
         price=row.price,
+        price_source=row.price_source,
+        priced_at=row.priced_at,
+        price_where=row.price_where,
         hours=row.hours,
         cost=row.cost,
         slots=row.slots,

@@ -19,6 +19,7 @@ from tenax.master.provision.orders import ordered
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.connection import now
 from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.rows import RentedPool
 
 routes = Routes("Machines")
 #: Machines of one request.
@@ -39,12 +40,12 @@ async def launch_machines(
     async with master.db.transaction() as conn:
         # From here on nobody else rents for it: what is counted now holds.
         await machines.hold_pool(conn, pool.name)
-        there = (await machines.of_pools(conn)).get(pool.name)
+        there = (await machines.of_pools(conn)).get(pool.name, RentedPool())
         budgets = (await budget_states(conn, settings.pools, settings.renting)).get(pool.name, ())
         at = (await now(conn)).timestamp()
         launch = rented_by_hand(pool, provider, there, budgets, at, body.count, body.offer)
         why = f"rented by {caller.person.username}"
-        new = ordered(pool, launch, why, lambda name: token_hash(machine_token(secret, name)))
+        new = ordered(pool, launch, there.facts, why, lambda name: token_hash(machine_token(secret, name)))
         await machines.plan(conn, new)
         rows = [await machines.get(conn, each.machine_id) for each in new]
     return messages.LaunchMachinesResponse(machines=[machine_view(row) for row in rows])

@@ -1,7 +1,7 @@
 -- name: plan
 insert into machines (machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, token_hash, story,
-                      offer, price)
-values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10, $11, $12);
+                      offer, price, price_source, priced_at, price_where)
+values ($1, $2, $3, $4, $5, $6, $7, 'PLANNED', $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: hold_pool
 select pg_advisory_xact_lock(hashtextextended('machines of pool ' || $1::text, 0));
@@ -51,6 +51,7 @@ where m.state = 'LEAVING' and m.dismissal <> '';
 -- name: columns
 select machine_id, pool, provider, region, endpoint, instance_type, slots, state, wanted_by, provider_id, zone, story,
        planned_at, joined_at, changed_at, ended_at, sent, end_sent, version, dismissal, offer, price,
+       price_source, priced_at, price_where,
        extract(epoch from coalesce(ended_at, now()) - coalesce(rented_at, joined_at))::float8 / 3600 as hours,
        extract(epoch from now() - changed_at)::float8 as age_s,
        extract(epoch from now() - planned_at)::float8 as since_planned_s,
@@ -194,3 +195,24 @@ insert into silent_providers (provider, region, endpoint, reason) values ($1, $2
 
 -- name: provider_answers
 delete from silent_providers where provider = $1 and region = $2 and endpoint = $3;
+
+-- name: offer_facts
+select pool, offer, price, price_source, priced_at, slots,
+       extract(epoch from now() - priced_at)::float8 as price_age_s,
+       extract(epoch from now() - asked_at)::float8 as age_s
+from offer_facts;
+
+-- name: note_facts
+-- Whether anything is other than before.
+with before as (select price, slots from offer_facts where pool = $1 and offer = $2),
+stored as (
+    insert into offer_facts (pool, offer, price, price_source, priced_at, slots)
+    values ($1, $2, $3, $4, case when $3::float8 is not null then now() end, $5)
+    on conflict (pool, offer) do update
+    set price = coalesce(excluded.price, offer_facts.price),
+        price_source = case when excluded.price is null then offer_facts.price_source else excluded.price_source end,
+        priced_at = coalesce(excluded.priced_at, offer_facts.priced_at),
+        slots = coalesce(excluded.slots, offer_facts.slots), asked_at = now()
+    returning price, slots)
+select stored.price is distinct from before.price or stored.slots is distinct from before.slots
+from stored left join before on true;

@@ -19,9 +19,10 @@ from tenax.ids import AgentId, AllocationId
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.machine import Dismissal, MachineEvent, MachineNews, MachineState, after, news_of
 from tenax.lifecycle.offer import RestCause
+from tenax.lifecycle.offer_facts import OfferFacts, OfferPrice
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
-from tenax.master.store.machines import offer_rests
+from tenax.master.store.machines import offer_facts, offer_rests
 from tenax.master.store.machines.offer_rests import StoredRest
 from tenax.master.store.webhooks import events as webhook_events
 from tenax.scheduler.demand import MachineStage, RentedMachine
@@ -66,8 +67,14 @@ class MachineRow:
     dismissal: Dismissal
     #: Of its pool; empty: it was rented before there were several.
     offer: str
-    #: Per hour; None: nobody knows.
+    #: Per hour, as it was when it was ordered; None: nobody knows.
     price: float | None
+    #: `PriceSource`; empty: there is none, or it was rented before this was kept.
+    price_source: str
+    #: When it was asked, or of which day the list is.
+    priced_at: datetime | None
+    #: The call, or the page.
+    price_where: str
     #: For how long it has been paid for; None: it is not there yet, or never was.
     hours: float | None
     #: Seconds since ``changed_at``, and since it was planned.
@@ -133,6 +140,8 @@ class RentedPool:
     returning: frozenset[AllocationId] = frozenset()
     #: Those of them that stay until there is room elsewhere, with the notice.
     staying: Mapping[AllocationId, str] = field(default_factory=dict)
+    #: What its provider has said of offers, by offer.
+    facts: Mapping[str, OfferFacts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ class NewMachine:
     token_hash: bytes | None
     story: str
     offer: str = ""
-    price: float | None = None
+    price: OfferPrice | None = None
 
 
 async def hold_pool(conn: Connection, pool: str) -> None:
@@ -170,8 +179,8 @@ async def plan(conn: Connection, new: Sequence[NewMachine], known: Collection[st
             raise Stale
     for each in new:
         place = each.provider, each.region, each.endpoint, each.instance_type
-        what = each.slots, list(each.wanted_by), each.token_hash, each.story, each.offer, each.price
-        await conn.execute(Q.plan, each.machine_id, each.pool, *place, *what)
+        what = each.slots, list(each.wanted_by), each.token_hash, each.story, each.offer
+        await conn.execute(Q.plan, each.machine_id, each.pool, *place, *what, *_price_columns(each.price))
     await notify(conn, "scheduling", "")
     if known is None:
         # By hand: the loop that rents does not know of it.
@@ -338,7 +347,7 @@ async def of_pools(conn: Connection) -> dict[str, RentedPool]:
     for row in await all_of(conn):
         if row.machine_id in its_standings:
             by_pool[row.pool].append(rented(row, its_standings[row.machine_id]))
-    its_rests = await offer_rests.all_of(conn)
+    its_rests, facts = await offer_rests.all_of(conn), await offer_facts.all_of(conn)
     returning: dict[str, dict[AllocationId, str]] = defaultdict(dict)
     for each in await conn.fetch(Q.returning) if any(its.notice for its in its_standings.values()) else ():
         returning[each["pool"]][AllocationId(each["allocation_id"])] = each["notice"] if each["stays"] else ""
@@ -348,8 +357,9 @@ async def of_pools(conn: Connection) -> dict[str, RentedPool]:
             tuple(its_rests.get(pool, ())),
             frozenset(returning[pool]),
             {name: notice for name, notice in returning[pool].items() if notice},
+            facts.get(pool, {}),
         )
-        for pool in {*by_pool, *its_rests}
+        for pool in {*by_pool, *its_rests, *facts}
     }
 
 
@@ -389,6 +399,10 @@ async def _tell(conn: Connection, news: MachineNews, machine: MachineRow) -> Non
         "why": machine.story,
     }
     await webhook_events.machines_changed(conn, news, {"machine": shown})
+
+
+def _price_columns(price: OfferPrice | None) -> tuple[float | None, str, datetime | None, str]:
+    return (None, "", None, "") if price is None else (price.amount, price.source.value, price.at, price.where)
 
 
 async def _written(conn: Connection, query: str, machine: MachineRow, *values: object) -> None:

@@ -1,0 +1,92 @@
+"""Asks providers what is not written of offers: what a machine costs now, and how many slots it has.
+
+Rules it keeps: an offer is asked about once an hour, be it that there was no answer; what was not answered costs one
+line of the log for each reason, and what was known before, or is listed, holds. Where all is written nobody is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+
+from tenax.config.master import PoolSettings
+from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.lifecycle.offer_facts import OfferFacts, due, due_in_s
+from tenax.master.loops.loop import PassContext, each
+from tenax.master.provision.port import Provider, ProviderPlace
+from tenax.master.provision.registry import open_provider
+from tenax.master.provision.sightings import place_of_pool
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.machines import offer_facts
+
+log = structlog.get_logger("tenax.offer_news")
+
+
+class OfferNews:
+    """Keeps what providers say of offers."""
+
+    name = "offer_news"
+    #: Nobody says so: the time alone makes it due.
+    kind = "offer_news"
+
+    def __init__(
+        self,
+        pools: Sequence[PoolSettings],
+        cluster_id: str,
+        opened: Callable[[ProviderPlace, str], Provider] = open_provider,
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._open = opened
+        self._providers: dict[ProviderPlace, Provider] = {}
+        self.use_pools(pools)
+
+    def use_pools(self, pools: Sequence[PoolSettings]) -> None:
+        """From the next pass on these are the pools."""
+        self._renting = {pool.name: pool for pool in pools if asks_of(pool)}
+
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Ask about what is due, pool by pool; seconds until the next is."""
+        if not self._renting:
+            return None
+        async with context.reading() as conn:
+            facts = await offer_facts.all_of(conn)
+
+        async def handle(name: str) -> None:
+            await self._ask(context, self._renting[name], facts.get(name, {}))
+
+        await each(list(self._renting), handle, loop=self.name, noun="pool")
+        async with context.reading() as conn:
+            facts = await offer_facts.all_of(conn)
+        its = [
+            facts[name][offer.offer_name]
+            for name, pool in self._renting.items()
+            for offer in asks_of(pool)
+            if offer.offer_name in facts.get(name, {})
+        ]
+        return due_in_s(its)
+
+    async def _ask(self, context: PassContext, pool: PoolSettings, facts: Mapping[str, OfferFacts]) -> None:
+        offers = {offer.offer_name: offer for offer in asks_of(pool)}
+        names = due(offers, facts)
+        if not names:
+            return
+        place = place_of_pool(pool)
+        if place not in self._providers:
+            self._providers[place] = self._open(place, self._cluster_id)
+        answers = await self._providers[place].ask([offers[name] for name in names])
+        async with context.transaction() as conn:
+            await offer_facts.store(conn, pool.name, answers.news)
+        for why, of_these in answers.problems.items():
+            log.warning(
+                "a provider does not say what is not written of offers: write price, or what the reason names",
+                pool=pool.name,
+                offers=", ".join(of_these),
+                reason=why,
+            )
+
+
+def asks_of(pool: PoolSettings) -> list[AnyProviderSettings]:
+    """The offers of a pool of which something is not written that its provider may say."""
+    offers = pool.provider.each_offer() if pool.provider is not None else ()
+    return [offer for offer in offers if offer.may_be_asked and (offer.price is None or offer.instance_slots < 0)]
