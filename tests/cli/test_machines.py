@@ -100,6 +100,34 @@ def test_the_rights_of_the_master_are_printed(tenax: Tenax, tmp_path: Path) -> N
     assert "region" in refused.err
 
 
+def test_the_plan_of_what_is_not_submitted(master: PretendMaster, tenax: Tenax, tmp_path: Path) -> None:
+    """Each trial, the machines that would be rented more, and what they cost."""
+    offer = {
+        "offer": "g5 in us-west-2", "slots": 4, "launch": 3, "more": 2, "price": 5.5, "priceSource": "WRITTEN",
+        "reason": "",
+    }  # fmt: skip
+    requests = [
+        {"name": "trial 1 of this", "slots": 4, "starts": True},
+        {"name": "trial 2 of this", "slots": 4, "starts": False, "reason": "waits for a machine: g5 in us-west-2"},
+    ]
+    answer = {"resourcePool": "default", "requests": requests, "offers": [offer], "costPerHour": 11.0}
+    master.on("POST", "/api/v1/machines/plan", answer)
+    config = tmp_path / "e.yaml"
+    config.write_text("name: e\n")
+    assert tenax("machine", "plan", "--submit", str(config)).out.splitlines() == [
+        "Pool default, if it was submitted now",
+        "  trial 1 of this (4 slots) starts at once, on what is there",
+        "  trial 2 of this (4 slots) waits for a machine: g5 in us-west-2",
+        "  2 machines more of g5 in us-west-2 (4 slots): 5.5 per hour, written in the settings",
+        "  all of them per hour: 11",
+    ]
+    assert json.loads(tenax("machine", "plan", "--submit", str(config), "--command", "--json").out) == answer
+    sent = [request.body for request in master.sent("POST", "/api/v1/machines/plan")]
+    assert [(body["config"], body["isCommand"]) for body in sent] == [("name: e\n", False), ("name: e\n", True)]
+    assert "name it with --submit" in tenax("machine", "plan", "--command").err
+    assert "leave out --pool" in tenax("machine", "plan", "--submit", str(config), "--pool", "x").err
+
+
 def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     """Listed, and described with why they are as they are."""
     machine = {

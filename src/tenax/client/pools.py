@@ -228,6 +228,44 @@ class PlannedOffer(Priced):
 
 
 @dataclass(frozen=True)
+class OfferForecast(PlannedOffer):
+    """What would be rented of one offer, were something submitted."""
+
+    #: So many more than without it.
+    more: int = part(reading.integer, "more")
+
+
+@dataclass(frozen=True)
+class RequestForecast(Answer):
+    """A trial, or a command, that is not submitted."""
+
+    name: str = part(reading.text, "name")
+    slots: int = part(reading.integer, "slots")
+    #: It would start on what is there.
+    starts: bool = part(reading.flag, "starts")
+    #: Of which offer a machine would be rented for it; empty: of none.
+    offer: str = part(reading.text, "offer")
+    #: Why it would not start yet.
+    reason: str = part(reading.text, "reason")
+
+
+@dataclass(frozen=True)
+class SubmissionPlan(Answer):
+    """What would be rented now, were something submitted."""
+
+    pool: str = part(reading.text, "resourcePool")
+    requests: List[RequestForecast] = made(
+        lambda value: [RequestForecast.read(it) for it in reading.records(value, "requests")]
+    )
+    offers: List[OfferForecast] = made(
+        lambda value: [OfferForecast.read(it) for it in reading.records(value, "offers")]
+    )
+    #: Of the machines that would be rented more; None: one of them has no price.
+    cost_per_hour: Optional[float] = made(lambda value: reading.real(value.get("costPerHour")))
+    notices: List[str] = part(reading.texts, "notices")
+
+
+@dataclass(frozen=True)
 class MachineBudget(Answer):
     """What may be spent on machines this month, and what is."""
 
@@ -340,6 +378,22 @@ def machine_costs(
     """
     query = {"by": by, "since": since, "until": until, "resourcePool": pool}
     return MachineCosts.read(session.get("/api/v1/machines/cost", query))
+
+
+def plan_submission(
+    session: Session,
+    config: str,
+    *,
+    command: bool = False,
+    project_id: Optional[int] = None,
+    template: Optional[str] = None,
+) -> SubmissionPlan:
+    """What would be rented for an experiment, or a ``command``, of that YAML text; nothing is made.
+
+    Raises InvalidInput, also where no machines are rented for its pool; NotFound.
+    """
+    body: JsonObject = {"config": config, "isCommand": command, "projectId": project_id, "template": template}
+    return SubmissionPlan.read(session.post("/api/v1/machines/plan", body))
 
 
 def machine_plans(session: Session, pool: Optional[str] = None) -> List[MachinePlan]:

@@ -279,6 +279,7 @@ POLICIES: dict[str, Allow] = {
     "GetMachine": Allow.USER,
     "GetMachineSteps": Allow.USER,
     "GetMachinePlan": Allow.USER,
+    "PlanSubmission": Allow.USER,
     "GetMachineAudit": Allow.ADMIN,
     "EndStrays": Allow.ADMIN,
     "LaunchMachines": Allow.ADMIN,

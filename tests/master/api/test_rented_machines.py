@@ -37,6 +37,64 @@ async def test_the_plan_says_what_would_be_rented_and_why(api: Api) -> None:
     ]
 
 
+SEARCH = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 2").replace("max_trials: 8", "max_trials: 3")
+
+
+async def asked_of(api: Api, config: str, **more: object) -> dict[str, Any]:
+    """What would be rented for it."""
+    answer = await api.user.post("/api/v1/machines/plan", {"config": config, **more})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def test_the_plan_of_what_is_not_submitted_is_that_of_what_is(api: Api) -> None:
+    """Per trial and machine, with prices; nothing is made, and submitted it comes to the same."""
+    use_price = provider_settings(price=1.5, max_instances=2)
+    api.master.apply_settings(
+        api.master.settings.model_copy(update={"pools": (PoolSettings(name="default", provider=use_price),)})
+    )
+    planned = await asked_of(api, SEARCH)
+    [offer] = planned["offers"]
+    assert (offer["launch"], offer["more"], offer["price"], planned["costPerHour"]) == (2, 2, 1.5, 3.0)
+    assert [(each["name"], each["offer"], each["starts"]) for each in planned["requests"]] == [
+        ("trial 1 of this", "m5.large in us-west-2", False),
+        ("trial 2 of this", "m5.large in us-west-2", False),
+        ("trial 3 of this", "", False),
+    ]
+    assert "max_instances is 2" in planned["requests"][2]["reason"]
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from experiments") == 0
+        assert await machines.all_of(conn) == []
+    # What waits already has the machines, and is not laid to it.
+    experiment: Any = (await create(api, SEARCH))["experiment"]
+    async with api.master.db.transaction() as conn:
+        await request_attempt(conn, await add_trial(conn, experiment["id"]), 2)
+    [plan] = (await api.user.get("/api/v1/machines/plan")).json()["plans"]
+    assert plan["launch"] == 1
+    again = await asked_of(api, SEARCH)
+    assert ([each["launch"] for each in again["offers"]], again["offers"][0]["more"]) == ([2], 1)
+    assert again["costPerHour"] == 1.5
+
+
+async def test_the_plan_of_a_command_that_is_not_submitted(api: Api) -> None:
+    """All of its slots on one machine; without a price the sum is unknown."""
+    planned = await asked_of(api, "entrypoint: [sleep, '1']\nresources: {slots: 2}\n", isCommand=True)
+    assert [(each["slots"], each["offer"]) for each in planned["requests"]] == [(2, "m5.large in us-west-2")]
+    assert (planned["offers"][0]["more"], planned["costPerHour"]) == (1, None)
+
+
+async def test_a_plan_of_what_could_not_be_submitted_is_refused_alike(api: Api) -> None:
+    """With all that is wrong; and where nothing is rented that is said."""
+    for config, words in (
+        ("searcher: {name: nope}", "searcher"),
+        ("", "no configuration was given"),
+        (CONFIG.replace("resources: {", "resources: {resource_pool: own, "), "its settings have no provider"),
+    ):
+        refused = await api.user.post("/api/v1/machines/plan", {"config": config})
+        assert refused.status_code == 400
+        assert words in refused.text
+
+
 async def test_machines_are_listed_and_described(api: Api) -> None:
     """Those that are gone only where they are asked for."""
     async with api.master.db.transaction() as conn:

@@ -586,7 +586,8 @@ export interface paths {
         /** Getmachineplan */
         get: operations["GetMachinePlan"];
         put?: never;
-        post?: never;
+        /** Plansubmission */
+        post: operations["PlanSubmission"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3283,8 +3284,34 @@ export interface components {
                 [key: string]: number;
             };
         };
+        PlanSubmissionRequest: {
+            config: string;
+            /** @default false */
+            isCommand: boolean;
+            projectId?: number | null;
+            /** @default 0 */
+            workspaceId: number;
+            template?: string | null;
+        };
+        PlanSubmissionResponse: {
+            resourcePool: string;
+            requests: components["schemas"]["PlannedRequest"][];
+            offers: components["schemas"]["SubmissionOffer"][];
+            costPerHour?: number | null;
+            /** @default [] */
+            notices: string[];
+        };
         PlannedMachineStep: {
             machineId: string;
+            reason: string;
+        };
+        PlannedRequest: {
+            name: string;
+            slots: number;
+            starts: boolean;
+            /** @default  */
+            offer: string;
+            /** @default  */
             reason: string;
         };
         PoolDetail: {
@@ -3756,6 +3783,19 @@ export interface components {
         };
         /** @enum {string} */
         State: "STATE_UNSPECIFIED" | "STATE_ACTIVE" | "STATE_PAUSED" | "STATE_STOPPING_COMPLETED" | "STATE_STOPPING_CANCELED" | "STATE_STOPPING_KILLED" | "STATE_STOPPING_ERROR" | "STATE_COMPLETED" | "STATE_CANCELED" | "STATE_ERROR" | "STATE_DELETED" | "STATE_DELETING" | "STATE_DELETE_FAILED" | "STATE_QUEUED" | "STATE_PULLING" | "STATE_STARTING" | "STATE_RUNNING";
+        SubmissionOffer: {
+            offer: string;
+            slots: number;
+            price?: number | null;
+            /** @default  */
+            priceSource: string;
+            pricedAt?: string | null;
+            /** @default  */
+            priceWhere: string;
+            launch: number;
+            reason: string;
+            more: number;
+        };
         /** @enum {string} */
         Sureness: "LIKELY" | "GUESS";
         /** @enum {string} */
@@ -5427,6 +5467,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetMachinePlanResponse"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    PlanSubmission: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanSubmissionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanSubmissionResponse"];
                 };
             };
             default: {

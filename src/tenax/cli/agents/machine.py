@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         MachinePlan,
         MachineStepInfo,
         Priced,
+        SubmissionPlan,
     )
 
 _COLUMNS: output.Columns[MachineInfo] = (
@@ -260,12 +261,36 @@ def cost(
 
 @group.command()
 @click.option("-p", "--pool", help="Only for this resource pool.")
+@click.option(
+    "--submit",
+    metavar="CONFIG",
+    type=click.Path(path_type=Path),
+    help="What would be rented for the experiment of this YAML file, which is not submitted.",
+)
+@click.option("--command", is_flag=True, help="With --submit: CONFIG is a command's.")
+@click.option("--project", metavar="PROJECT", help="With --submit: in this project (its id, key or WORKSPACE/NAME).")
+@click.option("--template", metavar="NAME", help="With --submit: merge CONFIG over this template.")
 @json_option
 @pass_access
-def plan(access: Access, pool: Optional[str], as_json: bool) -> None:
+def plan(
+    access: Access,
+    pool: Optional[str],
+    submit: Optional[Path],
+    command: bool,
+    project: Optional[str],
+    template: Optional[str],
+    as_json: bool,
+) -> None:
     """Show how many machines would be rented and ended now, and why; nothing is done."""
     from tenax.client.pools import machine_plans
 
+    if submit is not None:
+        if pool:
+            raise click.UsageError("CONFIG says in which pool it runs (resources.resource_pool): leave out --pool.")
+        _plan_submission(access, submit, command, project, template, as_json)
+        return
+    if command or project or template:
+        raise click.UsageError("--command, --project and --template say more of a CONFIG: name it with --submit.")
     plans = machine_plans(access.session(), pool)
     if as_json:
         output.document([each.raw for each in plans])
@@ -310,6 +335,47 @@ def policy(config: Path, cluster_id: Optional[UUID], roles: Tuple[str, ...]) -> 
         output.say(f"The pool {name} does not rent at AWS: this policy says nothing of it.")
     if cluster_id is None:
         output.say("It holds for machines that any Tenax cluster has marked; for those of one alone give --cluster-id.")
+
+
+def _plan_submission(
+    access: Access, submit: Path, command: bool, project: Optional[str], template: Optional[str], as_json: bool
+) -> None:
+    from tenax.cli.console.overrides import configuration
+    from tenax.cli.experiment.selection import project_id
+    from tenax.client.pools import plan_submission
+
+    if command and project:
+        raise click.UsageError("A command is in no project: leave out --project.")
+    session, text = access.session(), configuration(submit)
+    planned = plan_submission(
+        session, text, command=command, project_id=project_id(session, project), template=template
+    )
+    for notice in planned.notices:
+        output.warn(notice)
+    if as_json:
+        output.document(planned.raw)
+        return
+    for line in _submission_lines(planned):
+        click.echo(line)
+    output.say("Nothing was submitted, and nothing is rented.")
+
+
+def _submission_lines(plan: SubmissionPlan) -> List[str]:
+    lines = [f"Pool {plan.pool}, if it was submitted now"]
+    for each in plan.requests:
+        what = "starts at once, on what is there" if each.starts else each.reason or "waits"
+        lines.append(f"  {each.name} ({counted(each.slots, 'slot')}) {what}")
+    more = [it for it in plan.offers if it.more]
+    for it in more:
+        price = _price(it) or "no price"
+        lines.append(f"  {counted(it.more, 'machine')} more of {it.offer} ({counted(it.slots, 'slot')}): {price}")
+    if more:
+        total = "unknown" if plan.cost_per_hour is None else f"{plan.cost_per_hour:g}"
+        lines.append(f"  all of them per hour: {total}")
+    else:
+        lines.append("  no machine more would be rented for it")
+    lines += [f"  {it.reason}" for it in plan.offers if it.reason and not it.launch]
+    return lines
 
 
 def _number(value: Optional[float], digits: int) -> str:

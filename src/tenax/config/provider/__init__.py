@@ -193,6 +193,7 @@ class RentingSettings(MonthlyBudgetSettings):
         """Whether it is only said what would be rented and ended."""
         return self.scaling is ScalingMode.ADVISE
 
+    @property
     def list_price(self) -> ListPrice | None:
         """Of settings that are one offer: what a public list says; None: there is none."""
         return None

@@ -50,6 +50,8 @@ class Launch:
     new: NewTask
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    #: On one machine.
+    slots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ async def _examine(
         own=resolved.own,
     )
     notices = (*resolved.notices, *admitted.notices, *wait_notice(unfit))
-    return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)
+    return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices, resolved.slots)
 
 
 def _wishes(

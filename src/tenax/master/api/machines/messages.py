@@ -279,3 +279,49 @@ class GetMachinePlanResponse(Message):
     """Of each pool for which machines are rented."""
 
     plans: list[PoolMachinePlan]
+
+
+class PlanSubmissionRequest(Message):
+    """What is not submitted yet."""
+
+    #: YAML text, as typed.
+    config: str
+    #: It is that of a command; else of an experiment.
+    is_command: bool = False
+    #: Of an experiment.
+    project_id: int | None = None
+    #: Of a command; 0: the usual one.
+    workspace_id: int = 0
+    template: str | None = None
+
+
+class PlannedRequest(Message):
+    """One of those that it would ask for in the beginning: a trial, or the command."""
+
+    name: str
+    slots: int
+    #: It starts on what is there.
+    starts: bool
+    #: Of which offer a machine would be rented for it; empty: of none.
+    offer: str = ""
+    #: Why it does not start yet.
+    reason: str = ""
+
+
+class SubmissionOffer(OfferPlan):
+    """What would be rented of one offer with it."""
+
+    #: So many more than without it.
+    more: int
+
+
+class PlanSubmissionResponse(Message):
+    """What would be rented now, were it submitted."""
+
+    resource_pool: str
+    requests: list[PlannedRequest]
+    offers: list[SubmissionOffer]
+    #: Of the machines that would be rented more; none: one of them has no price.
+    cost_per_hour: float | None = None
+    #: As beside a submission.
+    notices: list[str] = []

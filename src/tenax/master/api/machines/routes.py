@@ -13,6 +13,7 @@ from fastapi import Query, Request, Response
 
 from tenax.config.master import PoolSettings
 from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.config.text import read_object
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.budget import BudgetState
 from tenax.lifecycle.machine import troubles_of
@@ -20,7 +21,7 @@ from tenax.lifecycle.offer import RestCause
 from tenax.lifecycle.offer_facts import OfferPrice
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
-from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
@@ -30,6 +31,10 @@ from tenax.master.provision.port import shown
 from tenax.master.store.machines import offer_rests
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, RentedPool
+from tenax.master.submission.commands import examine_command
+from tenax.master.submission.experiments import examine
+from tenax.master.submission.forecasts import RentalForecast, imagined_command, imagined_experiment, rental_of
+from tenax.master.submission.messages import CreateExperimentRequest, LaunchCommandRequest
 from tenax.master.submission.queue_control import snapshots_of
 from tenax.scheduler.demand import Scaling
 from tenax.scheduler.registry import plan
@@ -119,6 +124,58 @@ async def get_plan(master: MasterDep, resource_pool: Annotated[str, Query()] = "
     return messages.GetMachinePlanResponse(plans=await master.examiners.run(plans))
 
 
+@routes.post("/api/v1/machines/plan", "PlanSubmission", allow=Allow.USER)
+async def plan_submission(
+    master: MasterDep, caller: CallerDep, body: messages.PlanSubmissionRequest
+) -> messages.PlanSubmissionResponse:
+    """What would be rented for an experiment or a command that is not submitted: nothing is made."""
+    settings, threads = master.settings, master.examiners
+    if not body.config.strip():
+        raise InvalidInput("no configuration was given: submit the YAML text of one")
+    if body.is_command:
+        config, _ = await threads.run(read_object, body.config)
+        request = LaunchCommandRequest(
+            config=config, template_name=body.template or "", workspace_id=body.workspace_id, preview=True
+        )
+        launch = await examine_command(master.db, settings, threads, caller.person.id, request)
+        imagined, notices = imagined_command(launch), launch.notices
+    else:
+        wished = CreateExperimentRequest(config=body.config, project_id=body.project_id, template=body.template)
+        submission = await examine(master.db, settings, threads, caller.person.id, wished)
+        imagined, notices = imagined_experiment(submission), submission.notices
+    [(pool, provider)] = renting_pools(master, imagined.pool)
+    rental = await rental_of(master.db, settings, threads, pool, imagined)
+    return _submission_plan(pool, provider, rental, notices)
+
+
+def _submission_plan(
+    pool: PoolSettings, provider: AnyProviderSettings, rental: RentalForecast, notices: Sequence[str]
+) -> messages.PlanSubmissionResponse:
+    rented_for = {name: each.offer for each in rental.after.launches for name in each.wanted_by}
+    before = {each.offer: each.count for each in rental.before.launches}
+    offers = [
+        messages.SubmissionOffer(**each.model_dump(), more=max(0, each.launch - before.get(each.offer, 0)))
+        for each in _offer_plans(pool, provider, rental.after, rental.rented, rental.budgets)
+    ]
+    costs = [None if each.price is None else each.price * each.more for each in offers if each.more]
+    return messages.PlanSubmissionResponse(
+        resource_pool=pool.name,
+        requests=[
+            messages.PlannedRequest(
+                name=each.allocation_id,
+                slots=each.slots,
+                starts=each.allocation_id in rental.starting,
+                offer=rented_for.get(each.allocation_id, ""),
+                reason=rental.waiting.get(each.allocation_id, ""),
+            )
+            for each in rental.job.requests
+        ],
+        offers=offers,
+        cost_per_hour=None if None in costs else sum(each for each in costs if each is not None),
+        notices=list(notices),
+    )
+
+
 def renting_pools(master: Master, name: str = "") -> list[tuple[PoolSettings, AnyProviderSettings]]:
     """The pools for which machines are rented. Raises NotFound, InvalidInput: for the one that is named none are."""
     named = master.settings.pool(name)
@@ -139,25 +196,14 @@ def _plan(
     budgets: Sequence[BudgetState],
     rows: Sequence[MachineRow],
 ) -> messages.PoolMachinePlan:
-    offers = offers_of(pool, provider, rented.facts, budgets)
-    prices = {each.offer_name: price_of(each, rented.facts) for each in provider.each_offer()}
     scaling = decided(pool, provider, snapshot, rented, budgets)
-    launches = {each.offer: each for each in scaling.launches}
+    offers = _offer_plans(pool, provider, scaling, rented, budgets)
     return messages.PoolMachinePlan(
         resource_pool=pool.name,
         advises=provider.advises,
-        offer=offers[0].name,
+        offer=offers[0].offer,
         slots_per_machine=offers[0].slots,
-        offers=[
-            messages.OfferPlan(
-                offer=each.name,
-                slots=each.slots,
-                **_priced(prices[each.name]),
-                launch=launches[each.name].count if each.name in launches else 0,
-                reason=launches[each.name].why if each.name in launches else scaling.not_used.get(each.name, ""),
-            )
-            for each in offers
-        ],
+        offers=offers,
         min_instances=provider.min_instances,
         max_instances=provider.max_instances,
         max_cost_per_hour=provider.max_cost_per_hour,
@@ -178,6 +224,27 @@ def _troubles(rows: Sequence[MachineRow]) -> list[messages.MachineTrouble]:
         for reason in troubles_of(row.story):
             by_reason.setdefault(reason, []).append(row.machine_id)
     return [messages.MachineTrouble(machine_ids=names, reason=reason) for reason, names in by_reason.items()]
+
+
+def _offer_plans(
+    pool: PoolSettings,
+    provider: AnyProviderSettings,
+    scaling: Scaling,
+    rented: RentedPool,
+    budgets: Sequence[BudgetState],
+) -> list[messages.OfferPlan]:
+    prices = {each.offer_name: price_of(each, rented.facts) for each in provider.each_offer()}
+    launches = {each.offer: each for each in scaling.launches}
+    return [
+        messages.OfferPlan(
+            offer=each.name,
+            slots=each.slots,
+            **_priced(prices[each.name]),
+            launch=launches[each.name].count if each.name in launches else 0,
+            reason=launches[each.name].why if each.name in launches else scaling.not_used.get(each.name, ""),
+        )
+        for each in offers_of(pool, provider, rented.facts, budgets)
+    ]
 
 
 class _PriceFields(TypedDict):
