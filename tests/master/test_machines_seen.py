@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from tenax.config.master import PoolSettings
-from tests.kits.master.scaling import Place, line, master_settings, place, rented, server, use
-from tests.kits.object_server import Between
+from tenax.master.observability import counters
+from tests.kits.master.scaling import NO_CAPACITY, Place, line, master_settings, place, refusing, rented, server, use
+from tests.kits.object_server import BROKEN, Between
 
 __all__ = ["line", "master_settings", "place", "rented", "server"]
 
@@ -120,3 +124,61 @@ async def test_a_provider_that_answers_no_more_is_named_until_it_does(place: Pla
     # Whoever has no login learns of no project.
     await place.execute("insert into silent_providers values ('gcp', 'of-somebody/us-central1', '', now(), 'gone')")
     assert [(each["provider"], each["region"]) for each in await silent_of(place)] == [("gcp", "us-central1")]
+
+
+async def sample(place: Place, name: str, **labels: str) -> float:
+    """What Prometheus is told by whoever has a login, of the pool of the test."""
+    text = (await place.api.user.get("/prom/det-state-metrics")).text
+    [number] = [
+        each.value
+        for family in text_string_to_metric_families(text)
+        for each in family.samples
+        if each.name == name and labels.items() <= each.labels.items()
+    ]
+    return number
+
+
+async def test_prometheus_knows_what_is_rented_and_what_it_costs(place: Place, line: Between) -> None:
+    """By pool, state and provider; how orders went, how long a machine took, and what is left of the budget."""
+    use_everywhere(place, price=2.0, budget_per_month=100.0, zones=("us-west-2a", "us-west-2b"))
+    # As a master that begins.
+    counters.begin_loops(("scaling",), ("default",))
+    orders = partial(sample, place, "tenax_machine_orders_total", pool="default")
+    begun = [await orders(outcome=each) for each in ("answered", "no_capacity", "unsure", "never_joined")]
+    joined = await sample(place, "tenax_machine_join_seconds_count", pool="default")
+    seconds = await sample(place, "tenax_machine_join_seconds_sum", pool="default")
+    state = partial(sample, place, "tenax_machines", pool="default", provider="aws")
+    assert [await state(state=each) for each in ("planned", "starting", "joined")] == [0, 0, 0]
+    await place.waits()
+    refusing(line, *NO_CAPACITY)
+    await place.passes(1)
+    line.fault = lambda method, path: BROKEN if method == "POST" else None
+    await place.passes(1)
+    line.fault = lambda method, path: None
+    await place.passes(2)
+    offers = partial(sample, place, "tenax_machine_offers", pool="default")
+    assert [await offers(state=each) for each in ("usable", "resting", "off")] == [1, 1, 0]
+    assert (await state(state="starting"), await state(state="joined")) == (1, 0)
+    await place.later(90)
+    await place.join(place.rented.running()[0])
+    assert (await state(state="starting"), await state(state="joined")) == (0, 1)
+    assert await sample(place, "tenax_machine_join_seconds_count", pool="default") == joined + 1
+    assert await sample(place, "tenax_machine_join_seconds_sum", pool="default") >= seconds + 90
+    begun_at = "date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'"
+    await place.execute(
+        f"update machines set rented_at = greatest(now() - interval '1 hour', {begun_at}) where ended_at is null"
+    )
+    money = [f"tenax_machine{each}" for each in ("_price_per_hour", "s_without_price", "_budget")]
+    assert [await sample(place, name, pool="default") for name in money] == [2.0, 0.0, 100.0]
+    assert 0 < await sample(place, "tenax_machine_spent", pool="default") <= 2.1
+    assert await sample(place, "tenax_machine_budget_of_all_pools") == math.inf
+    # One that says that its start failed is counted by the master that it says so to; one that had no row is no order.
+    await place.execute("update allocations set slots = 2")
+    await place.waits()
+    await place.passes(2)
+    [starting] = [name for name, its in (await place.states()).items() if its == "STARTING"]
+    [instance] = [each for each in place.rented.running() if starting in place.rented.user_data(each)]
+    body = "\n".join((place.told(instance)[0], starting, "install torch", "failed", "no room")).encode()
+    assert (await place.api.nobody.ask("POST", "/agents/machine-step", body)).status_code == 204
+    ended = [await orders(outcome=each) for each in ("answered", "no_capacity", "unsure", "never_joined")]
+    assert [after - before for before, after in zip(begun, ended, strict=True)] == [2, 1, 1, 1]

@@ -23,17 +23,20 @@ from tests.kits.api import Api
 from tests.kits.compute_engine import ZONES, Refused
 from tests.kits.master.experiments import create
 from tests.kits.master.scaling import (
+    DENIED,
     EVERYTHING,
+    NO_CAPACITY,
     KillableContext,
     Place,
     line,
     master_settings,
     place,
+    refusing,
     rented,
     server,
     use,
 )
-from tests.kits.object_server import BROKEN, REFUSED, Between, Refusal
+from tests.kits.object_server import BROKEN, Between
 from tests.kits.rented_gcp import RentedAtGoogle
 from tests.kits.rows import add_trial, run_attempt
 
@@ -143,20 +146,6 @@ async def test_while_the_provider_is_away_nothing_is_doubled(place: Place, line:
     await place.passes(4)
     assert len(place.rented.running()) == 1
     assert list((await place.states()).values()) == ["STARTING"]
-
-
-NO_CAPACITY = "InsufficientInstanceCapacity", "We currently do not have sufficient m5.large capacity."
-DENIED = (
-    "UnauthorizedOperation",
-    "User: arn:aws:iam::1:user/a is not authorized to perform: ec2:RunInstances on resource",
-)
-
-
-def refusing(line: Between, code: str, message: str) -> None:
-    """The provider refuses from now on."""
-    body = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
-    line.refusal = Refusal(body.encode(), {"Content-Type": "text/xml"})
-    line.fault = lambda method, path: REFUSED
 
 
 async def notes(place: Place) -> dict[str, str]:

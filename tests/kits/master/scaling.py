@@ -27,12 +27,18 @@ from tenax.master.store.webhooks.rows import TriggerRow, WebhookRow
 from tenax.wire.agents import Hello, JoinRequest, SlotInfo
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
-from tests.kits.object_server import Between, between
+from tests.kits.object_server import REFUSED, Between, Refusal, between
 from tests.kits.rented import RentedAtMoto, moto
 from tests.kits.rented_gcp import RentedAtGoogle, google
 from tests.kits.rows import add_trial, request_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
+#: Refusals of AWS.
+NO_CAPACITY = "InsufficientInstanceCapacity", "We currently do not have sufficient m5.large capacity."
+DENIED = (
+    "UnauthorizedOperation",
+    "User: arn:aws:iam::1:user/a is not authorized to perform: ec2:RunInstances on resource",
+)
 
 
 #: What there is at the server of one provider's protocol.
@@ -78,6 +84,13 @@ def use(place: Place, **changes: Any) -> None:
     assert pool.provider is not None
     provider = place.rented.settings(endpoint_url=pool.provider.endpoint_url, **{"max_instances": 2, **changes})
     place.loop.use_pools([PoolSettings(name="default", provider=provider)])
+
+
+def refusing(line: Between, code: str, message: str) -> None:
+    """The provider refuses from now on."""
+    body = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
+    line.refusal = Refusal(body.encode(), {"Content-Type": "text/xml"})
+    line.fault = lambda method, path: REFUSED
 
 
 class Killed(BaseException):

@@ -117,6 +117,28 @@ RULES: Sequence[Alert] = (
         "A request of the pool {{ $labels.pool }} starts only once somebody acts (tenax queue list).",
     ),
     Alert(
+        "TenaxProviderSilent",
+        "max(tenax_silent_providers) > 0",
+        "5m",
+        "warning",
+        "A provider of machines does not answer: /health of a master names it, and the master's log says why.",
+    ),
+    Alert(
+        "TenaxOfferOff",
+        'max by (pool) (tenax_machine_offers{state="off"}) > 0',
+        "0m",
+        "warning",
+        "An offer of the pool {{ $labels.pool }} is off until settings change: tenax machine plan says why.",
+    ),
+    Alert(
+        "TenaxMachineBudget",
+        "max by (pool) (tenax_machine_spent) / max by (pool) (tenax_machine_budget) > 0.8"
+        " or sum(max by (pool) (tenax_machine_spent)) / max(tenax_machine_budget_of_all_pools) > 0.8",
+        "0m",
+        "warning",
+        "More than 80 % of a month's budget for machines is spent: of pool {{ $labels.pool }}, or, unnamed, of all.",
+    ),
+    Alert(
         "TenaxServerErrors",
         'sum by (instance) (rate(tenax_http_requests_total{status=~"5.."}[5m]))'
         " / sum by (instance) (rate(tenax_http_requests_total[5m])) > 0.01",

@@ -8,6 +8,7 @@ database is older than the machine: its agent is to ask again until a look at th
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 
 from asyncpg import Connection
 
@@ -24,22 +25,33 @@ _OF_NO_USE = (
 )
 
 
-async def admit(conn: Connection, request: JoinRequest, secret: bytes, *, by_file: bool) -> bool:
-    """Spend the token of a request; whether the agent may take the place of one of its name.
+@dataclass(frozen=True, slots=True)
+class AgentAdmission:
+    """As what an agent was let in."""
+
+    #: It may take the place of one of its name.
+    replaces: bool = False
+    #: Seconds since its machine was ordered; None: nobody has ordered one.
+    since_ordered_s: float | None = None
+
+
+async def admit(conn: Connection, request: JoinRequest, secret: bytes, *, by_file: bool) -> AgentAdmission:
+    """Spend the token of a request.
 
     ``by_file``: it is that of the operator's file. Raises Forbidden, TryAgain.
     """
     if by_file:
         await _keep_from_machines(conn, request.agent_id)
-        return False
+        return AgentAdmission()
     hashed = token_hash(request.token)
     token = await join_tokens.use(conn, hashed, request.agent_id)
     if token is not None:
         if token.agent_id is None:
             await _keep_from_machines(conn, request.agent_id)
-        return token.agent_id is not None
-    if await machines.join(conn, hashed, request.agent_id, request.pool):
-        return False
+        return AgentAdmission(replaces=token.agent_id is not None)
+    machine = await machines.join(conn, hashed, request.agent_id, request.pool)
+    if machine is not None:
+        return AgentAdmission(since_ordered_s=machine.since_planned_s if machine.sent else None)
     if _is_its_own(request.token, request.agent_id, secret) and not await machines.is_known(conn, request.agent_id):
         raise TryAgain(_NOT_KNOWN_YET)
     raise Forbidden(_OF_NO_USE)

@@ -38,7 +38,7 @@ from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.agents import specs
-from tenax.master.agents.admission import admit
+from tenax.master.agents.admission import AgentAdmission, admit
 from tenax.master.agents.bounds import bounded, check_hello, check_report, has_obeyed, proof_of
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.life import SignsOfLife
@@ -191,10 +191,15 @@ class Hub:
             owner = await sessions.agent_of(conn, token_hash(credential))
             if owner not in (None, request.agent_id):
                 raise Forbidden(f"that credential is not one of {request.agent_id!r}")
-            replace = owner is None and await admit(conn, request, self._secret, by_file=by_file)
+            admission = AgentAdmission()
+            if owner is None:
+                admission = await admit(conn, request, self._secret, by_file=by_file)
             if request.pool not in self.pools:
                 raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self.pools)}")
-            await agents.join(conn, request.agent_id, request.pool, token_hash(credential), replace=replace)
+            hashed = token_hash(credential)
+            await agents.join(conn, request.agent_id, request.pool, hashed, replace=admission.replaces)
+        if admission.since_ordered_s is not None:
+            counters.MACHINE_JOIN_SECONDS.labels(request.pool).observe(admission.since_ordered_s)
         log.info("agent joined", agent=request.agent_id, pool=request.pool)
         return JoinReply(credential, self._cluster_id)
 

@@ -40,6 +40,7 @@ from tenax.lifecycle.offer_facts import OfferFacts
 from tenax.master.access.task_tokens import machine_token, token_hash
 from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
+from tenax.master.observability import counters
 from tenax.master.provision.advice import Advice, is_left_alone
 from tenax.master.provision.bootstrap import bootstrap_script
 from tenax.master.provision.budgets import budget_states
@@ -394,13 +395,15 @@ class ScalingLoop:
             why = row.story
         change = "a machine stays" if event is MachineEvent.STAY else "a machine did not stay"
         log.warning(change, machine=row.machine_id, reason=why)
+        cause = RestCause.LACKS if event is MachineEvent.LACKS else None
+        if row.state is MachineState.STARTING:
+            cause = (seen.cause if seen is not None else None) or RestCause.NEVER_JOINED
         async with context.transaction() as conn:
             await machines.happen(conn, row, event, why)
-            if row.state is MachineState.STARTING:
-                cause = seen.cause if seen is not None else None
-                await self._rest(conn, row, cause or RestCause.NEVER_JOINED, why)
-            elif event is MachineEvent.LACKS:
-                await self._rest(conn, row, RestCause.LACKS, why)
+            if cause is not None:
+                await self._rest(conn, row, cause, why)
+        if cause is not None:
+            _count(row, cause)
         return True
 
     async def _rest(self, conn: Connection, row: MachineRow, cause: RestCause, story: str) -> None:
@@ -423,6 +426,7 @@ class ScalingLoop:
             seen = await self._provider(place_of(row)).launch(MachineOrder(row.machine_id, row.pool, offer, script))
         except ProviderAway as away:
             log.warning("nobody knows whether a machine was made", machine=row.machine_id, reason=str(away))
+            counters.MACHINE_ORDERS.labels(row.pool, counters.UNSURE).inc()
             self._failed.add((place_of(row), MachineStep.SEND))
             await self._note(context, row, Trouble.UNANSWERED, away)
             return False
@@ -431,6 +435,7 @@ class ScalingLoop:
             async with context.transaction() as conn:
                 await machines.happen(conn, row, MachineEvent.REFUSED, str(refused))
                 await self._rest(conn, row, refused.cause, str(refused))
+            _count(row, refused.cause)
             return False
         await self._answered(context, row, seen)
         return True
@@ -441,6 +446,7 @@ class ScalingLoop:
             await machines.happen(conn, row, MachineEvent.ANSWERED, story, seen.provider_id, seen.zone)
             if seen.made:
                 await offer_rests.end(conn, row.pool, row.offers, set(RestCause) - NEVER)
+        counters.MACHINE_ORDERS.labels(row.pool, counters.ANSWERED).inc()
 
     async def _end(self, context: PassContext, row: MachineRow) -> bool:
         if (place_of(row), MachineStep.END) in self._failed:
@@ -507,6 +513,12 @@ async def _wheel() -> AgentWheel | None:
     except (NotNow, OSError) as error:
         log.warning("there is no wheel for machines", reason=str(error))
         return None
+
+
+def _count(row: MachineRow, cause: RestCause) -> None:
+    """What became of an order; what had no row was never ordered."""
+    if row.sent:
+        counters.MACHINE_ORDERS.labels(row.pool, counters.failed_as(cause)).inc()
 
 
 def _of(pool: PoolSettings) -> AnyProviderSettings:

@@ -20,6 +20,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import generate_latest
 
+from tenax.lifecycle.offer import RestCause
+
 # Of each series when it began: nobody draws that.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -33,6 +35,7 @@ _SHORT = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 _LONG = (*_SHORT, 60)
 _VERY_SHORT = (0.0001, 0.0003, *_SHORT)
 _WAITS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 4 * 3600, 12 * 3600, 24 * 3600)
+_STARTS = (10, 20, 30, 45, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800, 3600)
 
 BUILD = Info("tenax_build", "Version and roles of this master.", registry=REGISTRY)
 
@@ -164,6 +167,24 @@ CONTAINERS_ENDED = Counter(
     registry=OF_POOLS,
 )
 
+# Rented machines
+
+MACHINE_ORDERS = Counter(
+    "tenax_machine_orders",
+    "Orders of machines, by what became of them; one may count as answered, and later as what went wrong with it.",
+    ["pool", "outcome"],
+    registry=OF_POOLS,
+)
+MACHINE_JOIN_SECONDS = Histogram(
+    "tenax_machine_join_seconds",
+    "From the order of a machine until its agent joined.",
+    ["pool"],
+    buckets=_STARTS,
+    registry=OF_POOLS,
+)
+
+#: The provider has taken an order; nobody knows whether it has. All else is a `RestCause`.
+ANSWERED, UNSURE = "answered", "unsure"
 PLACED, ASKED_TO_LEAVE = "placed", "asked_to_leave"
 #: Why a pass did not get to its end.
 ERROR, NO_DATABASE, HUNG, LEASE_LOST = "error", "database", "hung", "lease"
@@ -199,6 +220,14 @@ def begin_loops(loops: Iterable[str], pools: Iterable[str]) -> None:
         QUEUE_WAIT_SECONDS.labels(pool)
         for decision in (PLACED, ASKED_TO_LEAVE):
             DECISIONS.labels(pool, decision)
+        MACHINE_JOIN_SECONDS.labels(pool)
+        for outcome in (ANSWERED, UNSURE, *map(failed_as, RestCause)):
+            MACHINE_ORDERS.labels(pool, outcome)
+
+
+def failed_as(cause: RestCause) -> str:
+    """The outcome of an order with which something went wrong."""
+    return cause.value.lower()
 
 
 def exposition() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from asyncpg import Connection
@@ -29,13 +30,7 @@ def states(
     renting: Sequence[PoolSettings], overall: MonthlyBudgetSettings, month: MonthlyHours, facts: FactsOfPools
 ) -> Mapping[str, tuple[BudgetState, ...]]:
     """The same of hours that are known."""
-    prices = {
-        (pool.name, offer.offer_name): price.amount
-        for pool in renting
-        if pool.provider is not None
-        for offer in pool.provider.each_offer()
-        if (price := price_of(offer, facts.get(pool.name, {}))) is not None
-    }
+    prices = prices_of(renting, facts)
     of_all = [state_of(each, month, prices) for each in _budgets("", overall)]
     by_pool = {
         pool.name: (*(state_of(each, month, prices) for each in _budgets(pool.name, pool.provider)), *of_all)
@@ -43,6 +38,25 @@ def states(
         if pool.provider is not None
     }
     return {name: its for name, its in by_pool.items() if its}
+
+
+def prices_of(pools: Sequence[PoolSettings], facts: FactsOfPools) -> Mapping[tuple[str, str], float]:
+    """What a machine of an offer costs per hour now, by pool and offer; those without a price are not there."""
+    return {
+        (pool.name, offer.offer_name): price.amount
+        for pool in pools
+        if pool.provider is not None
+        for offer in pool.provider.each_offer()
+        if (price := price_of(offer, facts.get(pool.name, {}))) is not None
+    }
+
+
+def spent_by_pool(
+    pools: Sequence[PoolSettings], month: MonthlyHours, prices: Mapping[tuple[str, str], float]
+) -> Mapping[str, float]:
+    """What was spent in a month, budget or not: of the pools that there are, and of those that machines were of."""
+    names = {*(pool.name for pool in pools), *(each.pool for each in month.hours)}
+    return {name: state_of(MonthlyBudget(name, math.inf), month, prices).spent for name in sorted(names)}
 
 
 def _budgets(pool: str, settings: MonthlyBudgetSettings) -> list[MonthlyBudget]:

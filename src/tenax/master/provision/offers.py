@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, time, timezone
@@ -13,7 +15,7 @@ from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.offer import OF_ALL_ZONES, RestCause
 from tenax.lifecycle.offer_facts import OfferFacts, OfferPrice, PriceSource, current_price
 from tenax.master.store.machines.offer_facts import FactsOfPools
-from tenax.master.store.machines.offer_rests import OfferOrder
+from tenax.master.store.machines.offer_rests import OfferOrder, StoredRest
 from tenax.master.store.machines.rows import MachineRow, RentedPool
 from tenax.scheduler.demand import OfferLaunch, RentedMachine, Scaling, demand
 from tenax.scheduler.devices import DeviceKind
@@ -149,6 +151,21 @@ def order_of(pool: PoolSettings | None, machine: MachineRow, cause: RestCause) -
         return None
     name = offer.offer_family if cause in OF_ALL_ZONES else offer.offer_name
     return OfferOrder(machine.pool, name, offer.offer_settings)
+
+
+def offer_states(
+    pool: PoolSettings, facts: Mapping[str, OfferFacts], rests: Sequence[StoredRest], at: float
+) -> Counter[str]:
+    """How many offers of a pool are usable, resting, off or unfit at a moment (seconds since 1970)."""
+    counts = Counter(dict.fromkeys(("usable", "resting", "off", "unfit"), 0))
+    if pool.provider is None:
+        return counts
+    its = _rests(pool.provider, RentedPool(rests=tuple(rests)))
+    for offer in offers_of(pool, pool.provider, facts):
+        until = its[offer.name].until if offer.name in its else 0.0
+        is_resting = "off" if math.isinf(until) else "resting"
+        counts["unfit" if unfit(offer) else is_resting if until > at else "usable"] += 1
+    return counts
 
 
 def _priced(offers: Sequence[MachineOffer], there: RentedPool) -> list[RentedMachine]:

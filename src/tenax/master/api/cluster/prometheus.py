@@ -6,24 +6,38 @@ exporters on the machines know (a container, a GPU) with what it belongs to.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import anyio.to_thread
+from asyncpg import Connection
 from fastapi import Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 
-from tenax.config.master import BudgetSettings
+from tenax.config.master import BudgetSettings, MasterSettings
+from tenax.config.provider import MonthlyBudgetSettings
+from tenax.lifecycle.machine import ENDED, MachineState
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.ingest.budget import Usage
 from tenax.master.observability import counters
+from tenax.master.provision.budgets import prices_of, spent_by_pool
+from tenax.master.provision.offers import offer_states
 from tenax.master.store.cluster import gauges
 from tenax.master.store.cluster.gauges import ClusterGauges
+from tenax.master.store.database.connection import now
+from tenax.master.store.machines import costs, offer_facts, offer_rests, silences
+from tenax.master.store.machines import rows as machines
+from tenax.master.store.machines.offer_facts import FactsOfPools
+from tenax.master.store.machines.offer_rests import StoredRest
+from tenax.master.store.machines.rows import MachineRow
+from tenax.master.store.machines.silences import SilentProvider
 from tenax.scheduler.reasons import WaitClass, class_of
 
 routes = Routes("Prometheus")
@@ -49,12 +63,14 @@ async def state(master: MasterDep) -> Response:
         snapshot = await gauges.snapshot(conn)
         database_bytes = await gauges.database_size(conn)
         reasons = await gauges.waiting(conn)
+        rented = await _rented(conn, master.settings)
     usage = await master.intake.budget.usage()
     waiting: Counter[tuple[str, str]] = Counter()
     for (pool, reason), count in reasons.items():
         waiting[pool, _todo(reason)] += count
     registry = CollectorRegistry()
     registry.register(_State(snapshot, [pool.name for pool in master.settings.pools], waiting))
+    registry.register(_Machines(rented, master.settings))
     registry.register(_Storage(usage, database_bytes, master.settings.budgets))
     text = await anyio.to_thread.run_sync(generate_latest, registry)
     return Response(text + await anyio.to_thread.run_sync(counters.exposition_of_pools), media_type=_TEXT)
@@ -158,6 +174,100 @@ class _State:
         for state, count in sorted({"ACTIVE": 0, "PAUSED": 0, **self._gauges.experiments}.items()):
             experiments.add_metric([state], count)
         yield from (attempts, requested, longest, experiments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rented:
+    """What is known of rented machines, at one moment."""
+
+    at: float
+    rows: Sequence[MachineRow]
+    rests: Mapping[str, Sequence[StoredRest]]
+    facts: FactsOfPools
+    #: Per hour, by pool and offer.
+    prices: Mapping[tuple[str, str], float]
+    #: This month, by pool.
+    spent: Mapping[str, float]
+    silent: Sequence[SilentProvider]
+
+
+async def _rented(conn: Connection, settings: MasterSettings) -> _Rented:
+    facts = await offer_facts.all_of(conn)
+    prices = prices_of(settings.pools, facts)
+    return _Rented(
+        (await now(conn)).timestamp(),
+        await machines.all_of(conn),
+        await offer_rests.all_of(conn),
+        facts,
+        prices,
+        spent_by_pool(settings.pools, await costs.this_month(conn), prices),
+        await silences.all_of(conn),
+    )
+
+
+class _Machines:
+    """Rented machines, what they cost, and what may be spent on them."""
+
+    def __init__(self, rented: _Rented, settings: MasterSettings) -> None:
+        self._rented = rented
+        self._settings = settings
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        there = GaugeMetricFamily(
+            "tenax_machines", "Rented machines that are not gone.", labels=["pool", "provider", "state"]
+        )
+        counts = Counter((row.pool, row.provider, row.state.value.lower()) for row in self._rented.rows)
+        for pool in self._settings.pools:
+            kind = "" if pool.provider is None else pool.provider.type
+            counts.update({(pool.name, kind, state.value.lower()): 0 for state in MachineState if state not in ENDED})
+        for labels, count in sorted(counts.items()):
+            there.add_metric(list(labels), count)
+        yield there
+        yield from self._money()
+        offers = GaugeMetricFamily("tenax_machine_offers", "Offers by whether they are used.", labels=["pool", "state"])
+        for pool in self._settings.pools:
+            facts, rests = self._rented.facts.get(pool.name, {}), self._rented.rests.get(pool.name, ())
+            states = offer_states(pool, facts, rests, self._rented.at)
+            for state, count in states.items():
+                offers.add_metric([pool.name, state], count)
+        yield offers
+        silent = self._rented.silent
+        yield GaugeMetricFamily("tenax_silent_providers", "Places of providers that do not answer.", len(silent))
+        since = GaugeMetricFamily(
+            "tenax_provider_silent_seconds", "Since one did not answer.", labels=["provider", "region"]
+        )
+        for each in silent:
+            since.add_metric([each.provider, each.region], max(0.0, self._rented.at - each.since.timestamp()))
+        yield since
+
+    def _money(self) -> Iterator[GaugeMetricFamily]:
+        known = self._rented.prices
+        prices, unpriced = (dict.fromkeys(self._rented.spent, 0.0) for _ in range(2))
+        for row in self._rented.rows:
+            price = row.price if row.price is not None else known.get((row.pool, row.offer))
+            # Those that are paid for were paid for in this month.
+            if row.hours is not None:
+                prices[row.pool] += price or 0.0
+                unpriced[row.pool] += price is None
+        budgets = {
+            pool.name: math.inf if pool.provider is None else _amount(pool.provider) for pool in self._settings.pools
+        }
+        for name, help_text, values in (
+            ("tenax_machine_price_per_hour", "Of the machines that are paid for now.", prices),
+            ("tenax_machines_without_price", "Of these, those of which nobody knows what they cost.", unpriced),
+            ("tenax_machine_spent", "On machines, since the month began in UTC.", self._rented.spent),
+            ("tenax_machine_budget", "What may be spent on machines in a month; +Inf: there is none.", budgets),
+        ):
+            family = GaugeMetricFamily(name, help_text, labels=["pool"])
+            for pool, value in sorted(values.items()):
+                family.add_metric([pool], value)
+            yield family
+        overall = _amount(self._settings.renting)
+        yield GaugeMetricFamily("tenax_machine_budget_of_all_pools", "The same, of all pools together.", overall)
+
+
+def _amount(settings: MonthlyBudgetSettings) -> float:
+    return math.inf if settings.budget_per_month is None else settings.budget_per_month
 
 
 class _Storage:

@@ -25,6 +25,7 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
 from tenax.master.context import Master
+from tenax.master.observability import counters
 from tenax.master.provision.budgets import budget_states
 from tenax.master.provision.offers import decided, offers_of, order_of, price_of
 from tenax.master.provision.port import shown
@@ -93,6 +94,8 @@ async def say_step(master: MasterDep, request: Request) -> Response:
             order = order_of(master.settings.pool(broken.pool), broken, cause)
             if order is not None:
                 await offer_rests.begin(conn, order, cause, broken.story, broken.planned_at)
+    if broken is not None and broken.sent:
+        counters.MACHINE_ORDERS.labels(broken.pool, counters.failed_as(RestCause.NEVER_JOINED)).inc()
     return Response(status_code=204)
 
 

@@ -289,14 +289,14 @@ async def noticed(conn: Connection, machine_id: str, notice: str) -> None:
         await _tell(conn, MachineNews.NOTICE, replace(await get(conn, machine_id), story=notice))
 
 
-async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) -> bool:
-    """Spend the token of a machine; False: it is none of a machine's.
+async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) -> MachineRow | None:
+    """Spend the token of a machine; its row before. None: the token is none of a machine's.
 
     Raises Forbidden: of another machine or pool; TryAgain: the provider's answer is not stored yet.
     """
     row = await conn.fetchrow(Q.of_token, token_hash)
     if row is None:
-        return False
+        return None
     if (row["machine_id"], row["pool"]) != (agent_id, pool):
         raise Forbidden(
             f"that token is for the machine {row['machine_id']} in the pool {row['pool']} alone: its agent joins with "
@@ -308,7 +308,7 @@ async def join(conn: Connection, token_hash: bytes, agent_id: str, pool: str) ->
     machine = await get(conn, agent_id)
     await happen(conn, machine, MachineEvent.JOIN)
     await offer_rests.end(conn, machine.pool, machine.offers, set(RestCause) - {RestCause.LACKS})
-    return True
+    return machine
 
 
 async def is_starting(conn: Connection, token_hash: bytes) -> bool:
