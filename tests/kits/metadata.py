@@ -122,9 +122,9 @@ def _tag(double: MetadataDouble, question: str) -> str:
 
 
 @contextmanager
-def aws_metadata() -> Iterator[MetadataDouble]:
+def aws_metadata(address: tuple[str, int] | None = None) -> Iterator[MetadataDouble]:
     """Of a machine to which nothing is going to happen."""
-    with _serving(MetadataDouble({"token": "1", "events/maintenance/scheduled": "[]"}), _Aws) as double:
+    with _serving(MetadataDouble({"token": "1", "events/maintenance/scheduled": "[]"}), _Aws, address) as double:
         yield double
 
 
@@ -137,13 +137,15 @@ def gcp_metadata() -> Iterator[MetadataDouble]:
 
 
 @contextmanager
-def _serving(double: MetadataDouble, handler: type[_Handler]) -> Iterator[MetadataDouble]:
+def _serving(
+    double: MetadataDouble, handler: type[_Handler], address: tuple[str, int] | None = None
+) -> Iterator[MetadataDouble]:
     own = type("Handler", (handler,), {"double": double})
-    server = ThreadingHTTPServer(("127.0.0.1", free_port()), own)
+    server = ThreadingHTTPServer(address or ("127.0.0.1", free_port()), own)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="metadata")
     thread.start()
-    double.url = f"http://127.0.0.1:{server.server_port}"
+    double.url = f"http://{server.server_address[0]!s}:{server.server_port}"
     try:
         yield double
     finally:

@@ -32,6 +32,10 @@ def test_a_spot_machine_is_asked_for_at_its_price(monkeypatch: pytest.MonkeyPatc
         # What powers itself off is not kept, and paid for, as a stopped one.
         rented.lose_power(machine["InstanceId"])
         assert [each["State"]["Name"] for each in rented.instances()] == ["terminated"]
+    assert run_parameters("cluster", order)["MetadataOptions"] == {"HttpTokens": "required", "HttpEndpoint": "enabled"}
+    hidden = MachineOrder("m-3", "default", provider_settings(tasks_see_metadata=False), "")
+    options = run_parameters("cluster", hidden)["MetadataOptions"]
+    assert options == {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1}
     on_demand = MachineOrder("m-2", "default", provider_settings(), "")
     assert "InstanceMarketOptions" not in run_parameters("cluster", on_demand)
 

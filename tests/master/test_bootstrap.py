@@ -430,6 +430,14 @@ def test_a_machine_of_gpus_does_not_pass_for_one_of_the_cpu() -> None:
     assert "--slot-type none" in bootstrap_script("m-1", "p", "t", provider_settings(instance_slots=0), None)
 
 
+def test_an_agent_that_cannot_keep_tasks_from_metadata_does_not_start() -> None:
+    """By an option, which an older one refuses; unless that is asked for there is none."""
+    script = bootstrap_script("m-1", "p", "t", provider_settings(tasks_see_metadata=False), None)
+    assert '--join-token-file "$dir/join-token" --hide-metadata\n' in script
+    assert _arguments([]).parse_args(["--hide-metadata"]).hide_metadata
+    assert "hide-metadata" not in bootstrap_script("m-1", "p", "t", provider_settings(), None)
+
+
 def test_the_largest_script_fits_into_user_data() -> None:
     """Whatever else the settings say; and the same order is the same request, which AWS insists on."""
     install = {"python": "/" + "p" * 400, "wheelhouse": "/" + "$" * 400}
@@ -437,6 +445,7 @@ def test_the_largest_script_fits_into_user_data() -> None:
         startup_script="#" * (MAX_STARTUP_SCRIPT_BYTES - 802 + len("python3")),
         master_url=f"http://127.0.0.1/{'x' * 500}",
         agent_install=install,
+        tasks_see_metadata=False,
     )
     script = bootstrap_script(f"m-{'0' * 20}", "p" * 200, "t" * 64, settings, own_wheel())
     assert len(script.encode()) <= MAX_BYTES

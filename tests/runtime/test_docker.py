@@ -12,6 +12,7 @@ import pytest
 from tenax.runtime.docker.config import name_of
 from tenax.runtime.docker.engine import Engine, EngineRefused
 from tenax.runtime.docker.runtime import DockerRuntime, open_docker
+from tenax.runtime.metadata_guard import MetadataGuard
 from tenax.runtime.port import Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import Mount, TaskFile
 from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited
@@ -149,6 +150,18 @@ class TestDocker(RealRuntimeKit):
         assert await second.find() == []
         assert [status.container_id for status in await first.find()] == [task_spec.container_id]
         await other.clean()
+
+    async def test_root_on_the_machines_network_is_not_started_where_tasks_are_guarded(
+        self, bench: DockerBench
+    ) -> None:
+        """Nothing would keep it from the metadata service: it is refused before anything is made of it."""
+        guarded = await open_docker(bench.directory, bench.host, "host", guard=MetadataGuard())
+        task_spec = spec(bench, "hello")
+        with pytest.raises(StartFailed, match="root on the machine's own network") as failed:
+            await guarded.start(task_spec, placement())
+        assert not failed.value.platform
+        assert await guarded.find() == []
+        await guarded.close()
 
     async def test_an_engine_that_is_away(self, tmp_path: Path) -> None:
         """It is said in words, with its address."""

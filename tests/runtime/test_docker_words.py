@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.config.agent import AllowedSettings
 from tenax.jsonvalue import JsonObject
 from tenax.runtime.directory import Home
 from tenax.runtime.docker.answers import ended
@@ -55,6 +56,15 @@ def request_for(
     task_spec: ContainerSpec, where: Placement, around: Surroundings = AROUND, **image_env: str
 ) -> JsonObject:
     return create_request(task_spec, where, around, HOME, image_env)
+
+
+def test_who_is_kept_from_the_metadata_service_gains_no_rights() -> None:
+    """Not by a program of the image, whatever the operator lets others be: root sees the service."""
+    free = dataclasses.replace(AROUND, allowed=AllowedSettings(root=True))
+    for around, options in ((free, None), (dataclasses.replace(free, guarded=True), ["no-new-privileges"])):
+        config = request_for(spec(uid=1000), placement(), around)["HostConfig"]
+        assert isinstance(config, dict)
+        assert config.get("SecurityOpt") == options
 
 
 def env_of(request: JsonObject) -> dict[str, str]:

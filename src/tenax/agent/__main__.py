@@ -48,6 +48,7 @@ def main() -> int:
         "python": given.python,
         "join_token_file": given.join_token_file,
         "tls.master_cert": given.master_cert,
+        "tasks_see_metadata": False if given.hide_metadata else None,
         "log_level": given.log_level,
     }
     try:
@@ -102,6 +103,7 @@ def _arguments(slot_types: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--python", help="interpreter of tasks in the process runtime (the agent's own)")
     parser.add_argument("--join-token-file", help="file with the token that lets a new agent in")
     parser.add_argument("--master-cert", help="certificate (PEM) by which an https master is trusted")
+    parser.add_argument("--hide-metadata", action="store_true", help="keep tasks from the cloud's metadata service")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     parser.add_argument("--log-json", action="store_true", help="one JSON object per line")
     return parser

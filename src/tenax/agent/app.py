@@ -31,6 +31,7 @@ from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.errors import UserError
 from tenax.host import runtimes
 from tenax.host.runtimes import AUTO, RUNTIMES
+from tenax.runtime import metadata_guard
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtime.processes import boot_id
@@ -53,6 +54,7 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
     Raises UserError when the agent cannot work with these settings.
     """
     notices.check(settings)
+    await metadata_guard.begin(settings)
     with directory_lock(settings.dir, make_parents=make_parents):
         runtime = await make_runtime(settings)
         async with AsyncExitStack() as stack:
@@ -168,6 +170,9 @@ async def _serve(
         asyncio.create_task(keep_running("watching devices", lambda: watch.run(session.offer))),
         asyncio.create_task(
             keep_running("asking this machine's cloud", lambda: notices.watch(settings, forewarning)),
+        ),
+        asyncio.create_task(
+            keep_running("keeping tasks from metadata", lambda: metadata_guard.watch(settings)),
         ),
     ]
     try:

@@ -125,6 +125,8 @@ class AgentSettings(Settings):
     metadata_url: str = ""
     #: Seconds between two questions to it, of a cloud that does not say by itself when something changes.
     metadata_every_s: float = Field(default=5.0, gt=0, le=60)
+    #: False: nothing starts here that could ask that service for this machine's own rights.
+    tasks_see_metadata: bool = True
     #: Bytes of model code kept on this machine's disk.
     context_cache_bytes: int = Field(default=4 * 1024**3, ge=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Execute = Callable[["ExecPlan", int], None]
 
 PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
 CLONE3 = 435
 CLONE_INTO_CGROUP = 0x2_0000_0000
 CLONE_NEWNS = 0x0002_0000
@@ -34,7 +35,7 @@ MAX_EXEC_S = 30.0
 
 class ExecPlan:
     """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
-    ``names`` (files of these names stand in the directory), ``cgroup``, ``loaded`` (see
+    ``names`` (files of these names stand in the directory), ``no_new_privileges``, ``cgroup``, ``loaded`` (see
     `tenax.runtime.forking.forkserver`), ``in_place`` (its program may start without exec)."""
 
     def __init__(self, content: bytes) -> None:
@@ -231,6 +232,8 @@ def become(
             os.setuid(plan.number("uid", -1))
             # The change of user has reset it.
             _die_with(supervisor)
+        if "no_new_privileges" in plan.single and call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+            raise OSError(errno.EPERM, "")
         doing = "cannot enter the work directory"
         os.chdir(plan.single["cwd"])
         os.umask(0o022)

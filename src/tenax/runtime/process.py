@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -23,13 +24,14 @@ from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.host.disk import is_there
 from tenax.host.runtimes import PROCESS
-from tenax.runtime import contents, library, limits, planning, segments
+from tenax.runtime import contents, library, limits, metadata_guard, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, write_private
 from tenax.runtime.environment import kept
 from tenax.runtime.exit_reason import exit_of
 from tenax.runtime.forking.launching import Forkserver, is_locked, kill, launch
 from tenax.runtime.forking.zygotes import StartPlan, Zygotes
 from tenax.runtime.interpreters import Interpreter, Interpreters
+from tenax.runtime.metadata_guard import MetadataGuard
 from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed, unreadable
 from tenax.runtime.processes import LINUX, Identity, boot_id, cgroup_parent, kill_belonging, send
@@ -64,7 +66,8 @@ FIRST_PROGRAMS = (
 async def open_runtime(settings: AgentSettings) -> ProcessRuntime:
     """Every machine has it."""
     python = str(settings.python) if settings.python is not None else Machine().python
-    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())), settings.allowed)
+    machine = Machine(python, tuple(os.environ.items()))
+    return ProcessRuntime(settings.dir, machine, settings.allowed, metadata_guard.guard_of(settings))
 
 
 class ProcessRuntime:
@@ -73,8 +76,15 @@ class ProcessRuntime:
     name = PROCESS.name
     by_engine = False
 
-    def __init__(self, directory: Path, machine: Machine | None = None, allowed: AllowedSettings | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        machine: Machine | None = None,
+        allowed: AllowedSettings | None = None,
+        guard: MetadataGuard | None = None,
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self._guard = guard
         self._allowed = allowed or AllowedSettings()
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / PROCESS.folder)
@@ -259,6 +269,9 @@ class ProcessRuntime:
         if spec.uid != 0 or os.geteuid() == 0:
             limits.check_user(spec, self._allowed)
         who = user_of(spec)
+        await metadata_guard.check_start(self._guard, spec, self._allowed, "", who)
+        if who is not None and self._guard is not None:
+            who = replace(who, no_new_privileges=True)
         if who is not None and who.uid != 0:
             await asyncio.to_thread(contents.check_reachable, self._homes.home(spec.container_id).path, who)
         return who

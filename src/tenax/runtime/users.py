@@ -46,10 +46,13 @@ class TaskUser:
     uid: int
     gid: int
     groups: tuple[int, ...]
+    #: No program that it runs gives it the rights of another, as sudo would.
+    no_new_privileges: bool = False
 
     def plan(self) -> list[tuple[str, str]]:
         """What the plan of a supervisor says of it."""
-        return [("uid", str(self.uid)), ("gid", str(self.gid)), *(("group", str(group)) for group in self.groups)]
+        items = [("uid", str(self.uid)), ("gid", str(self.gid)), *(("group", str(group)) for group in self.groups)]
+        return [*items, ("no_new_privileges", "1")] if self.no_new_privileges else items
 
 
 def user_of(spec: ContainerSpec) -> TaskUser | None:

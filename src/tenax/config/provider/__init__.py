@@ -185,6 +185,8 @@ class RentingSettings(MonthlyBudgetSettings):
     orphan_after: Seconds = 1800.0
     #: The same, whatever runs there; it is asked to save some minutes before.
     orphan_busy_after: Seconds = 86400.0
+    #: False: tasks cannot ask the metadata service, which gives the machine's own rights to whoever asks.
+    tasks_see_metadata: bool = True
     #: What follows where the cloud says that a machine is more likely than others to be taken back.
     rebalance: Rebalance = Field(default=Rebalance.IGNORE, strict=False)
 

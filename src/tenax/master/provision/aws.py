@@ -228,6 +228,10 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
         interface["SubnetId"] = network.subnet_id
     if network.security_group_id:
         interface["Groups"] = [network.security_group_id]
+    metadata: dict[str, object] = {"HttpTokens": "required", "HttpEndpoint": "enabled"}
+    if not settings.tasks_see_metadata:
+        # An answer does not get as far as a container with a network of its own.
+        metadata["HttpPutResponseHopLimit"] = 1
     parameters: dict[str, object] = {
         "ClientToken": order.machine_id,
         "ImageId": settings.image_id,
@@ -236,7 +240,7 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
         "MaxCount": 1,
         "UserData": order.user_data,
         "InstanceInitiatedShutdownBehavior": "terminate",
-        "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
+        "MetadataOptions": metadata,
         "BlockDeviceMappings": [{"DeviceName": settings.root_device_name, "Ebs": disk}],
         "NetworkInterfaces": [interface],
         "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")],

@@ -100,7 +100,7 @@ lease=$dir/lease
 ) &
 export TENAX_AGENT_CLOUD=%(cloud)s TENAX_AGENT_LEASE_FILE="$lease"
 set -- --master-url "$tenax_url" --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
-    --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"
+    --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"%(hide)s
 # What startup_script writes there.
 if [ -f "$dir/agent.yaml" ]; then set -- --config "$dir/agent.yaml" "$@"; fi
 export TENAX_AGENT_ORPHAN_AFTER_S=%(orphan)d TENAX_AGENT_ORPHAN_BUSY_AFTER_S=%(busy)d
@@ -148,5 +148,7 @@ def bootstrap_script(
         "slots": settings.instance_slots,
         # Not as an option: an agent that is older goes without it.
         "cloud": settings.type,
+        # As an option: an agent that is older, and would start tasks all the same, refuses it.
+        "hide": "" if settings.tasks_see_metadata else " --hide-metadata",
         "kind": kind if settings.instance_slots else NO_SLOTS,
     }

@@ -47,6 +47,8 @@ class Surroundings:
     user: str
     #: Of what the machine has, for tasks that are mapped to a uid.
     allowed: AllowedSettings = field(default_factory=AllowedSettings)
+    #: Tasks are kept from the machine's metadata service, which root would see on the machine's network.
+    guarded: bool = False
 
 
 def name_of(container_id: str) -> str:
@@ -151,7 +153,7 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
         "Devices": [_device(text) for text in (*spec.devices, *request.devices)],
         **request.host_config,
     }
-    if spec.uid and not around.allowed.root:
+    if spec.uid and (around.guarded or not around.allowed.root):
         # Else a program of the image that is setuid would make root of whoever runs it.
         options = whole.get("SecurityOpt")
         whole["SecurityOpt"] = [*(options if isinstance(options, list) else []), "no-new-privileges"]

@@ -25,7 +25,7 @@ from tenax.config.agent import AgentSettings, AllowedSettings
 from tenax.host.disk import is_there
 from tenax.host.runtimes import DOCKER
 from tenax.jsonvalue import JsonObject
-from tenax.runtime import contents, library, limits
+from tenax.runtime import contents, library, limits, metadata_guard
 from tenax.runtime.directory import VERSION, Card, Home, Homes
 from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
@@ -38,6 +38,7 @@ from tenax.runtime.docker.config import (
     is_in_run,
     leaves_network,
     name_of,
+    network_of,
     outside_archive,
     text_in,
     workdir_of,
@@ -46,6 +47,7 @@ from tenax.runtime.docker.credentials import auth_header
 from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.docker.output import Tails
 from tenax.runtime.exit_reason import SWITCHED_OFF
+from tenax.runtime.metadata_guard import MetadataGuard
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed, unreadable
 from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home
@@ -65,7 +67,10 @@ class DockerRuntime:
     name = DOCKER.name
     by_engine = True
 
-    def __init__(self, directory: Path, engine: Engine, around: Surroundings) -> None:
+    def __init__(
+        self, directory: Path, engine: Engine, around: Surroundings, guard: MetadataGuard | None = None
+    ) -> None:
+        self._guard = guard
         self._engine = engine
         self._around = around
         self._homes = Homes(directory / DOCKER.folder)
@@ -99,6 +104,7 @@ class DockerRuntime:
         home = self._homes.home(spec.container_id)
         allowed = self._around.allowed
         limits.check_container(spec, allowed, host_network=leaves_network(spec, self._around))
+        await metadata_guard.check_start(self._guard, spec, allowed, network_of(spec, self._around), None)
         await asyncio.to_thread(limits.check_unchangeable, spec, allowed)
         try:
             if not is_there(home.path):
@@ -362,7 +368,8 @@ async def open_runtime(settings: AgentSettings) -> DockerRuntime:
     hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
     for host in hosts:
         try:
-            runtime = await open_docker(settings.dir, host, _network(settings), settings.allowed)
+            guard = metadata_guard.guard_of(settings)
+            runtime = await open_docker(settings.dir, host, _network(settings), settings.allowed, guard)
         except RuntimeAway as away:
             log.info("no container engine", host=host, reason=away.message)
             continue
@@ -379,7 +386,11 @@ def _network(settings: AgentSettings) -> str:
 
 
 async def open_docker(
-    directory: Path, host: str, network: str, allowed: AllowedSettings | None = None
+    directory: Path,
+    host: str,
+    network: str,
+    allowed: AllowedSettings | None = None,
+    guard: MetadataGuard | None = None,
 ) -> DockerRuntime:
     """Connect to an engine; ``network``: ``bridge`` or ``host``. Raises RuntimeAway."""
     resolved = await asyncio.to_thread(_make_directory, directory)
@@ -403,8 +414,9 @@ async def open_docker(
         # Without privileges an engine's uid 0 is its own user.
         user="0:0" if rootless else f"{os.geteuid()}:{os.getegid()}",
         allowed=allowed or AllowedSettings(),
+        guarded=guard is not None,
     )
-    return DockerRuntime(directory, engine, around)
+    return DockerRuntime(directory, engine, around, guard)
 
 
 @contextlib.contextmanager
