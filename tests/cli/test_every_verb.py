@@ -57,6 +57,7 @@ def test_what_prints_rows_is_a_list() -> None:
         "token describe",
         "machine logs",
         "machine audit",
+        "machine check",
         "experiment gc-policy",
         "experiment set gc-policy",
     }

@@ -128,6 +128,23 @@ def test_the_plan_of_what_is_not_submitted(master: PretendMaster, tenax: Tenax, 
     assert "leave out --pool" in tenax("machine", "plan", "--submit", str(config), "--pool", "x").err
 
 
+def test_what_is_not_at_a_provider_fails_the_check(master: PretendMaster, tenax: Tenax) -> None:
+    """With where it is written and what to write; a provider that has all is said to."""
+    finding = {"resourcePool": "default", "path": "image_id", "problem": "there is no image", "instead": "another"}
+    master.on("GET", "/api/v1/machines/check", {"findings": [finding], "resourcePools": ["default"]})
+    done = tenax("machine", "check", "--pool", "default")
+    assert (done.code, done.out.splitlines()[1].split()) == (
+        1,
+        ["default", "image_id", *finding["problem"].split(), "another"],
+    )
+    assert json.loads(tenax("machine", "check", "--json").out) == [finding]
+    master.on("GET", "/api/v1/machines/check", {"findings": [], "resourcePools": ["default"]})
+    done = tenax("machine", "check")
+    assert (done.code, "Nothing is wrong with the provider of default" in done.err) == (0, True)
+    master.on("GET", "/api/v1/machines/check", {"findings": [], "resourcePools": []})
+    assert "No machines are rented for any pool" in tenax("machine", "check").err
+
+
 def test_machines_that_there_are(master: PretendMaster, tenax: Tenax) -> None:
     """Listed, and described with why they are as they are."""
     machine = {

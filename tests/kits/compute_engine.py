@@ -24,11 +24,14 @@ from urllib.parse import parse_qs, urlsplit
 PROJECT, ZONES = "test-project", ("us-central1-a", "us-central1-b", "us-east1-b")
 NETWORK = f"projects/{PROJECT}/global/networks/default"
 IMAGE = f"projects/{PROJECT}/global/images/tenax"
+SUBNETWORK = f"projects/{PROJECT}/regions/us-central1/subnetworks/tenax"
+ROUTERS = f"projects/{PROJECT}/regions/us-central1/routers"
 EMAIL = f"master@{PROJECT}.iam.gserviceaccount.com"
 #: Processors, and the GPUs that a type comes with.
 MACHINE_TYPES: Mapping[str, tuple[int, Mapping[str, int]]] = {
     "e2-standard-2": (2, {}),
     "n1-standard-8": (8, {}),
+    "t2a-standard-2": (2, {}),
     "a2-highgpu-4g": (48, {"nvidia-tesla-a100": 4}),
 }
 #: Of the assertion for a token, wherever it is asked for.
@@ -130,6 +133,20 @@ class ComputeEngine:
         #: Operations are never over.
         self.stuck = False
         self.page_size = 500
+        #: What there is beside machines, by its path, as the API describes it.
+        self.resources: dict[str, dict[str, Any]] = {
+            IMAGE: {"name": "tenax", "architecture": "X86_64", "diskSizeGb": "50"},
+            SUBNETWORK: {"name": "tenax"},
+            ROUTERS: {"items": [{"name": "out", "nats": [{"name": "nat"}]}]},
+            **{
+                f"projects/{PROJECT}/zones/{zone}/acceleratorTypes/nvidia-tesla-t4": {"maximumCardsPerInstance": 4}
+                for zone in ZONES
+            },
+        }
+        #: Rights that the account has on them.
+        self.rights = {"compute.images.useReadOnly", "compute.subnetworks.use"}
+        #: Methods that the account may not call.
+        self.forbidden: set[str] = set()
 
     def alive(self, *statuses: str) -> list[str]:
         """Ids of what is there and not ending."""
@@ -140,6 +157,9 @@ class ComputeEngine:
         """One method of the API."""
         with self.lock:
             self.calls.append(name)
+            if name in self.forbidden:
+                right = name.replace("getFromFamily", "get")
+                raise Refused(403, "forbidden", f"Required '{right}' permission for 'projects/{PROJECT}'")
             match name:
                 case "compute.instances.insert":
                     return self._insert(given, query, body)
@@ -157,7 +177,19 @@ class ComputeEngine:
                     return view
                 case "compute.machineTypes.get":
                     return self._machine_type(given)
+                case "compute.images.get" | "compute.subnetworks.get" | "compute.acceleratorTypes.get":
+                    return self._resource(query["path"])
+                case "compute.routers.list":
+                    return self.resources.get(query["path"], {})
+                case "compute.images.testIamPermissions" | "compute.subnetworks.testIamPermissions":
+                    self._resource(query["path"].rpartition("/")[0])
+                    return {"permissions": [each for each in body["permissions"] if each in self.rights]}
         raise AssertionError(f"the double has no {name}")
+
+    def _resource(self, path: str) -> dict[str, Any]:
+        if path not in self.resources:
+            raise Refused(404, "notFound", f"The resource '{path}' was not found")
+        return self.resources[path]
 
     def _insert(self, given: Mapping[str, str], query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
         zone, name = given["zone"], f"{given['zone']}/{body['name']}"
@@ -218,7 +250,8 @@ class ComputeEngine:
             raise Refused(404, "notFound", f"The resource '{given['machineType']}' was not found")
         cpus, gpus = MACHINE_TYPES[given["machineType"]]
         comes = [{"guestAcceleratorType": kind, "guestAcceleratorCount": count} for kind, count in gpus.items()]
-        return {"name": given["machineType"], "guestCpus": cpus, **({"accelerators": comes} if comes else {})}
+        own = {"architecture": "ARM64" if given["machineType"].startswith("t2a") else "X86_64", "guestCpus": cpus}
+        return {"name": given["machineType"], **own, **({"accelerators": comes} if comes else {})}
 
     def _list(self, query: Mapping[str, str]) -> dict[str, Any]:
         chosen = re.fullmatch(r"labels\.([-_a-z0-9]+)=([-_a-z0-9]*)", query.get("filter", "labels.none="))
@@ -335,6 +368,8 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refused(400, "badRequest", f"Invalid JSON payload received: {'; '.join(wrong) or 'a body'}")
             if match["project"] != PROJECT:
                 raise Refused(404, "notFound", f"The resource 'projects/{match['project']}' was not found")
+            # For what is found by its path alone.
+            query["path"] = path.partition("/compute/v1/")[2]
             return self.server.engine.call(method["id"], match.groupdict(), query, body)
         raise Refused(404, "notFound", f"{self.command} {path} is no method of the API")
 

@@ -32,15 +32,15 @@ G5 = {"instance_type": "g5.12xlarge", "cpu_slots_allowed": False, "instance_slot
 class Counted:
     """A provider of which is known how often it was asked, and about what."""
 
-    def __init__(self, provider: Provider, asked: list[list[str]]) -> None:
+    def __init__(self, provider: Provider, questions: list[list[str]]) -> None:
         self._provider = provider
-        self._asked = asked
+        self._questions = questions
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
 
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
-        self._asked.append([offer.offer_name for offer in offers])
+        self._questions.append([offer.offer_name for offer in offers])
         return await self._provider.ask(offers)
 
 
@@ -49,8 +49,8 @@ class News:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.asked: list[list[str]] = []
-        self.loop = OfferNews([], "", lambda *where: Counted(open_provider(*where), self.asked))
+        self.questions: list[list[str]] = []
+        self.loop = OfferNews([], "", lambda *where: Counted(open_provider(*where), self.questions))
 
     async def make_pass(self, **changes: Any) -> list[dict[str, Any]]:
         """With these settings of the provider; what it says in the log."""
@@ -77,7 +77,7 @@ async def test_a_price_that_was_asked_is_kept_and_recorded_with_the_machine(plac
     news = News(place)
     assert await news.make_pass(spot=True, max_cost_per_hour=1) == []
     assert await news.make_pass(spot=True, max_cost_per_hour=1) == []
-    assert news.asked == [["m5.large (spot) in us-west-2"]]
+    assert news.questions == [["m5.large (spot) in us-west-2"]]
     assert news.due_s is not None
     assert 3500 < news.due_s <= 3600
     [offer] = (await news.plan())["offers"]
@@ -92,10 +92,10 @@ async def test_a_price_that_was_asked_is_kept_and_recorded_with_the_machine(plac
     assert machine["pricedAt"] == offer["pricedAt"]
     await place.execute("update offer_facts set asked_at = asked_at - interval '1 hour'")
     await news.make_pass(spot=True, max_cost_per_hour=1)
-    assert len(news.asked) == 2
+    assert len(news.questions) == 2
     # Where it is written nobody is asked.
     await news.make_pass(spot=True, price=0.5)
-    assert len(news.asked) == 2
+    assert len(news.questions) == 2
     [offer] = (await news.plan())["offers"]
     assert (offer["price"], offer["priceSource"], offer["pricedAt"]) == (0.5, "WRITTEN", None)
 
@@ -178,23 +178,23 @@ def of_price_list(monkeypatch: pytest.MonkeyPatch, answers: Sequence[object], *n
             else:
                 stubber.add_response("get_products", {"PriceList": answer})
         offers = [provider_settings(instance_type=name) for name in names]
-        said = asyncio.run(aws.ask(offers))
+        answers = asyncio.run(aws.ask(offers))
         stubber.assert_no_pending_responses()
-    return said
+    return answers
 
 
 def test_the_price_list_is_read_by_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     """The amount of one hour; an empty list is no price."""
-    said = of_price_list(monkeypatch, [[json.dumps(PRODUCT)], []], "g5.12xlarge", "x9.large")
-    assert [each.price for each in said.news] == [5.672, None]
-    assert list(said.problems.values()) == [("x9.large in us-west-2",)]
+    answers = of_price_list(monkeypatch, [[json.dumps(PRODUCT)], []], "g5.12xlarge", "x9.large")
+    assert [each.price for each in answers.news] == [5.672, None]
+    assert list(answers.problems.values()) == [("x9.large in us-west-2",)]
 
 
 def test_a_refused_price_list_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever lacks the right lacks it for all types."""
-    said = of_price_list(monkeypatch, ["AccessDeniedException"], "g5.12xlarge", "g5.xlarge")
-    assert [each.price for each in said.news] == [None, None]
-    [(reason, offers)] = said.problems.items()
+    answers = of_price_list(monkeypatch, ["AccessDeniedException"], "g5.12xlarge", "g5.xlarge")
+    assert [each.price for each in answers.news] == [None, None]
+    [(reason, offers)] = answers.problems.items()
     assert "AccessDeniedException" in reason
     assert offers == ("g5.12xlarge in us-west-2", "g5.xlarge in us-west-2")
 

@@ -159,6 +159,29 @@ class MachineAudit(Answer):
 
 
 @dataclass(frozen=True)
+class MachineFinding(Answer):
+    """What is not at a provider as the settings of a pool have it."""
+
+    pool: str = part(reading.text, "resourcePool")
+    #: Where it is written, below ``provider`` of the pool; empty: all of it.
+    path: str = part(reading.text, "path")
+    problem: str = part(reading.text, "problem")
+    #: What to write, or to do, instead.
+    instead: str = part(reading.text, "instead")
+
+
+@dataclass(frozen=True)
+class MachineCheck(Answer):
+    """What a look at the providers has shown."""
+
+    findings: List[MachineFinding] = made(
+        lambda value: [MachineFinding.read(it) for it in reading.records(value, "findings")]
+    )
+    #: Those that were looked at.
+    pools: List[str] = part(reading.texts, "resourcePools")
+
+
+@dataclass(frozen=True)
 class MachineStepInfo(Answer):
     """What a machine has said of its start."""
 
@@ -378,6 +401,11 @@ def machine_costs(
     """
     query = {"by": by, "since": since, "until": until, "resourcePool": pool}
     return MachineCosts.read(session.get("/api/v1/machines/cost", query))
+
+
+def check_machines(session: Session, pool: Optional[str] = None) -> MachineCheck:
+    """Hold the settings of pools that rent, or of one, against their providers. Raises NotFound, InvalidInput."""
+    return MachineCheck.read(session.get("/api/v1/machines/check", {"resourcePool": pool}))
 
 
 def plan_submission(

@@ -281,6 +281,7 @@ POLICIES: dict[str, Allow] = {
     "GetMachinePlan": Allow.USER,
     "PlanSubmission": Allow.USER,
     "GetMachineAudit": Allow.ADMIN,
+    "CheckMachines": Allow.ADMIN,
     "EndStrays": Allow.ADMIN,
     "LaunchMachines": Allow.ADMIN,
     "EndMachines": Allow.ADMIN,

@@ -464,6 +464,7 @@ CLUSTER: dict[str, Row] = {
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
     **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken", "GetMachineAudit"), Row(_ADMINS)),
+    "CheckMachines": Row(_ADMINS),
     # Nothing is rented for that pool, that machine has ended, and none is without a row.
     **dict.fromkeys(("EndStrays", "LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
     # Nothing is rented for its pool.

@@ -40,7 +40,7 @@ async def test_the_plan_says_what_would_be_rented_and_why(api: Api) -> None:
 SEARCH = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 2").replace("max_trials: 8", "max_trials: 3")
 
 
-async def asked_of(api: Api, config: str, **more: object) -> dict[str, Any]:
+async def plan_of(api: Api, config: str, **more: object) -> dict[str, Any]:
     """What would be rented for it."""
     answer = await api.user.post("/api/v1/machines/plan", {"config": config, **more})
     assert answer.status_code == 200, answer.text
@@ -53,7 +53,7 @@ async def test_the_plan_of_what_is_not_submitted_is_that_of_what_is(api: Api) ->
     api.master.apply_settings(
         api.master.settings.model_copy(update={"pools": (PoolSettings(name="default", provider=use_price),)})
     )
-    planned = await asked_of(api, SEARCH)
+    planned = await plan_of(api, SEARCH)
     [offer] = planned["offers"]
     assert (offer["launch"], offer["more"], offer["price"], planned["costPerHour"]) == (2, 2, 1.5, 3.0)
     assert [(each["name"], each["offer"], each["starts"]) for each in planned["requests"]] == [
@@ -71,14 +71,14 @@ async def test_the_plan_of_what_is_not_submitted_is_that_of_what_is(api: Api) ->
         await request_attempt(conn, await add_trial(conn, experiment["id"]), 2)
     [plan] = (await api.user.get("/api/v1/machines/plan")).json()["plans"]
     assert plan["launch"] == 1
-    again = await asked_of(api, SEARCH)
+    again = await plan_of(api, SEARCH)
     assert ([each["launch"] for each in again["offers"]], again["offers"][0]["more"]) == ([2], 1)
     assert again["costPerHour"] == 1.5
 
 
 async def test_the_plan_of_a_command_that_is_not_submitted(api: Api) -> None:
     """All of its slots on one machine; without a price the sum is unknown."""
-    planned = await asked_of(api, "entrypoint: [sleep, '1']\nresources: {slots: 2}\n", isCommand=True)
+    planned = await plan_of(api, "entrypoint: [sleep, '1']\nresources: {slots: 2}\n", isCommand=True)
     assert [(each["slots"], each["offer"]) for each in planned["requests"]] == [(2, "m5.large in us-west-2")]
     assert (planned["offers"][0]["more"], planned["costPerHour"]) == (1, None)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tenax.client.pools import (
         MachineAtProvider,
         MachineCost,
+        MachineFinding,
         MachineInfo,
         MachinePlan,
         MachineStepInfo,
@@ -58,6 +59,12 @@ _AUDITED: output.Columns[MachineAtProvider] = (
 )
 #: Machines that stand in one line.
 _NAMED_AT_ONCE = 3
+_FINDINGS: output.Columns[MachineFinding] = (
+    (TableColumn("POOL", cuts=True), lambda it: it.pool),
+    (TableColumn("SETTING"), lambda it: it.path or "all"),
+    (TableColumn("PROBLEM", wraps=True), lambda it: it.problem),
+    (TableColumn("INSTEAD", wraps=True), lambda it: it.instead),
+)
 _NO_PROVIDER = "No machines are rented for any pool: set provider of a pool in the master's configuration."
 
 
@@ -148,6 +155,27 @@ def audit(access: Access, ends: bool, yes: bool, as_json: bool, as_csv: bool) ->
     for reason in audited.unanswered:
         output.warn(f"This place did not answer, and nobody knows what there is: {reason}")
     if audited.unanswered:
+        raise click.exceptions.Exit(exits.FAILED)
+
+
+@group.command()
+@click.option("-p", "--pool", help="Only of this resource pool.")
+@list_options
+@pass_access
+def check(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> None:
+    """Hold what is written under provider against the provider, before anything is rented; nothing is made.
+
+    Types, zones, images, networks, keys, and the rights that are missing, all at once. Fails where there is something.
+    """
+    from tenax.client.pools import check_machines
+
+    checked = check_machines(access.session(), pool)
+    output.records(_FINDINGS, checked.findings, as_json, as_csv)
+    if not checked.pools:
+        output.say(_NO_PROVIDER)
+    elif not checked.findings:
+        output.say(f"Nothing is wrong with the provider of {', '.join(checked.pools)}, as far as can be asked.")
+    else:
         raise click.exceptions.Exit(exits.FAILED)
 
 

@@ -206,6 +206,11 @@ class RentingSettings(MonthlyBudgetSettings):
         return False
 
     @property
+    def key_file(self) -> tuple[str, str]:
+        """Where the provider's library looks for a key: the variable, and the file where it is not set."""
+        raise NotImplementedError
+
+    @property
     def offer_settings(self) -> bytes:
         """Of what an order is made, zones left out: what went wrong with others may go well with these."""
         own = self.model_dump_json(exclude=_NOT_ORDERED)
@@ -324,6 +329,11 @@ class ProviderSettings(RentingSettings):
         return None if self.spot else aws_list_price(self.region, self.instance_type)
 
     @property
+    def key_file(self) -> tuple[str, str]:
+        """Of boto3."""
+        return "AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"
+
+    @property
     def may_be_asked(self) -> bool:
         """For prices, of spot machines and on demand, and for slots."""
         return True
@@ -334,12 +344,24 @@ class ProviderSettings(RentingSettings):
 
     def each_offer(self) -> tuple[ProviderSettings, ...]:
         """The offers in their order, each with all of its settings, zone by zone."""
-        each = []
-        for offer in self.offers or (OfferSettings(),):
-            given = {name: value for name, value in offer if value is not None}
-            whole = self.model_copy(update={**given, "offers": ()})
-            each += [whole.model_copy(update={"zones": (zone,) if zone else ()}) for zone in whole.zones or ("",)]
-        return tuple(each)
+        return tuple(
+            whole.model_copy(update={"zones": (zone,) if zone else ()})
+            for whole in self.whole_offers()
+            for zone in whole.zones or ("",)
+        )
+
+    def whole_offers(self) -> tuple[ProviderSettings, ...]:
+        """The same with all zones of an offer in one, as they are written."""
+        return tuple(
+            self.model_copy(update={**{name: value for name, value in offer if value is not None}, "offers": ()})
+            for offer in self.offers or (OfferSettings(),)
+        )
+
+    def path_of(self, index: int, name: str) -> str:
+        """Where a setting of one of the offers, as they are written, stands: in the offer, or for all beside them."""
+        top = name.partition(".")[0]
+        is_own = bool(self.offers) and getattr(self.offers[index], top, None) is not None
+        return f"offers[{index}].{name}" if is_own else name
 
     @model_validator(mode="after")
     def _is_an_order(self) -> Self:

@@ -150,6 +150,11 @@ class GcpSettings(RentingSettings):
         return None if its.preemptible else gcp_list_price(region, its.machine_type, its.gpu_type, its.gpu_num)
 
     @property
+    def key_file(self) -> tuple[str, str]:
+        """Of google-auth."""
+        return "GOOGLE_APPLICATION_CREDENTIALS", "~/.config/gcloud/application_default_credentials.json"
+
+    @property
     def choose(self) -> OfferChoice:
         """All zones cost the same."""
         return OfferChoice.FIRST

@@ -2,6 +2,7 @@
 
 Rules it keeps: an offer is asked about once an hour, be it that there was no answer; what was not answered costs one
 line of the log for each reason, and what was known before, or is listed, holds. Where all is written nobody is asked.
+With new settings, and at the start, what is not so at the provider is in the log, once; nothing else follows from it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tenax.config.master import PoolSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.offer_facts import OfferFacts, due, due_in_s
 from tenax.master.loops.loop import PassContext, each
+from tenax.master.provision.checks import checked
 from tenax.master.provision.port import Provider, ProviderPlace
 from tenax.master.provision.registry import open_provider
 from tenax.master.provision.sightings import place_of_pool
@@ -43,7 +45,9 @@ class OfferNews:
 
     def use_pools(self, pools: Sequence[PoolSettings]) -> None:
         """From the next pass on these are the pools."""
-        self._renting = {pool.name: pool for pool in pools if asks_of(pool)}
+        self._renting = {pool.name: pool for pool in pools if pool.provider is not None}
+        #: Those whose settings were not held against their providers yet.
+        self._unchecked = dict(self._renting)
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Ask about what is due, pool by pool; seconds until the next is."""
@@ -56,6 +60,7 @@ class OfferNews:
             await self._ask(context, self._renting[name], facts.get(name, {}))
 
         await each(list(self._renting), handle, loop=self.name, noun="pool")
+        await self._check()
         async with context.reading() as conn:
             facts = await offer_facts.all_of(conn)
         its = [
@@ -71,10 +76,7 @@ class OfferNews:
         names = due(offers, facts)
         if not names:
             return
-        place = place_of_pool(pool)
-        if place not in self._providers:
-            self._providers[place] = self._open(place, self._cluster_id)
-        answers = await self._providers[place].ask([offers[name] for name in names])
+        answers = await self._provider(pool).ask([offers[name] for name in names])
         async with context.transaction() as conn:
             await offer_facts.store(conn, pool.name, answers.news)
         for why, of_these in answers.problems.items():
@@ -84,6 +86,30 @@ class OfferNews:
                 offers=", ".join(of_these),
                 reason=why,
             )
+
+    async def _check(self) -> None:
+        """Hold settings against their providers, those of each pool once."""
+        unchecked, self._unchecked = self._unchecked, {}
+
+        async def handle(name: str) -> None:
+            pool = unchecked[name]
+            assert pool.provider is not None
+            for finding in await checked(pool.provider, self._provider(pool)):
+                log.warning(
+                    "what a pool's provider is to rent is not there as it is written (tenax machine check)",
+                    pool=name,
+                    setting=finding.path,
+                    reason=finding.problem,
+                    instead=finding.instead,
+                )
+
+        await each(list(unchecked), handle, loop=self.name, noun="provider")
+
+    def _provider(self, pool: PoolSettings) -> Provider:
+        place = place_of_pool(pool)
+        if place not in self._providers:
+            self._providers[place] = self._open(place, self._cluster_id)
+        return self._providers[place]
 
 
 def asks_of(pool: PoolSettings) -> list[AnyProviderSettings]:

@@ -17,11 +17,13 @@ from typing import Protocol, cast
 from tenax.config.provider import ProviderSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.offer import RestCause
-from tenax.master.provision.aws_offers import asked, region_of
+from tenax.master.provision.aws_check import findings
+from tenax.master.provision.aws_offers import answers_of, region_of
 from tenax.master.provision.port import (
     CLUSTER,
     MACHINE,
     POOL,
+    Finding,
     MachineOrder,
     OfferAnswers,
     OrderRefused,
@@ -131,7 +133,16 @@ class Aws:
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
         """GPUs by DescribeInstanceTypes; prices by DescribeSpotPriceHistory and the price list."""
         of_aws = [offer for offer in offers if isinstance(offer, ProviderSettings)]
-        return await asyncio.to_thread(asked, of_aws, self.call, datetime.now(timezone.utc))
+        return await asyncio.to_thread(answers_of, of_aws, self.call, datetime.now(timezone.utc))
+
+    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+        """By calls that describe, and by dry runs. Raises ProviderAway."""
+        assert isinstance(settings, ProviderSettings)
+
+        def orders(offer: ProviderSettings) -> Mapping[str, object]:
+            return run_parameters(self._cluster_id, MachineOrder("m-dry-run", "dry-run", offer, ""))
+
+        return await asyncio.to_thread(findings, settings, self.call, orders)
 
     def call(self, service: str, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
         """One call of a service, in this thread. Raises OrderRefused, ProviderAway."""
@@ -203,7 +214,7 @@ def refusal(code: str, message: str, call: str = "run_instances") -> OrderRefuse
         by_code = (missing for begin, missing in _MISSING_BY_CODE.items() if code.startswith(begin))
         missing = action[1] if action else next(by_code, _MISSING_BY_CALL[call])
         advice += f": allow {missing}, see tenax machine policy"
-    return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}")
+    return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}", code)
 
 
 class _Call(Protocol):

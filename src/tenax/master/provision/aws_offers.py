@@ -39,7 +39,7 @@ def region_of(service: str, region: str) -> str:
     return _PRICING_REGION_OF_CHINA if region.startswith("cn-") else _PRICING_REGION
 
 
-def asked(offers: Sequence[ProviderSettings], call: Call, now: datetime) -> OfferAnswers:
+def answers_of(offers: Sequence[ProviderSettings], call: Call, now: datetime) -> OfferAnswers:
     """What is not written of these offers, which are of one region."""
     slots, wrong = _slots([offer for offer in offers if offer.instance_slots < 0], call)
     problems = list(wrong.items())

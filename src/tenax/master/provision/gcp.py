@@ -19,6 +19,7 @@ from tenax.config.provider.gcp import AnyProviderSettings, GcpSettings
 from tenax.display.plural import counted
 from tenax.jsonvalue import JsonObject, as_list, as_object
 from tenax.lifecycle.offer import RestCause
+from tenax.master.provision.gcp_check import findings
 from tenax.master.provision.gcp_instances import (
     ProviderRefusal,
     filter_of,
@@ -31,6 +32,7 @@ from tenax.master.provision.gcp_instances import (
     seen_instance,
 )
 from tenax.master.provision.port import (
+    Finding,
     MachineOrder,
     OfferAnswers,
     OrderRefused,
@@ -80,7 +82,8 @@ class Gcp:
 
     def __init__(self, place: ProviderPlace, cluster_id: str) -> None:
         self._project, _, self._region = place.region.rpartition("/")
-        self._url = f"{place.endpoint or _ENDPOINT}/compute/v1/projects/{self._project}"
+        self._base = f"{place.endpoint or _ENDPOINT}/compute/v1/"
+        self._url = f"{self._base}projects/{self._project}"
         self._cluster_id = cluster_id
         self._session: _Session | None = None
         self._under_way: dict[str, _Operation] = {}
@@ -117,6 +120,15 @@ class Gcp:
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
         """Nothing: the catalogue of prices is another service, which these credentials are not for."""
         return OfferAnswers()
+
+    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+        """By calls that describe. Raises ProviderAway."""
+        assert isinstance(settings, GcpSettings)
+        return await asyncio.to_thread(findings, settings, self._ask_for)
+
+    def _ask_for(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """Of a whole path, in this or another project. Raises OrderRefused, ProviderAway."""
+        return self._call(method, path, body=body, base=self._base)[1]
 
     def _insert(self, order: MachineOrder, settings: GcpSettings, zone: str) -> SeenMachine:
         machine_type = self._machine_type(zone, settings.instance_type.machine_type)
@@ -229,6 +241,7 @@ class Gcp:
         options: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
         unless: Sequence[int] = (),
+        base: str = "",
     ) -> tuple[int, JsonObject]:
         """Status and answer; ``unless``: statuses that are no error. Raises OrderRefused, ProviderAway."""
         session = self._opened()
@@ -237,7 +250,7 @@ class Gcp:
 
         try:
             reply = session.request(
-                method, f"{self._url}{path}", params=options, json=body, timeout=(_CONNECT_S, _ANSWER_S)
+                method, f"{base or self._url}{path}", params=options, json=body, timeout=(_CONNECT_S, _ANSWER_S)
             )
             status, answer = reply.status_code, as_object(cast("JsonObject", reply.json()))
         except GoogleAuthError as error:
@@ -266,4 +279,6 @@ class Gcp:
 
 
 def _error_of(refusal: ProviderRefusal) -> OrderRefused | ProviderAway:
-    return ProviderAway(refusal.words) if refusal.cause is None else refused(refusal.cause, refusal.words)
+    if refusal.cause is None:
+        return ProviderAway(refusal.words)
+    return refused(refusal.cause, refusal.words, refusal.code)

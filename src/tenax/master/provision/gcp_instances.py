@@ -31,6 +31,8 @@ class ProviderRefusal:
     #: None: nobody knows what was done, and the same request may succeed.
     cause: RestCause | None
     words: str
+    #: As the provider calls it.
+    code: str = ""
 
 
 _ADVICE: Mapping[RestCause, str] = {
@@ -101,7 +103,7 @@ def _refusal(code: str, message: str, otherwise: RestCause | None) -> ProviderRe
     advice, text = _ADVICE.get(cause, "") if cause is not None else "", f"{code}: {message}" if message else code
     if cause is RestCause.NOT_ALLOWED:
         advice += _missing(message)
-    return ProviderRefusal(cause, f"{advice} ({text})" if advice else text)
+    return ProviderRefusal(cause, f"{advice} ({text})" if advice else text, code)
 
 
 def _missing(message: str) -> str:

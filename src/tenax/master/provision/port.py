@@ -28,12 +28,14 @@ class OrderRefused(TenaxError):
 
     #: What kind of refusal it is.
     cause: RestCause = RestCause.REFUSED
+    #: As the provider calls it; empty: it has no name for it.
+    code: str = ""
 
 
-def refused(cause: RestCause, message: str) -> OrderRefused:
+def refused(cause: RestCause, message: str, code: str = "") -> OrderRefused:
     """A refusal of a kind."""
     error = OrderRefused(message)
-    error.cause = cause
+    error.cause, error.code = cause, code
     return error
 
 
@@ -92,6 +94,17 @@ class OfferAnswers:
     problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is not at the provider as the settings of a pool have it: nothing could be rented, or not as is meant."""
+
+    #: Where it is written, below ``provider``: ``offers[1].instance_type``; empty: of all of it.
+    path: str
+    problem: str
+    #: What to write, or to do, instead.
+    instead: str
+
+
 class Provider(Protocol):
     """One place of a provider. Safe for any number of calls at a time."""
 
@@ -106,6 +119,12 @@ class Provider(Protocol):
 
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
         """What machines of these cost, and how many slots they have, where neither is written."""
+
+    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+        """All that is not there as settings of a pool have it; nothing is made. What cannot be looked at is one, too.
+
+        Raises ProviderAway.
+        """
 
 
 #: Characters of what a provider says that are shown.

@@ -1,24 +1,30 @@
-"""What carries the cluster's mark at its providers, beside the rows: shown to administrators, who end what has none.
+"""What carries the cluster's mark at its providers, beside the rows: shown to administrators, who end what has none;
+and what is not there as settings have it.
 
 A machine without a row is ended by a row: the loop that rents asks for its end until the provider says that it has.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Query
 
 from tenax.errors import InvalidInput, NotFound, NotNow, TryAgain
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.machines import messages
-from tenax.master.api.machines.routes import machine_view
+from tenax.master.api.machines.routes import machine_view, renting_pools
 from tenax.master.api.machines.steering import MAX_NAMED
 from tenax.master.context import Master
 from tenax.master.provision.audit import AuditedMachine, PlaceLook, audited, look_at
+from tenax.master.provision.checks import checked
 from tenax.master.provision.orders import ended
 from tenax.master.provision.registry import open_provider
-from tenax.master.provision.sightings import rows_by_place
+from tenax.master.provision.sightings import place_of_pool, rows_by_place
 from tenax.master.store.machines import rows as machines
 
 routes = Routes("Machines")
@@ -35,6 +41,26 @@ async def get_audit(master: MasterDep) -> messages.GetMachineAuditResponse:
             for each in answers
             if each.away
         ],
+    )
+
+
+@routes.get("/api/v1/machines/check", "CheckMachines", allow=Allow.ADMIN)
+async def check_machines(
+    master: MasterDep, resource_pool: Annotated[str, Query()] = ""
+) -> messages.CheckMachinesResponse:
+    """Hold the settings of pools against their providers: what is not there, and what the master may not do."""
+    cluster_id = str(master.cluster.cluster_id)
+    pools = renting_pools(master, resource_pool)
+    looks = await asyncio.gather(
+        *(checked(provider, open_provider(place_of_pool(pool), cluster_id)) for pool, provider in pools)
+    )
+    return messages.CheckMachinesResponse(
+        findings=[
+            messages.FindingView(resource_pool=pool.name, path=each.path, problem=each.problem, instead=each.instead)
+            for (pool, _), look in zip(pools, looks, strict=True)
+            for each in look
+        ],
+        resource_pools=[pool.name for pool, _ in pools],
     )
 
 

@@ -325,3 +325,22 @@ class PlanSubmissionResponse(Message):
     cost_per_hour: float | None = None
     #: As beside a submission.
     notices: list[str] = []
+
+
+class FindingView(Message):
+    """What is not at a provider as the settings of a pool have it."""
+
+    resource_pool: str
+    #: Where it is written, below ``provider`` of the pool: ``offers[1].instance_type``; empty: all of it.
+    path: str
+    problem: str
+    #: What to write, or to do, instead.
+    instead: str
+
+
+class CheckMachinesResponse(Message):
+    """Pool by pool; none: nothing was found."""
+
+    findings: list[FindingView]
+    #: Those that were looked at.
+    resource_pools: list[str]

@@ -1,0 +1,38 @@
+"""What of a pool's provider is not as its settings say: what its provider answers, and what lies on this machine.
+
+Rules: it is looked at, and nothing is changed; a provider that does not answer is a finding as well. Whoever starts
+goes on whatever it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.master.provision.port import Finding, Provider, ProviderAway, shown
+
+
+async def checked(settings: AnyProviderSettings, provider: Provider) -> Sequence[Finding]:
+    """All of it, what lies here first."""
+    here = await asyncio.to_thread(_key_file, *settings.key_file)
+    try:
+        return [*here, *await provider.check(settings)]
+    except ProviderAway as away:
+        return [*here, Finding("", f"the provider does not answer: {shown(str(away))}", "mend what the reason names")]
+
+
+def _key_file(variable: str, usual: str) -> list[Finding]:
+    """A key that others on this machine can read is theirs, too."""
+    path = Path(os.environ.get(variable) or usual).expanduser()
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        # There is none, or the library says so.
+        return []
+    if not stat.S_ISREG(mode) or not mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return []
+    return [Finding(variable, f"others on the master's machine may read or write {path}", f"chmod 600 {path}")]
