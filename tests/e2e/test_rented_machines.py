@@ -36,7 +36,7 @@ def renting(directory: Path, rented: RentedUnderRights, **settings: object) -> M
     place = Machine(directory / "cluster", options=("--no-agent", "--config", str(file)), environment=rented.account)
     provider = {
         "type": "aws", "endpoint_url": rented.gate.url, "master_url": place.url, "region": REGION, "image_id": IMAGE,
-        "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True,
+        "instance_type": "m5.large", "instance_slots": 2, "cpu_slots_allowed": True, "price": 0.1,
         "iam_instance_profile_arn": PROFILE, **settings,
     }  # fmt: skip
     file.write_text(json.dumps({"pools": [{"name": "default", "provider": provider}]}))

@@ -137,8 +137,8 @@ class RentedUnderRights(RentedAtMoto):
     _policy: Mapping[str, Any] = field(default_factory=lambda: {"Statement": []})
 
     def settings(self, **changes: Any) -> ProviderSettings:
-        """Of a pool of spot machines with a role."""
-        return super().settings(**{"spot": True, "iam_instance_profile_arn": PROFILE, **changes})
+        """Of a pool of spot machines with a role, and with what need not be asked."""
+        return super().settings(**{"spot": True, "price": 0.1, "iam_instance_profile_arn": PROFILE, **changes})
 
     def attach(self, policy: Mapping[str, Any]) -> None:
         """The master may do this from now on. moto refuses what is no policy."""

@@ -58,7 +58,7 @@ def printed(place: Place) -> Mapping[str, Any]:
 
 def test_a_policy_names_what_the_settings_name() -> None:
     """Type, image, network and key of each offer, where it is, and what is passed on; no right that has no use."""
-    plain = PoolSettings(name="plain", provider=provider_settings())
+    plain = PoolSettings(name="plain", provider=provider_settings(price=0.1))
     rights = master_rights([plain])
     assert actions_of(rights.policy) == set(ACTIONS) - {"iam:PassRole", "iam:CreateServiceLinkedRole"}
     assert (rights.assumed_roles, rights.elsewhere) == ((), ())
@@ -81,6 +81,10 @@ def test_a_policy_names_what_the_settings_name() -> None:
     assert (rights.assumed_roles, rights.elsewhere) == ((), ("google",))
     with_profile = PoolSettings(name="plain", provider=provider_settings(iam_instance_profile_arn=PROFILE))
     assert master_rights([with_profile]).assumed_roles == (ROLE,)
+    asks = {"ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts"}
+    offers = ({"instance_type": "g5.xlarge", "spot": True}, {"instance_type": "g5.xlarge"})
+    unsaid = provider_settings(offers=offers, cpu_slots_allowed=False, instance_slots=-1)
+    assert actions_of(master_rights([PoolSettings(name="p", provider=unsaid)]).policy) & asks == asks
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def master_rights(pools: Iterable[PoolSettings], cluster_id: str = "", roles: Se
     if roles and not assumed:
         raise InvalidInput("no pool has iam_instance_profile_arn, so no role is passed on: leave the role out")
     passed = tuple(dict.fromkeys(roles)) or assumed
-    statements: list[Json] = [*_machines(offers, cluster_id), *_implied(offers, passed)]
+    statements: list[Json] = [*_machines(offers, cluster_id), *_implied(offers, passed), *_questions(offers)]
     policy: JsonObject = {"Version": "2012-10-17", "Statement": statements}
     return MasterRights(policy, () if roles else assumed, elsewhere)
 
@@ -97,6 +97,17 @@ def _implied(offers: Sequence[ProviderSettings], roles: Sequence[str]) -> list[J
         for_spot: JsonObject = {"StringEquals": {"iam:AWSServiceName": _SPOT}}
         statements.append(_allowed("BeginWithSpotMachines", "iam:CreateServiceLinkedRole", arns, for_spot))
     return statements
+
+
+def _questions(offers: Sequence[ProviderSettings]) -> list[Json]:
+    """What is asked of offers that do not say it; AWS limits none of these rights to anything."""
+    unpriced = [offer for offer in offers if offer.price is None]
+    asked = {
+        "ec2:DescribeInstanceTypes": any(offer.instance_slots < 0 for offer in offers),
+        "ec2:DescribeSpotPriceHistory": any(offer.spot for offer in unpriced),
+        "pricing:GetProducts": any(not offer.spot for offer in unpriced),
+    }
+    return [_allowed(f"Ask{action.partition(':')[2]}", action, ["*"]) for action, is_asked in asked.items() if is_asked]
 
 
 def _parts(offers: Sequence[ProviderSettings]) -> list[Json]:

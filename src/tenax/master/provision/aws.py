@@ -77,11 +77,7 @@ _REFUSALS: Mapping[str, tuple[RestCause, str]] = {
 _ACTION = re.compile(r"perform: ([a-z0-9-]+:[A-Za-z]+)")
 #: What may be missing where a refusal does not say it: by how its code begins, else by the call.
 _MISSING_BY_CODE = {"AuthFailure.ServiceLinkedRole": "iam:CreateServiceLinkedRole"}
-_MISSING_BY_CALL = {
-    "run_instances": "ec2:RunInstances and ec2:CreateTags",
-    "describe_instances": "ec2:DescribeInstances",
-    "terminate_instances": "ec2:TerminateInstances",
-}
+_MISSING_BY_CALL = {"run_instances": "ec2:RunInstances and ec2:CreateTags"}
 
 
 class _Ec2(Protocol):
@@ -146,7 +142,7 @@ class Aws:
 
     def call(self, service: str, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
         """One call of a service, in this thread. Raises OrderRefused, ProviderAway."""
-        return self._translated(lambda: getattr(self._client(service), name)(**parameters))
+        return self._translated(name, lambda: getattr(self._client(service), name)(**parameters), service)
 
     def _look(self) -> list[SeenMachine]:
         filters = [{"Name": f"tag:{CLUSTER}", "Values": [self._cluster_id]}]
@@ -183,7 +179,7 @@ class Aws:
             self._clients[service] = session.client(service, endpoint_url=endpoint, config=config)
         return self._clients[service]
 
-    def _translated(self, name: str, call: _Call) -> Mapping[str, object]:
+    def _translated(self, name: str, call: _Call, service: str = "ec2") -> Mapping[str, object]:
         try:
             import botocore.exceptions as faults
             from botocore.parsers import ResponseParserError
@@ -199,20 +195,20 @@ class Aws:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500 or code.startswith(_PASSING):
                 raise ProviderAway(f"{code}: {message}") from None
-            raise refusal(code, message, name) from None
+            raise refusal(code, message, name, service) from None
         except (faults.BotoCoreError, ResponseParserError, ValueError, OSError) as error:
             # The last two: of an address, or a file with credentials or certificates, that is of no use.
             raise ProviderAway(str(error)) from None
 
 
-def refusal(code: str, message: str, call: str = "run_instances") -> OrderRefused:
+def refusal(code: str, message: str, call: str = "run_instances", service: str = "ec2") -> OrderRefused:
     """What a refusal of AWS is: its kind, and what to do; ``call``: boto3's name of what was refused."""
     kinds = (known for begin, known in _REFUSALS.items() if code.startswith(begin))
     cause, advice = next(kinds, (RestCause.REFUSED, ""))
     if advice == _LACKS_RIGHT:
         action = _ACTION.search(message)
         by_code = (missing for begin, missing in _MISSING_BY_CODE.items() if code.startswith(begin))
-        missing = action[1] if action else next(by_code, _MISSING_BY_CALL[call])
+        missing = action[1] if action else next(by_code, _MISSING_BY_CALL.get(call, f"{service}:{''.join(map(str.title, call.split('_')))}"))
         advice += f": allow {missing}, see tenax machine policy"
     return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}", code)
 
