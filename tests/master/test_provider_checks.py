@@ -17,7 +17,7 @@ from tenax.master.provision.aws import Aws, refusal
 from tenax.master.provision.aws_check import findings
 from tenax.master.provision.checks import checked
 from tenax.master.provision.gcp import Gcp
-from tenax.master.provision.port import Finding, ProviderPlace
+from tenax.master.provision.port import ProviderFinding, ProviderPlace
 from tests.kits.compute_engine import PROJECT, SUBNETWORK
 from tests.kits.rented import ACCOUNT, REGION, RentedAtMoto, moto, provider_settings
 from tests.kits.rented_gcp import RentedAtGoogle, gcp_settings, google
@@ -251,9 +251,9 @@ class Asked:
 
     times = 0
 
-    async def check(self, settings: AnyProviderSettings) -> list[Finding]:
+    async def check(self, settings: AnyProviderSettings) -> list[ProviderFinding]:
         self.times += 1
-        return [Finding("image_id", "there is no image x", "write another")]
+        return [ProviderFinding("image_id", "there is no image x", "write another")]
 
 
 async def test_what_is_found_is_in_the_log_once_with_the_settings() -> None:

@@ -15,7 +15,14 @@ from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.machine import MachineNews
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scaling import ScalingLoop
-from tenax.master.provision.port import Finding, MachineOrder, OfferAnswers, Provider, ProviderPlace, SeenMachine
+from tenax.master.provision.port import (
+    MachineOrder,
+    OfferAnswers,
+    Provider,
+    ProviderFinding,
+    ProviderPlace,
+    SeenMachine,
+)
 from tenax.master.provision.registry import open_provider
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
@@ -143,7 +150,7 @@ class KillableProvider:
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
         return await self._provider.ask(offers)
 
-    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+    async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         return await self._provider.check(settings)
 
     async def _reached(self, call: Callable[[], Awaitable[Any]]) -> Any:

@@ -467,7 +467,6 @@ CLUSTER: dict[str, Row] = {
     "CheckMachines": Row(_ADMINS),
     # Nothing is rented for that pool, that machine has ended, and none is without a row.
     **dict.fromkeys(("EndStrays", "LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
-    # Nothing is rented for its pool.
     "PlanSubmission": Row(_ALL, {"config": _SMALL + "entrypoint: 'true'\n"}, status=400),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
     **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),

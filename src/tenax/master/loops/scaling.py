@@ -24,11 +24,9 @@ from tenax.errors import NotNow, Stale
 from tenax.ids import AllocationId, PoolName
 from tenax.lifecycle.budget import BudgetState, used_up
 from tenax.lifecycle.machine import (
-    ASK_S,
     LOOKED_FOR,
     Dismissal,
     MachineEvent,
-    MachineFacts,
     MachineState,
     MachineStep,
     Trouble,
@@ -43,7 +41,7 @@ from tenax.master.loops.loop import PassContext, each
 from tenax.master.observability import counters
 from tenax.master.provision.advice import Advice, is_left_alone
 from tenax.master.provision.bootstrap import bootstrap_script
-from tenax.master.provision.budgets import budget_states
+from tenax.master.provision.budgets import BudgetWarnings, budget_states
 from tenax.master.provision.offers import decided, offer_named, order_of, prospects, with_slots
 from tenax.master.provision.orders import adopted, ordered
 from tenax.master.provision.port import (
@@ -56,13 +54,13 @@ from tenax.master.provision.port import (
     shown,
 )
 from tenax.master.provision.registry import open_provider
-from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, place_of, place_of_pool, rows_by_place
+from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, facts_of, place_of, rows_by_place
 from tenax.master.provision.wheel import AgentWheel, own_wheel
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
-from tenax.master.store.machines import costs, offer_facts, offer_rests, silences
+from tenax.master.store.machines import offer_facts, offer_rests, silences
 from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import MachineRow, MachineStanding, RentedPool
 from tenax.master.store.queue import placements
@@ -115,8 +113,7 @@ class ScalingLoop:
         self._sightings: dict[ProviderPlace, Sightings] = {}
         #: What failed in this pass: a slow provider would cost each machine its time.
         self._failed: set[tuple[ProviderPlace, MachineStep]] = set()
-        #: What was said of budgets. Cache: the database knows it, too.
-        self._warned: set[str] = set()
+        self._warnings = BudgetWarnings()
         self._advice = Advice()
         self.use_pools(pools, overall)
 
@@ -143,7 +140,7 @@ class ScalingLoop:
         self._failed.clear()
         await self._look(context, rows, silent)
         loaded = await self._load(context)
-        await self._warn(context, loaded.budgets)
+        await self._warnings.give(context.transaction, loaded.budgets.values())
         if await self._scale_all(context, loaded):
             loaded = await self._load(context)
         moved = await self._follow(context, loaded)
@@ -224,17 +221,6 @@ class ScalingLoop:
                 await budget_states(conn, self._pools, self._overall),
                 await machines.leaving_work(conn) if is_dismissed else {},
             )
-
-    async def _warn(self, context: PassContext, budgets: Mapping[str, Sequence[BudgetState]]) -> None:
-        """Say once of each budget, whichever master sees it, that it is nearly spent, and that it is."""
-        for state in {it.budget.pool: it for its in budgets.values() for it in its}.values():
-            if state.warning and state.warning not in self._warned:
-                async with context.transaction() as conn:
-                    is_new = await costs.warn_once(conn, state)
-                self._warned.add(state.warning)
-                if is_new:
-                    spent, unpriced = round(state.spent, 2), round(state.unpriced_hours, 1)
-                    log.warning(state.warning, spent=spent, hours_without_price=unpriced)
 
     async def _scale_all(self, context: PassContext, loaded: _Loaded) -> bool:
         """Decide for each pool; whether anything follows."""
@@ -330,40 +316,14 @@ class ScalingLoop:
             row = by_id[name]
             standing = loaded.standings[name]
             is_spent = used_up(loaded.budgets.get(row.pool, ())) is not None
-            step = next_step(self._facts(row, standing, is_spent=is_spent))
+            sighting = self._sightings.get(place_of(row), Sightings()).sighting(row)
+            facts = facts_of(row, standing, self._renting.get(row.pool), sighting, is_spent=is_spent)
+            step = next_step(facts)
             if step is not MachineStep.WAIT and await self._go_on(context, row, step, standing.notice):
                 moved.append(name)
 
         await each(list(by_id), handle, loop=self.name, noun="machine")
         return bool(moved)
-
-    def _facts(self, row: MachineRow, standing: MachineStanding, *, is_spent: bool) -> MachineFacts:
-        """``is_spent``: a budget of its pool is used up, so that what was not answered is not sent any more."""
-        pool = self._renting.get(row.pool)
-        is_unanswered = row.state in (MachineState.PLANNED, MachineState.ASKED)
-        stays = pool is not None and _of(pool).advises and not is_unanswered
-        return MachineFacts(
-            row.state,
-            self._sightings.get(place_of(row), Sightings()).sighting(row),
-            row.age_s,
-            row.since_planned_s,
-            ASK_S if row.sent == 0 else _of(pool).max_agent_starting_period if pool is not None else 0.0,
-            standing.away_s or 0.0,
-            standing.connected,
-            standing.idle,
-            renting=stays
-            or (
-                pool is not None
-                and place_of_pool(pool) == place_of(row)
-                and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None))
-            ),
-            sent=row.sent,
-            new=row.end_sent == 0,
-            lacks=standing.lacks,
-            noticed=bool(standing.notice),
-            takes_work=standing.takes_work,
-            dismissal=row.dismissal,
-        )
 
     async def _go_on(self, context: PassContext, row: MachineRow, step: MachineStep, notice: str) -> bool:
         """Do what comes next; whether the machine is in another state then. ``notice``: of its cloud."""

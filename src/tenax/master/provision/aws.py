@@ -23,11 +23,11 @@ from tenax.master.provision.port import (
     CLUSTER,
     MACHINE,
     POOL,
-    Finding,
     MachineOrder,
     OfferAnswers,
     OrderRefused,
     ProviderAway,
+    ProviderFinding,
     ProviderPlace,
     SeenMachine,
     marks,
@@ -131,7 +131,7 @@ class Aws:
         of_aws = [offer for offer in offers if isinstance(offer, ProviderSettings)]
         return await asyncio.to_thread(answers_of, of_aws, self.call, datetime.now(timezone.utc))
 
-    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+    async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         """By calls that describe, and by dry runs. Raises ProviderAway."""
         assert isinstance(settings, ProviderSettings)
 
@@ -208,7 +208,11 @@ def refusal(code: str, message: str, call: str = "run_instances", service: str =
     if advice == _LACKS_RIGHT:
         action = _ACTION.search(message)
         by_code = (missing for begin, missing in _MISSING_BY_CODE.items() if code.startswith(begin))
-        missing = action[1] if action else next(by_code, _MISSING_BY_CALL.get(call, f"{service}:{''.join(map(str.title, call.split('_')))}"))
+        missing = (
+            action[1]
+            if action
+            else next(by_code, _MISSING_BY_CALL.get(call, f"{service}:{''.join(map(str.title, call.split('_')))}"))
+        )
         advice += f": allow {missing}, see tenax machine policy"
     return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}", code)
 

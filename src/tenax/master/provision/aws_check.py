@@ -14,7 +14,7 @@ from tenax.config.provider import ProviderSettings
 from tenax.display.plural import counted
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.aws_offers import Call, described_types, gpus_of, paged
-from tenax.master.provision.port import Finding, OrderRefused, shown
+from tenax.master.provision.port import OrderRefused, ProviderFinding, shown
 
 #: Of no machine: what is refused for another reason would have been allowed.
 _NO_MACHINE = "i-00000000000000000"
@@ -25,7 +25,7 @@ Orders = Callable[[ProviderSettings], Mapping[str, object]]
 _Described = Mapping[str, object]
 
 
-def findings(provider: ProviderSettings, call: Call, orders: Orders) -> Sequence[Finding]:
+def findings(provider: ProviderSettings, call: Call, orders: Orders) -> Sequence[ProviderFinding]:
     """All of them. Raises ProviderAway."""
     look = _Look(provider, call)
     look.at_types()
@@ -42,7 +42,7 @@ class _Look:
 
     provider: ProviderSettings
     call: Call
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ProviderFinding] = field(default_factory=list)
     types: dict[str, _Described] = field(default_factory=dict)
 
     @property
@@ -50,7 +50,7 @@ class _Look:
         return tuple(enumerate(self.provider.whole_offers()))
 
     def find(self, index: int, name: str, problem: str, instead: str) -> None:
-        self.findings.append(Finding(self.provider.path_of(index, name), problem, instead))
+        self.findings.append(ProviderFinding(self.provider.path_of(index, name), problem, instead))
 
     def listed(
         self, index: int, name: str, right: str, key: str, parameters: Mapping[str, object]
@@ -267,7 +267,9 @@ class _Look:
             if refused.code == _WOULD_SUCCEED:
                 return None
             if refused.cause is RestCause.NOT_ALLOWED:
-                self.findings.append(Finding(path, f"{right} is refused: {shown(str(refused))}", "allow what is named"))
+                self.findings.append(
+                    ProviderFinding(path, f"{right} is refused: {shown(str(refused))}", "allow what is named")
+                )
             return refused
         return None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
+import structlog
 from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
@@ -13,6 +15,8 @@ from tenax.lifecycle.budget import BudgetState, MonthlyBudget, MonthlyHours, sta
 from tenax.master.provision.offers import price_of
 from tenax.master.store.machines import costs, offer_facts
 from tenax.master.store.machines.offer_facts import FactsOfPools
+
+log = structlog.get_logger("tenax.scaling")
 
 
 async def budget_states(
@@ -62,3 +66,24 @@ def spent_by_pool(
 def _budgets(pool: str, settings: MonthlyBudgetSettings) -> list[MonthlyBudget]:
     amount = settings.budget_per_month
     return [] if amount is None else [MonthlyBudget(pool, amount, settings.budget_stops)]
+
+
+class BudgetWarnings:
+    """Says once of each budget, whichever master sees it, that it is nearly spent, and that it is."""
+
+    def __init__(self) -> None:
+        #: What was said. Cache: the database knows it, too.
+        self._given: set[str] = set()
+
+    async def give(
+        self, begin: Callable[[], AbstractAsyncContextManager[Connection]], budgets: Iterable[Sequence[BudgetState]]
+    ) -> None:
+        """What is new of these; ``begin``: a transaction."""
+        for state in {it.budget.pool: it for its in budgets for it in its}.values():
+            if state.warning and state.warning not in self._given:
+                async with begin() as conn:
+                    is_new = await costs.warn_once(conn, state)
+                self._given.add(state.warning)
+                if is_new:
+                    spent, unpriced = round(state.spent, 2), round(state.unpriced_hours, 1)
+                    log.warning(state.warning, spent=spent, hours_without_price=unpriced)

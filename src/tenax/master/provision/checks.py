@@ -13,19 +13,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tenax.config.provider.gcp import AnyProviderSettings
-from tenax.master.provision.port import Finding, Provider, ProviderAway, shown
+from tenax.master.provision.port import Provider, ProviderAway, ProviderFinding, shown
 
 
-async def checked(settings: AnyProviderSettings, provider: Provider) -> Sequence[Finding]:
+async def checked(settings: AnyProviderSettings, provider: Provider) -> Sequence[ProviderFinding]:
     """All of it, what lies here first."""
     here = await asyncio.to_thread(_key_file, *settings.key_file)
     try:
         return [*here, *await provider.check(settings)]
     except ProviderAway as away:
-        return [*here, Finding("", f"the provider does not answer: {shown(str(away))}", "mend what the reason names")]
+        return [
+            *here,
+            ProviderFinding("", f"the provider does not answer: {shown(str(away))}", "mend what the reason names"),
+        ]
 
 
-def _key_file(variable: str, usual: str) -> list[Finding]:
+def _key_file(variable: str, usual: str) -> list[ProviderFinding]:
     """A key that others on this machine can read is theirs, too."""
     path = Path(os.environ.get(variable) or usual).expanduser()
     try:
@@ -35,4 +38,4 @@ def _key_file(variable: str, usual: str) -> list[Finding]:
         return []
     if not stat.S_ISREG(mode) or not mode & (stat.S_IRWXG | stat.S_IRWXO):
         return []
-    return [Finding(variable, f"others on the master's machine may read or write {path}", f"chmod 600 {path}")]
+    return [ProviderFinding(variable, f"others on the master's machine may read or write {path}", f"chmod 600 {path}")]

@@ -32,11 +32,11 @@ from tenax.master.provision.gcp_instances import (
     seen_instance,
 )
 from tenax.master.provision.port import (
-    Finding,
     MachineOrder,
     OfferAnswers,
     OrderRefused,
     ProviderAway,
+    ProviderFinding,
     ProviderPlace,
     SeenMachine,
     refused,
@@ -121,7 +121,7 @@ class Gcp:
         """Nothing: the catalogue of prices is another service, which these credentials are not for."""
         return OfferAnswers()
 
-    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+    async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         """By calls that describe. Raises ProviderAway."""
         assert isinstance(settings, GcpSettings)
         return await asyncio.to_thread(findings, settings, self._ask_for)

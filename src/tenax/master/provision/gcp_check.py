@@ -14,7 +14,7 @@ from tenax.config.provider.gcp import GcpSettings
 from tenax.jsonvalue import Json, JsonObject, as_list, as_object
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.gcp_instances import misfit
-from tenax.master.provision.port import Finding, OrderRefused, shown
+from tenax.master.provision.port import OrderRefused, ProviderFinding, shown
 
 _API = "/compute/v1/"
 #: Of both sides, what stands for the processor that most have.
@@ -28,7 +28,7 @@ class AskFor(Protocol):
     def __call__(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject: ...
 
 
-def findings(settings: GcpSettings, ask_for: AskFor) -> Sequence[Finding]:
+def findings(settings: GcpSettings, ask_for: AskFor) -> Sequence[ProviderFinding]:
     """All of them. Raises ProviderAway."""
     look = _Look(settings, ask_for)
     architectures = [look.at_type(zone) for zone in settings.places]
@@ -43,10 +43,10 @@ class _Look:
 
     settings: GcpSettings
     ask_for: AskFor
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ProviderFinding] = field(default_factory=list)
 
     def find(self, path: str, problem: str, instead: str) -> None:
-        self.findings.append(Finding(path, problem, instead))
+        self.findings.append(ProviderFinding(path, problem, instead))
 
     def described(self, path: str, right: str, where: str, absent: str, instead: str) -> JsonObject | None:
         """What is there; None, and a finding, where it is not, or nobody may look. ``where``: its path in the API."""

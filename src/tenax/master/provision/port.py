@@ -95,7 +95,7 @@ class OfferAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProviderFinding:
     """What is not at the provider as the settings of a pool have it: nothing could be rented, or not as is meant."""
 
     #: Where it is written, below ``provider``: ``offers[1].instance_type``; empty: of all of it.
@@ -120,7 +120,7 @@ class Provider(Protocol):
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
         """What machines of these cost, and how many slots they have, where neither is written."""
 
-    async def check(self, settings: AnyProviderSettings) -> Sequence[Finding]:
+    async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         """All that is not there as settings of a pool have it; nothing is made. What cannot be looked at is one, too.
 
         Raises ProviderAway.

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenax.config.master import PoolSettings
-from tenax.lifecycle.machine import Sighting
+from tenax.lifecycle.machine import ASK_S, MachineFacts, MachineState, Sighting
+from tenax.master.provision.offers import offer_named
 from tenax.master.provision.port import ProviderPlace, SeenMachine
-from tenax.master.store.machines.rows import MachineRow
+from tenax.master.store.machines.rows import MachineRow, MachineStanding
 from tenax.master.store.machines.silences import SilentProvider
 
 #: Between looks where all is quiet, in seconds.
@@ -88,3 +89,38 @@ def place_of_pool(pool: PoolSettings) -> ProviderPlace:
 def place_of(row: MachineRow | SilentProvider) -> ProviderPlace:
     """Where a machine is, or what does not answer."""
     return ProviderPlace(row.provider, row.region, row.endpoint)
+
+
+def facts_of(
+    row: MachineRow, standing: MachineStanding, pool: PoolSettings | None, sighting: Sighting, *, is_spent: bool
+) -> MachineFacts:
+    """What is known of a machine where it is decided what comes next.
+
+    ``pool``: as settings have it now, None where it rents nothing; ``is_spent``: a budget of its is used up, so that
+    what was not answered is not sent any more.
+    """
+    provider = pool.provider if pool is not None else None
+    is_unanswered = row.state in (MachineState.PLANNED, MachineState.ASKED)
+    stays = provider is not None and provider.advises and not is_unanswered
+    return MachineFacts(
+        row.state,
+        sighting,
+        row.age_s,
+        row.since_planned_s,
+        ASK_S if row.sent == 0 else provider.max_agent_starting_period if provider is not None else 0.0,
+        standing.away_s or 0.0,
+        standing.connected,
+        standing.idle,
+        renting=stays
+        or (
+            pool is not None
+            and place_of_pool(pool) == place_of(row)
+            and not (is_unanswered and (is_spent or offer_named(pool, row.offer) is None))
+        ),
+        sent=row.sent,
+        new=row.end_sent == 0,
+        lacks=standing.lacks,
+        noticed=bool(standing.notice),
+        takes_work=standing.takes_work,
+        dismissal=row.dismissal,
+    )
