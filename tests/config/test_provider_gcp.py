@@ -73,7 +73,7 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"spot": True}, "provider.spot (line 1): cannot be written for gcp: write instance_type.preemptible"),
         ({"spot_max_price": 1}, "provider.spot_max_price (line 1): cannot be written for gcp"),
         ({"max_price": 1, "instance_type": {**T4, "preemptible": True}}, "has no price, which max_price needs"),
-        ({"max_cost_per_hour": 1, "zones": ["us-east1-c"]}, "which max_cost_per_hour needs: write price"),
+        ({"max_cost_per_hour": 1, "zone": "us-east1-c"}, "which max_cost_per_hour needs: write price"),
         ({"zon": "x"}, "provider.zon (line 1): unknown key 'zon'; did you mean 'zone'?"),
         ({"instance_type": {**T4, "gpus": 1}}, "provider.instance_type.gpus (line 1): unknown key"),
         ({"instance_type": "g5.12xlarge"}, "provider.instance_type"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tenax.config.master import PoolSettings
-from tenax.config.provider.rights import master_rights
+from tenax.config.provider.rights import PRINTED, master_rights
 from tenax.errors import InvalidInput
 from tenax.master.store.machines import rows as machines
 from tests.kits.master.scaling import Place, master_settings, place, rented
@@ -83,8 +83,10 @@ def test_a_policy_names_what_the_settings_name() -> None:
     assert master_rights([with_profile]).assumed_roles == (ROLE,)
     asks = {"ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts"}
     offers = ({"instance_type": "g5.xlarge", "spot": True}, {"instance_type": "g5.xlarge"})
-    unsaid = provider_settings(offers=offers, cpu_slots_allowed=False, instance_slots=-1)
-    assert actions_of(master_rights([PoolSettings(name="p", provider=unsaid)]).policy) & asks == asks
+    unsaid = provider_settings(
+        offers=offers, cpu_slots_allowed=False, instance_slots=-1, iam_instance_profile_arn=PROFILE
+    )
+    assert actions_of(master_rights([PoolSettings(name="p", provider=unsaid)]).policy) == {*ACTIONS, *asks} == PRINTED
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class News:
         self.loop = OfferNews([], "", lambda *where: Counted(open_provider(*where), self.questions))
 
     async def make_pass(self, **changes: Any) -> list[dict[str, Any]]:
-        """With these settings of the provider; what it says in the log."""
+        """With these settings of the provider; what it says in the log of what was not answered."""
         use(self.place, **changes)
         [pool] = self.place.loop._pools
         self.place.api.master.apply_settings(self.place.api.master.settings.model_copy(update={"pools": (pool,)}))
@@ -63,7 +63,7 @@ class News:
         assert lease is not None
         with capture_logs() as lines:
             self.due_s = await self.loop.make_pass(PassContext(self.place.api.master.db, lease), EVERYTHING)
-        return [dict(each) for each in lines]
+        return [dict(each) for each in lines if each["event"].startswith("a provider does not say")]
 
     async def plan(self) -> dict[str, Any]:
         """What would be done for the pool now."""

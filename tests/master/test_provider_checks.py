@@ -155,8 +155,16 @@ def test_rights_that_are_missing_are_told_together(at_moto: RentedAtMoto) -> Non
     listed = findings(provider_settings(), call, lambda offer: {"MinCount": 1, "MaxCount": 1})
     assert [(each.path, each.problem.partition(" (")[0]) for each in listed] == [
         ("image_id", "nobody could look at it: the master's role lacks the right: allow ec2:DescribeImages"),
-        ("", "ec2:TerminateInstances is refused: the master's role lacks the right: allow ec2:TerminateInstances"),
-        ("", "ec2:RunInstances is refused: the master's role lacks the right: allow iam:PassRole"),
+        (
+            "",
+            "ec2:TerminateInstances is refused: the master's role lacks the right: allow ec2:TerminateInstances, "
+            "see tenax machine policy",
+        ),
+        (
+            "",
+            "ec2:RunInstances is refused: the master's role lacks the right: allow iam:PassRole, "
+            "see tenax machine policy",
+        ),
     ]
 
 

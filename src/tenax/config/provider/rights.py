@@ -24,6 +24,14 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+")
 #: How names of regions begin that are no part of the public cloud, and what ARNs there begin with.
 _PARTITIONS = (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"), ("us-isob-", "aws-iso-b"), ("us-iso-", "aws-iso"))
 _SPOT = "spot.amazonaws.com"
+_ASKED = ("ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts")
+#: All that a policy may allow.
+PRINTED = frozenset(
+    {
+        *("ec2:RunInstances", "ec2:CreateTags", "ec2:DescribeInstances", "ec2:TerminateInstances"),
+        *("iam:PassRole", "iam:CreateServiceLinkedRole", *_ASKED),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +110,12 @@ def _implied(offers: Sequence[ProviderSettings], roles: Sequence[str]) -> list[J
 def _questions(offers: Sequence[ProviderSettings]) -> list[Json]:
     """What is asked of offers that do not say it; AWS limits none of these rights to anything."""
     unpriced = [offer for offer in offers if offer.price is None]
-    asked = {
-        "ec2:DescribeInstanceTypes": any(offer.instance_slots < 0 for offer in offers),
-        "ec2:DescribeSpotPriceHistory": any(offer.spot for offer in unpriced),
-        "pricing:GetProducts": any(not offer.spot for offer in unpriced),
-    }
-    return [_allowed(f"Ask{action.partition(':')[2]}", action, ["*"]) for action, is_asked in asked.items() if is_asked]
+    asks = (
+        any(offer.instance_slots < 0 for offer in offers),
+        any(offer.spot for offer in unpriced),
+        any(not offer.spot for offer in unpriced),
+    )
+    return [_allowed(f"Ask{action.partition(':')[2]}", action, ["*"]) for action, asked in zip(_ASKED, asks) if asked]
 
 
 def _parts(offers: Sequence[ProviderSettings]) -> list[Json]:

@@ -16,6 +16,7 @@ from typing import Protocol, cast
 
 from tenax.config.provider import ProviderSettings
 from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.config.provider.rights import PRINTED
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.aws_check import findings
 from tenax.master.provision.aws_offers import answers_of, region_of
@@ -208,12 +209,10 @@ def refusal(code: str, message: str, call: str = "run_instances", service: str =
     if advice == _LACKS_RIGHT:
         action = _ACTION.search(message)
         by_code = (missing for begin, missing in _MISSING_BY_CODE.items() if code.startswith(begin))
-        missing = (
-            action[1]
-            if action
-            else next(by_code, _MISSING_BY_CALL.get(call, f"{service}:{''.join(map(str.title, call.split('_')))}"))
-        )
-        advice += f": allow {missing}, see tenax machine policy"
+        by_call = _MISSING_BY_CALL.get(call, f"{service}:{''.join(map(str.title, call.split('_')))}")
+        missing = action[1] if action else next(by_code, by_call)
+        is_printed = missing.partition(" ")[0] in PRINTED
+        advice += f": allow {missing}, see tenax machine policy" if is_printed else f": allow {missing}"
     return refused(cause, f"{advice} ({code}: {message})" if advice else f"{code}: {message}", code)
 
 
