@@ -119,6 +119,7 @@ NAMED: dict[tuple[str, str], str] = {
         for name in ("single", "random", "grid", "adaptive_asha")
     },
     ("cli/queue.py", "priority"): "a field of a job, not a policy",
+    ("runtime/metadata_guard.py", "docker"): "a group of accounts, whose members can become root",
     (
         "local/supervise/cluster.py",
         "shared_fs",

@@ -72,6 +72,7 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"instance_typ": "x"}, "instance_typ"),
         ({"custom_tags": [{"key": "tenax-pool"}]}, "tags cannot be called tenax-pool"),
         ({"custom_tags": [{"key": "a"}, {"key": "a"}]}, "tags cannot be called a"),
+        ({"max_run": "31d"}, "max_run must be between 1s and 30d"),
         ({"orphan_after": "0s"}, "orphan_after must be between 1s and 24h"),
         ({"orphan_busy_after": "25h"}, "orphan_busy_after must be between 1s and 24h"),
         ({"orphan_busy_after": "20m"}, "orphan_busy_after is 1200 s and orphan_after 1800 s: what is busy cannot"),

@@ -94,6 +94,11 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"cpu_slots_allowed": True}, "cpu_slots_allowed is for machines without GPUs"),
         ({"instance_type": {**T4, "gpu_num": 0}}, "gpu_num is 0 and gpu_type is not empty"),
         ({"operation_timeout_period": "0s"}, "operation_timeout_period must be between"),
+        ({"max_run": "10s"}, "max_run must be 30s at least"),
+        (
+            {"max_run": "1h", "base_config": {"scheduling": {"maxRunDuration": {"seconds": "9"}}}},
+            "max_run and base_config.scheduling.maxRunDuration say the same",
+        ),
         ({"base_config": {"machineType": "x"}}, "machineType cannot stand in base_config: write instance_type"),
         ({"base_config": {"scheduling": {"preemptible": True}}}, "write instance_type.preemptible"),
         ({"base_config": {"metadata": {"items": [{"key": "startup-script"}]}}}, "write startup_script"),

@@ -226,8 +226,10 @@ class ComputeEngine:
             wrong.append("scheduling.onHostMaintenance")
         if spot and (scheduling.get("automaticRestart", True) or scheduling.get("onHostMaintenance") == "MIGRATE"):
             wrong.append("scheduling")
-        if "instanceTerminationAction" in scheduling and not spot:
+        if "instanceTerminationAction" in scheduling and not spot and "maxRunDuration" not in scheduling:
             wrong.append("scheduling.instanceTerminationAction")
+        if not 30 <= int(scheduling.get("maxRunDuration", {}).get("seconds", "30")) <= 120 * 86400:
+            wrong.append("scheduling.maxRunDuration")
         for number, interface in enumerate(body.get("networkInterfaces", [])):
             if not interface.get("network", NETWORK).endswith("global/networks/default") or interface.get("subnetwork"):
                 wrong.append(f"networkInterfaces[{number}]")

@@ -30,11 +30,34 @@ from tenax.lifecycle.machine import (
     dismissed,
     next_step,
     noted,
+    outlived,
     troubles_of,
 )
 from tenax.lifecycle.offer import RestCause, rest_s
 from tenax.scheduler.demand import MachineStage, RentedMachine, ScalingLimits, retired
 from tests.kits.cases import collect
+
+
+@pytest.mark.parametrize(
+    ("state", "age_s", "max_run_s", "before", "due"),
+    [
+        ("JOINED", 1e9, None, "", ""),
+        ("JOINED", 2999.0, 3600.0, "", ""),
+        ("JOINED", 3000.0, 3600.0, "", "LEAVE"),
+        ("LEAVING", 3000.0, 3600.0, "LEAVE", ""),
+        ("LEAVING", 3000.0, 3600.0, "NOW", ""),
+        ("LEAVING", 3600.0, 3600.0, "LEAVE", "NOW"),
+        ("JOINED", 3600.0, 3600.0, "", "NOW"),
+        ("LEAVING", 3600.0, 3600.0, "NOW", ""),
+        ("JOINED", 75.0, 100.0, "", "LEAVE"),
+        ("STARTING", 3600.0, 3600.0, "", ""),
+        ("ENDING", 3600.0, 3600.0, "", ""),
+    ],
+)
+def test_the_limit_of_a_life(state: str, age_s: float, max_run_s: float | None, before: str, due: str) -> None:
+    """It asks for the end before it comes, and again when it has come; never for less than was asked for."""
+    assert outlived(MachineState(state), age_s, max_run_s, Dismissal(before)) is Dismissal(due)
+
 
 FACTS = st.builds(
     MachineFacts,

@@ -104,6 +104,19 @@ def test_a_machine_powers_itself_off_once_its_lease_is_over(tmp_path: Path, end:
     assert "tenax: the lease of this machine was not renewed for 1 s: power off" in done.stderr
 
 
+def test_a_machine_powers_itself_off_once_its_time_is_over(tmp_path: Path) -> None:
+    """However alive its agent is."""
+    told = tmp_path / "state" / "notes"
+    (tmp_path / "bin").mkdir()
+    renews = '#!/bin/sh\nwhile :; do date +%s%N > "$TENAX_AGENT_LEASE_FILE"; sleep 0.1; done\n'
+    (tmp_path / "bin" / "tenax").write_text(renews)
+    (tmp_path / "bin" / "tenax").chmod(0o755)
+    environment, script = prepared(tmp_path, "shutdown", max_run="1s")
+    command = ["sh", "-c", 'sh -c "$1" &', "sh", script]
+    done = ended(command, environment, tmp_path, lambda: told.exists() and "-P now" in told.read_text())
+    assert "tenax: the time of this machine is over (max_run): power off" in done.stderr
+
+
 def test_a_lease_that_is_renewed_or_was_never_begun_keeps_its_machine(tmp_path: Path) -> None:
     """An agent of an older release renews none: it is on its own, as it was."""
     renews = '#!/bin/sh\nfor n in 1 2 3 4 5 6 7 8 9; do echo $n > "$TENAX_AGENT_LEASE_FILE"; sleep 0.4; done\n'
@@ -413,7 +426,7 @@ def test_the_script_is_good_shell(tmp_path: Path) -> None:
     program = _shellcheck()
     if not program:
         pytest.skip("shellcheck is not here and could not be installed")
-    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings(), own_wheel())
+    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings(max_run="1h"), own_wheel())
     steps = script.partition("<<'TENAX_END_OF_STEPS'\n")[2].partition("\nTENAX_END_OF_STEPS\n")[0]
     machine = AtHand("http://a,http://b", "it's mine", "tnxj_secret", "box", "-----BEGIN CERTIFICATE-----\n")
     at_hand = at_hand_script(machine, AgentInstallSettings(wheelhouse="/opt/wheels"), own_wheel())
@@ -446,6 +459,7 @@ def test_the_largest_script_fits_into_user_data() -> None:
         master_url=f"http://127.0.0.1/{'x' * 500}",
         agent_install=install,
         tasks_see_metadata=False,
+        max_run="30d",
     )
     script = bootstrap_script(f"m-{'0' * 20}", "p" * 200, "t" * 64, settings, own_wheel())
     assert len(script.encode()) <= MAX_BYTES

@@ -190,6 +190,14 @@ async def test_the_provider_is_asked_how_many_slots_a_type_has(
     assert engine.instances == {}
 
 
+async def test_a_machine_lives_no_longer_than_it_may(provider: Gcp, engine: ComputeEngine) -> None:
+    """The provider itself deletes it then, whoever else is there."""
+    instance = await made(provider, engine, max_run=3600.5)
+    assert instance["scheduling"] == {
+        "provisioningModel": "STANDARD", "maxRunDuration": {"seconds": "3601"}, "instanceTerminationAction": "DELETE",
+    }  # fmt: skip
+
+
 async def test_a_type_that_comes_with_gpus_gets_no_more(provider: Gcp, engine: ComputeEngine) -> None:
     """They are said by the type alone."""
     wanted = {"machine_type": "a2-highgpu-4g", "gpu_num": 4, "gpu_type": "nvidia-tesla-a100"}

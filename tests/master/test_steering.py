@@ -15,7 +15,7 @@ from tenax.master.store.machines import rows as machines
 from tenax.master.store.machines.rows import NewMachine
 from tests.kits.api import Api
 from tests.kits.master.experiments import create
-from tests.kits.master.scaling import Place, line, master_settings, place, rented, server
+from tests.kits.master.scaling import Place, line, master_settings, place, rented, server, use
 from tests.kits.object_server import BROKEN, Between
 from tests.kits.rented import provider_settings
 from tests.kits.rows import add_trial, end_member, run_attempt
@@ -121,6 +121,33 @@ async def test_to_end_at_once_its_work_ends_at_once(place: Place) -> None:
     assert place.rented.running() == []
     shown = (await place.api.user.get(f"/api/v1/machines/{name}")).json()["machine"]
     assert (shown["state"], shown["story"]) == ("ENDING", "ended by admin at once")
+
+
+async def test_a_machine_is_let_go_before_its_time_is_over(place: Place) -> None:
+    """Its work is asked to save ten minutes before, and ends when it is over; who enables its agent changes nothing."""
+    name, _ = await at_work(place)
+    use(place, max_run=3600.0)
+    await place.later(2900)
+    await place.passes(3)
+    assert (await place.states())[name] == "JOINED"
+    await place.later(150)
+    await place.passes(3)
+    assert (await place.states())[name] == "LEAVING"
+    [(why, left_s)] = await asked_to_leave(place)
+    assert (why, left_s > 0) == ("its time is nearly over (max_run is 3600 s)", True)
+    async with place.api.master.db.transaction() as conn:
+        await agents.set_state(conn, name, "ENABLED", "")
+    await place.passes(4)
+    assert (await place.states())[name] == "LEAVING"
+    await place.later(600)
+    await place.passes(2)
+    [(_, left_s)] = await asked_to_leave(place)
+    assert left_s <= 0
+    await place.execute("update agent_presence set connected = false")
+    await place.passes(2)
+    assert place.rented.running() == []
+    shown = (await place.api.user.get(f"/api/v1/machines/{name}")).json()["machine"]
+    assert (shown["state"], shown["story"]) == ("ENDING", "its time is over (max_run is 3600 s)")
 
 
 async def test_a_machine_that_starts_ends_before_its_agent_joins(place: Place) -> None:

@@ -70,6 +70,9 @@ async def run(settings: AgentSettings, *, make_parents: bool = True) -> None:
             contact = orphaned.MasterContact(time.monotonic, lost_at)
             watching = asyncio.create_task(_watch(contact, runtime, settings, lease))
             stack.push_async_callback(_end, watching)
+            # Also while it has no credential: what an earlier agent started may run.
+            guarding = keep_running("keeping tasks from the metadata service", lambda: metadata_guard.watch(settings))
+            stack.push_async_callback(_end, asyncio.create_task(guarding))
             credential = await join.credential_of(link, settings)
             while True:
                 link.credential = credential.credential
@@ -170,9 +173,6 @@ async def _serve(
         asyncio.create_task(keep_running("watching devices", lambda: watch.run(session.offer))),
         asyncio.create_task(
             keep_running("asking this machine's cloud", lambda: notices.watch(settings, forewarning)),
-        ),
-        asyncio.create_task(
-            keep_running("keeping tasks from metadata", lambda: metadata_guard.watch(settings)),
         ),
     ]
     try:

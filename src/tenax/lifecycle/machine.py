@@ -38,6 +38,8 @@ AWAY_S = 600.0
 END_AGAIN_S = 30.0
 #: How long work that is to end at once may take to.
 CUT_S = 600.0
+#: Before the end of a machine's life its work is asked to save; before that of a short one for a quarter of it.
+SAVE_S = 600.0
 #: How long the agent of a machine that had no row has to join once more.
 ASK_S = 1200.0
 #: Seconds after which what nobody answered for is sent again.
@@ -80,7 +82,7 @@ class MachineEvent(str, Enum):
 
 
 class Dismissal(str, Enum):
-    """As stored: what a person wants of a machine; a later one asks for no less."""
+    """As stored: what a person, or the limit of its life, wants of a machine; a later one asks for no less."""
 
     NONE = ""
     #: It is to be ended once its work has saved and left.
@@ -194,6 +196,19 @@ def troubles_of(story: str) -> list[str]:
     """What stands in the way of a machine, by why it is as it is."""
     _, *rest = _TROUBLE.split(story)
     return [f"{trouble}: {why}" for trouble, why in zip(rest[::2], rest[1::2], strict=True)]
+
+
+def outlived(state: MachineState, age_s: float, max_run_s: float | None, before: Dismissal) -> Dismissal:
+    """What follows from the limit of a machine's life: more than is asked of it already; NONE: nothing.
+
+    ``age_s``: seconds since it was planned, before it was there; ``max_run_s``: None for no limit.
+    """
+    if max_run_s is None or state not in (MachineState.JOINED, MachineState.LEAVING):
+        return Dismissal.NONE
+    if age_s >= max_run_s:
+        return Dismissal.NONE if before is Dismissal.NOW else Dismissal.NOW
+    is_late = age_s >= max_run_s - min(SAVE_S, max_run_s / 4)
+    return Dismissal.LEAVE if is_late and before is Dismissal.NONE else Dismissal.NONE
 
 
 class Sighting(str, Enum):

@@ -185,6 +185,8 @@ class RentingSettings(MonthlyBudgetSettings):
     orphan_after: Seconds = 1800.0
     #: The same, whatever runs there; it is asked to save some minutes before.
     orphan_busy_after: Seconds = 86400.0
+    #: So long a machine lives at most; its work is asked to save some minutes before. None: no limit.
+    max_run: Seconds | None = None
     #: False: tasks cannot ask the metadata service, which gives the machine's own rights to whoever asks.
     tasks_see_metadata: bool = True
     #: What follows where the cloud says that a machine is more likely than others to be taken back.
@@ -257,6 +259,8 @@ class RentingSettings(MonthlyBudgetSettings):
         for name in ("max_idle_agent_period", "max_agent_starting_period"):
             if not 1 <= getattr(self, name) <= 30 * 86400:
                 raise ValueError(f"{name} must be between 1s and 30d")
+        if self.max_run is not None and not 1 <= self.max_run <= 30 * 86400:
+            raise ValueError("max_run must be between 1s and 30d")
         for name in ("orphan_after", "orphan_busy_after"):
             if not 1 <= getattr(self, name) <= 86400:
                 raise ValueError(f"{name} must be between 1s and 24h")

@@ -204,6 +204,11 @@ class GcpSettings(RentingSettings):
             )
         if never_priced(self) and (needs := needs_price(self)):
             raise ValueError(f"the offer {self.offer_name} has no price, which {needs} needs: write price")
+        if self.max_run is not None and self.max_run < 30:
+            raise ValueError("max_run must be 30s at least, which Google Cloud asks for")
+        scheduling = self.base_config.get("scheduling")
+        if self.max_run is not None and isinstance(scheduling, dict) and "maxRunDuration" in scheduling:
+            raise ValueError("max_run and base_config.scheduling.maxRunDuration say the same: leave the second out")
         if not 1 <= self.operation_timeout_period <= 86400:
             raise ValueError("operation_timeout_period must be between 1s and 1d")
         if (urlsplit(self.master_url).hostname or "") in _ALIASES:

@@ -32,6 +32,7 @@ from tenax.lifecycle.machine import (
     Trouble,
     next_step,
     noted,
+    outlived,
 )
 from tenax.lifecycle.offer import NEVER, RestCause
 from tenax.lifecycle.offer_facts import OfferFacts
@@ -307,6 +308,24 @@ class ScalingLoop:
             await agents.set_state_if_there(conn, row.machine_id, state, row.story)
             await machines.happen(conn, row, MachineEvent.DISMISS)
 
+    async def _outlive(self, context: PassContext, row: MachineRow) -> bool:
+        """Let a machine go whose time is nearly over, and at once when it is; whether it is asked for that only now."""
+        pool = self._renting.get(row.pool)
+        limit_s = _of(pool).max_run if pool is not None and place_of_pool(pool) == place_of(row) else None
+        due = outlived(row.state, row.since_planned_s, limit_s, row.dismissal)
+        if limit_s is None or due is Dismissal.NONE:
+            return False
+        at_once = due is Dismissal.NOW
+        why = f"its time is {'over' if at_once else 'nearly over'} (max_run is {limit_s:g} s)"
+        log.info("a machine is let go", machine=row.machine_id, reason=why)
+        async with context.transaction() as conn:
+            await agents.set_state_if_there(conn, row.machine_id, "DISABLED" if at_once else "DRAINING", why)
+            await machines.dismiss(conn, row, due, why)
+        if at_once:
+            async with context.transaction() as conn:
+                await agents.evict_from_disabled(conn, row.machine_id)
+        return True
+
     async def _follow(self, context: PassContext, loaded: _Loaded) -> bool:
         """Go on with each machine that is not gone; whether any has moved."""
         by_id = {row.machine_id: row for row in loaded.rows if row.machine_id in loaded.standings}
@@ -315,6 +334,9 @@ class ScalingLoop:
         async def handle(name: str) -> None:
             row = by_id[name]
             standing = loaded.standings[name]
+            if await self._outlive(context, row):
+                moved.append(name)
+                return
             is_spent = used_up(loaded.budgets.get(row.pool, ())) is not None
             sighting = self._sightings.get(place_of(row), Sightings()).sighting(row)
             facts = facts_of(row, standing, self._renting.get(row.pool), sighting, is_spent=is_spent)

@@ -84,15 +84,19 @@ lease=$dir/lease
     { echo -1000 > /proc/self/oom_score_adj; } 2>/dev/null || true
     while [ ! -f "$dir/agent/credential" ]; do sleep 1; done
     shutdown -c >/dev/null 2>&1 || true
-    seen='' since=0
+    seen='' since=0 begun=''
     while :; do
         now=0
         read -r now _ < /proc/uptime || true
         now=${now%%.*} line=gone
         { read -r line < "$lease" || true; } 2>/dev/null
+        begun=${begun:-$now} over=''
         if [ "$line" != "$seen" ]; then seen=$line since=$now; fi
         if [ "$seen" != %(unclaimed)s ] && [ $((now - since)) -ge %(orphan)d ]; then
-            echo "tenax: the lease of this machine was not renewed for %(orphan)d s: power off" >&2
+            over="the lease of this machine was not renewed for %(orphan)d s"
+        fi
+%(max_run)s        if [ "$over" ]; then
+            echo "tenax: $over: power off" >&2
             shutdown -P now || true
         fi
         sleep %(look)d || true
@@ -118,6 +122,10 @@ shutdown -P +%(orphan_minutes)d >/dev/null 2>&1 || true
 exit 1
 """
 
+#: Of a provider that sets no end to a machine's life: from when its agent has joined.
+_MAX_RUN = """        [ $((now - begun)) -lt %d ] || over='the time of this machine is over (max_run)'
+"""
+
 _NO_WHEEL = """tenax_say "find tenax" failed \\
     "neither this image nor the master has one to install: install it in the image, or by startup_script"
 exit 1"""
@@ -134,7 +142,8 @@ def bootstrap_script(
         "minutes": max(1, math.ceil(settings.max_agent_starting_period / 60)),
         "seconds": max(1, math.ceil(settings.max_agent_starting_period)),
         "unclaimed": NEVER_RENEWED,
-        "look": max(1, min(_LOOK_S, orphan_s // 10)),
+        "max_run": "" if settings.max_run is None else _MAX_RUN % math.ceil(settings.max_run),
+        "look": max(1, int(min(_LOOK_S, orphan_s / 10, (settings.max_run or math.inf) / 10))),
         "orphan": orphan_s,
         "orphan_minutes": math.ceil(orphan_s / 60),
         "busy": math.ceil(settings.orphan_busy_after),

@@ -7,6 +7,7 @@ order that was refused by a code that nobody knows is sent again after a while.
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -230,6 +231,9 @@ def _scheduling(settings: GcpSettings) -> JsonObject:
     if settings.instance_type.preemptible:
         spot: JsonObject = {"provisioningModel": "SPOT", "instanceTerminationAction": "DELETE"}
         scheduling |= spot | {"automaticRestart": False}
+    if settings.max_run is not None:
+        life: JsonObject = {"seconds": str(math.ceil(settings.max_run))}
+        scheduling |= {"maxRunDuration": life, "instanceTerminationAction": "DELETE"}
     if settings.instance_type.preemptible or settings.instance_type.gpu_num:
         # Neither can be moved to another host while it runs.
         scheduling["onHostMaintenance"] = "TERMINATE"
