@@ -9,7 +9,6 @@ followed as anywhere, and what fails by itself is ended.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,8 +54,8 @@ from tenax.master.provision.port import (
     shown,
 )
 from tenax.master.provision.registry import open_provider
-from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, facts_of, place_of, rows_by_place
-from tenax.master.provision.wheel import AgentWheel, own_wheel
+from tenax.master.provision.sightings import LOOK_S, TIMES, Sightings, facts_of, place_of, place_of_pool, rows_by_place
+from tenax.master.provision.wheel import wheel_if_any
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
@@ -401,7 +400,7 @@ class ScalingLoop:
         assert offer is not None
         offer = with_slots(offer, row.slots)
         token = machine_token(self._secret, row.machine_id)
-        script = bootstrap_script(row.machine_id, row.pool, token, offer, await _wheel())
+        script = bootstrap_script(row.machine_id, row.pool, token, offer, await wheel_if_any())
         async with context.transaction() as conn:
             row = await machines.send(conn, row)
         try:
@@ -486,15 +485,6 @@ class ScalingLoop:
             if (idle_s := loaded.standings[row.machine_id].idle_s) is not None
         ]
         return max(0.5, min(left)) if left else None
-
-
-async def _wheel() -> AgentWheel | None:
-    """What machines install whose image has no tenax; None: they need one that has it."""
-    try:
-        return await asyncio.to_thread(own_wheel)
-    except (NotNow, OSError) as error:
-        log.warning("there is no wheel for machines", reason=str(error))
-        return None
 
 
 def _count(row: MachineRow, cause: RestCause) -> None:

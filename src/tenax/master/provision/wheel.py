@@ -8,6 +8,7 @@ refused, not served under its own. (Other files of the same version are not noti
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import csv
 import hashlib
@@ -21,8 +22,12 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from threading import Lock
 
+import structlog
+
 import tenax
 from tenax.errors import NotNow
+
+log = structlog.get_logger("tenax.scaling")
 
 #: The earliest that an archive can say.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -87,6 +92,15 @@ def packed(package: Path, held: Distribution, version: str) -> AgentWheel:
             archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, _LEVEL)
     whole = content.getvalue()
     return AgentWheel(f"tenax-{version}-py3-none-any.whl", whole, hashlib.sha256(whole).hexdigest())
+
+
+async def wheel_if_any() -> AgentWheel | None:
+    """What machines install whose image has no tenax; None: they need one that has it."""
+    try:
+        return await asyncio.to_thread(own_wheel)
+    except (NotNow, OSError) as error:
+        log.warning("there is no wheel for machines", reason=str(error))
+        return None
 
 
 def _refuse_another(held: Distribution, version: str) -> None:
