@@ -10,6 +10,7 @@ from tenax.ids import AgentId
 from tenax.scheduler.demand import MachineStage, OfferLaunch, RentedMachine, Scaling, demand
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits
+from tenax.scheduler.registry import placer, plan
 from tests.kits.builders.pool import Pool
 from tests.scheduler.rentals import faults, overtaken, rental
 
@@ -24,6 +25,17 @@ def _check(seeds: range) -> None:
 def test_what_must_hold_of_any_decision() -> None:
     """Never above a limit; asked again it wants nothing; all of it is used; everyone who waits has a reason."""
     _check(range(_FEW))
+
+
+def test_what_is_placed_on_other_agents_is_what_a_plan_with_them_places() -> None:
+    """Under each policy, however often it is asked with what was looked at once; only the reasons are left out."""
+    for seed in range(_FEW):
+        case = rental(seed)
+        placed = placer(case.snapshot)
+        for agents in ((), case.snapshot.agents, case.snapshot.agents, (*case.snapshot.agents, *LARGE.agents(2))):
+            whole, bare = plan(replace(case.snapshot, agents=agents)), placed(agents)
+            assert list(bare.placements.items()) == list(whole.placements.items()), f"seed {seed}"
+            assert bare.preempt == whole.preempt, f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [11_810, 14_731])

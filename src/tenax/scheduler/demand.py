@@ -28,7 +28,6 @@ from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.fleets import Course
 from tenax.scheduler.offers import MachineOffer, OfferRest, ScalingLimits, clock, most_machines, not_used
-from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import Phase, PoolAgent, PoolPlan, PoolSnapshot, SlotRequest, applied
 
 
@@ -130,7 +129,9 @@ def demand(
     present = sum(each.price or 0.0 for each in machines)
     room = max(0, limits.max_instances - len(machines))
     money = None if limits.max_cost is None else max(0.0, limits.max_cost - present)
-    course = Course(_settled(snapshot), shapes, coming, usable, room, money)
+    settled = _released(snapshot)
+    while (course := Course(settled, shapes, coming, usable, room, money)).leaving:
+        settled = _released(applied(settled, PoolPlan(preempt=course.leaving)))
     fleet = _fleet(course, snapshot, shapes, limits, machines)
     end, drain = retired(machines, limits, course.needed(fleet))
     since = [each for each in machines if each.stage is MachineStage.COMING]
@@ -379,14 +380,6 @@ def _could_run(request: SlotRequest, snapshot: PoolSnapshot) -> bool:
     return unmet is None
 
 
-def _settled(snapshot: PoolSnapshot) -> PoolSnapshot:
-    """The pool once everything has left that was asked to, or will be."""
-    settled = _released(snapshot)
-    while leaving := plan(settled).preempt:
-        settled = _released(applied(settled, PoolPlan(preempt=leaving)))
-    return settled
-
-
 def _returned(snapshot: PoolSnapshot, returning: frozenset[AllocationId]) -> PoolSnapshot:
     """The pool once these have left, and wait."""
     there = [each for each in snapshot.requests if each.allocation_id in returning and each.phase is not Phase.PENDING]
@@ -399,6 +392,9 @@ def _returned(snapshot: PoolSnapshot, returning: frozenset[AllocationId]) -> Poo
 
 
 def _released(snapshot: PoolSnapshot) -> PoolSnapshot:
+    """The pool once everything has left that was asked to."""
+    if all(request.phase is not Phase.RELEASING for request in snapshot.requests):
+        return snapshot
     slots: dict[AgentId, set[SlotId]] = defaultdict(set)
     places: dict[AgentId, int] = defaultdict(int)
     for request in snapshot.requests:

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import arrival_key, planned
+from tenax.scheduler.policy import Placer, arrival_key, planned
 from tenax.scheduler.snapshot import AgentState, Constraints, Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 #: So many claims that keep more than their share are looked at alone; each costs a division of all.
@@ -48,6 +48,10 @@ class FairShare:
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
         return _Pass(snapshot, self.order(snapshot)).plan()
+
+    def placer(self, snapshot: PoolSnapshot) -> Placer:
+        """Plan after plan."""
+        return lambda agents: self.plan(replace(snapshot, agents=agents))
 
     def changes_at(self, snapshot: PoolSnapshot) -> float | None:
         """Never."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 
 from tenax.ids import AgentId, AllocationId
 from tenax.scheduler.offers import MachineOffer, most_machines
-from tenax.scheduler.registry import plan
+from tenax.scheduler.registry import placer
 from tenax.scheduler.snapshot import AgentState, PoolAgent, PoolPlan, PoolSnapshot
 
+_ENABLED = AgentState.ENABLED
 #: How many machines there are of each offer.
 Fleet = tuple[int, ...]
 #: Numbers of machines of one offer begin at a multiple of it.
@@ -51,12 +51,23 @@ class Course:
         self._money = money
         #: What is chosen so far.
         self._base = coming
+        self._placer = placer(snapshot)
         self._plans: dict[Fleet, PoolPlan] = {}
+        self._placed: dict[Fleet, frozenset[AllocationId]] = {}
+        self._new: list[tuple[PoolAgent, ...]] = [()] * len(offers)
+        self._free = sum(len(each.slots) - len(each.in_use) for each in snapshot.agents if each.state is _ENABLED)
         self._requests = {each.allocation_id: each for each in snapshot.requests}
+
+    @property
+    def leaving(self) -> Mapping[AllocationId, str]:
+        """Whom the planner asks to leave with nothing added; the reason is for people."""
+        return self._plan(self.none).preempt
 
     def placed(self, fleet: Fleet) -> frozenset[AllocationId]:
         """What could start with these machines."""
-        return frozenset(self._plan(fleet).placements)
+        if fleet not in self._placed:
+            self._placed[fleet] = frozenset(self._plan(fleet).placements)
+        return self._placed[fleet]
 
     def needed(self, fleet: Fleet) -> frozenset[AgentId]:
         """Agents on which something is placed with these machines."""
@@ -158,9 +169,12 @@ class Course:
     def _fewest(self, fleet: Fleet, index: int, goal: frozenset[AllocationId]) -> Fleet:
         """With the fewest more of an offer that serve all of these."""
         low, high = 0, self.most(fleet, index)
+        slots = sum(self._requests[name].slots for name in goal)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if goal <= self.placed(_more(fleet, index, middle)) else (middle, high)
+            more = _more(fleet, index, middle)
+            # What has more slots than there would be needs no plan.
+            low, high = (low, middle) if self._slots(more) >= slots and goal <= self.placed(more) else (middle, high)
         return _more(fleet, index, high)
 
     def _cost_of(self, fleet: Fleet, index: int, name: AllocationId) -> float:
@@ -198,10 +212,7 @@ class Course:
 
     def _slots(self, fleet: Fleet) -> int:
         """Free ones, with these machines."""
-        there = sum(
-            len(each.slots) - len(each.in_use) for each in self.snapshot.agents if each.state is AgentState.ENABLED
-        )
-        return there + sum(count * offer.slots for count, offer in zip(fleet, self.offers, strict=True))
+        return self._free + sum(count * offer.slots for count, offer in zip(fleet, self.offers, strict=True))
 
     def _used(self, fleet: Fleet) -> Fleet:
         """Without those on which nothing would be placed."""
@@ -216,12 +227,14 @@ class Course:
             fleet = left
 
     def _agents(self, index: int, count: int) -> tuple[PoolAgent, ...]:
-        return self.offers[index].agents(count, index * _APART)
+        if len(self._new[index]) < count:
+            self._new[index] = self.offers[index].agents(count, index * _APART)
+        return self._new[index][:count]
 
     def _plan(self, fleet: Fleet) -> PoolPlan:
         if fleet not in self._plans:
             new = (each for index, count in enumerate(fleet) for each in self._agents(index, count))
-            self._plans[fleet] = plan(replace(self.snapshot, agents=(*self.snapshot.agents, *new)))
+            self._plans[fleet] = self._placer((*self.snapshot.agents, *new))
         return self._plans[fleet]
 
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tenax.ids import AllocationId, JobId
-from tenax.scheduler.policy import queue_key
+from tenax.scheduler.policy import Placer, queue_key
 from tenax.scheduler.priority import plan_by_priority
 from tenax.scheduler.snapshot import Phase, PoolPlan, PoolSnapshot, SlotRequest
 
@@ -54,6 +54,10 @@ class LeastAttained:
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
         return plan_by_priority(_ranked(snapshot), ranks=_RANKS)
+
+    def placer(self, snapshot: PoolSnapshot) -> Placer:
+        """Plan after plan."""
+        return lambda agents: self.plan(replace(snapshot, agents=agents))
 
     def changes_at(self, snapshot: PoolSnapshot) -> float | None:
         """While something waits: when what runs stands elsewhere by what it held, or what waits has waited too long."""

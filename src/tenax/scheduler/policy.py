@@ -9,13 +9,16 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Protocol
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons
 from tenax.scheduler.holdings import Holdings
-from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest, place_of
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolAgent, PoolPlan, PoolSnapshot, SlotRequest, place_of
+
+#: Given the agents that a pool has: its plan, without reasons.
+Placer = Callable[[tuple[PoolAgent, ...]], PoolPlan]
 
 
 class SchedulingPolicy(Protocol):
@@ -33,6 +36,12 @@ class SchedulingPolicy(Protocol):
 
     def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What to place, whom to ask to leave, and why the rest waits."""
+
+    def placer(self, snapshot: PoolSnapshot) -> Placer:
+        """What `plan` places and whom it asks to leave, were the pool's agents others; why the rest waits is left out.
+
+        What hangs on no agent is looked at once.
+        """
 
     def changes_at(self, snapshot: PoolSnapshot) -> float | None:
         """When the plan would be another by the time alone, as ``PoolSnapshot.at``; None: never."""

@@ -35,11 +35,12 @@ from tenax.ids import AgentId, AllocationId, JobId, SlotId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.holdings import Holdings
 from tenax.scheduler.places import Places
-from tenax.scheduler.policy import in_order, planned, priority_of
+from tenax.scheduler.policy import Placer, in_order, planned, priority_of
 from tenax.scheduler.snapshot import (
     Constraints,
     Phase,
     PlacedMember,
+    PoolAgent,
     PoolJob,
     PoolPlan,
     PoolSnapshot,
@@ -65,6 +66,16 @@ class Priority:
         """One pass over the pool."""
         return plan_by_priority(snapshot)
 
+    def placer(self, snapshot: PoolSnapshot) -> Placer:
+        """The order of what waits is the same whatever the agents."""
+        alike = _pending(snapshot)
+
+        def placed(agents: tuple[PoolAgent, ...]) -> PoolPlan:
+            turn = _served(replace(snapshot, agents=agents), alike)
+            return PoolPlan(turn.placements, turn.preempt)
+
+        return placed
+
     def changes_at(self, snapshot: PoolSnapshot) -> float | None:
         """Never."""
         return None
@@ -80,13 +91,23 @@ def plan_by_priority(snapshot: PoolSnapshot, *, ranks: int = 1) -> PoolPlan:
     Where there are several, nobody of a rank is asked to leave for its like, nor anybody of a priority for what could
     not be asked itself.
     """
+    alike = _pending(snapshot)
+    return _served(snapshot, alike, ranks).plan(alike)
+
+
+def _pending(snapshot: PoolSnapshot) -> list[list[SlotRequest]]:
+    """What waits, in its order, twins together."""
+    pending = in_order(snapshot, [request for request in snapshot.requests if request.phase is Phase.PENDING])
+    return twins(pending, snapshot.jobs)
+
+
+def _served(snapshot: PoolSnapshot, alike: Sequence[Sequence[SlotRequest]], ranks: int = 1) -> _Pass:
+    """A pass over a pool that has served all that waits."""
     turn = _Pass(snapshot, ranks)
     turn.keep_to_caps()
-    pending = in_order(snapshot, [request for request in snapshot.requests if request.phase is Phase.PENDING])
-    alike = twins(pending, snapshot.jobs)
     turn.serve([those for those in alike if those[0].slots > 0])
     turn.serve([those for those in alike if those[0].slots == 0])
-    return turn.plan(alike)
+    return turn
 
 
 class _Pass:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tenax.scheduler.fair_share import FairShare
 from tenax.scheduler.least_attained import LeastAttained
-from tenax.scheduler.policy import SchedulingPolicy
+from tenax.scheduler.policy import Placer, SchedulingPolicy
 from tenax.scheduler.priority import Priority
 from tenax.scheduler.quotas import LimitBook, by_first_asking, share_limits
 from tenax.scheduler.snapshot import PoolPlan, PoolRules, PoolSnapshot, SlotRequest, applied
@@ -27,8 +28,18 @@ def plan(snapshot: PoolSnapshot) -> PoolPlan:
 
     Where somebody is asked to leave, what that makes possible for others, now, is in it.
     """
-    policy = _policy(snapshot)
-    whole = last = policy.plan(snapshot)
+    return _whole(snapshot, _policy(snapshot).plan(snapshot))
+
+
+def placer(snapshot: PoolSnapshot) -> Placer:
+    """What `plan` places in this pool, and whom it asks to leave, were its agents others; without reasons."""
+    first = _policy(snapshot).placer(snapshot)
+    return lambda agents: _whole(replace(snapshot, agents=agents), first(agents))
+
+
+def _whole(snapshot: PoolSnapshot, last: PoolPlan) -> PoolPlan:
+    """A first pass, and those that its asking to leave makes possible."""
+    policy, whole = _policy(snapshot), last
     while last.preempt:
         snapshot = applied(snapshot, last)
         last = policy.plan(snapshot)
