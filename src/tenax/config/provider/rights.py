@@ -24,12 +24,12 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+")
 #: How names of regions begin that are no part of the public cloud, and what ARNs there begin with.
 _PARTITIONS = (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"), ("us-isob-", "aws-iso-b"), ("us-iso-", "aws-iso"))
 _SPOT = "spot.amazonaws.com"
-_ASKED = ("ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts")
+_OF_OFFERS = ("ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts")
 #: All that a policy may allow.
 PRINTED = frozenset(
     {
         *("ec2:RunInstances", "ec2:CreateTags", "ec2:DescribeInstances", "ec2:TerminateInstances"),
-        *("iam:PassRole", "iam:CreateServiceLinkedRole", *_ASKED),
+        *("iam:PassRole", "iam:CreateServiceLinkedRole", *_OF_OFFERS),
     }
 )
 
@@ -115,7 +115,11 @@ def _questions(offers: Sequence[ProviderSettings]) -> list[Json]:
         any(offer.spot for offer in unpriced),
         any(not offer.spot for offer in unpriced),
     )
-    return [_allowed(f"Ask{action.partition(':')[2]}", action, ["*"]) for action, asked in zip(_ASKED, asks) if asked]
+    return [
+        _allowed(f"Ask{action.partition(':')[2]}", action, ["*"])
+        for action, is_asked in zip(_OF_OFFERS, asks)
+        if is_asked
+    ]
 
 
 def _parts(offers: Sequence[ProviderSettings]) -> list[Json]:

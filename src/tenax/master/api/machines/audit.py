@@ -51,13 +51,13 @@ async def check_machines(
     """Hold the settings of pools against their providers: what is not there, and what the master may not do."""
     cluster_id = str(master.cluster.cluster_id)
     pools = renting_pools(master, resource_pool)
-    looks = await asyncio.gather(
+    per_pool = await asyncio.gather(
         *(checked(provider, open_provider(place_of_pool(pool), cluster_id)) for pool, provider in pools)
     )
     return messages.CheckMachinesResponse(
         findings=[
             messages.FindingView(resource_pool=pool.name, path=each.path, problem=each.problem, instead=each.instead)
-            for (pool, _), look in zip(pools, looks, strict=True)
+            for (pool, _), look in zip(pools, per_pool, strict=True)
             for each in look
         ],
         resource_pools=[pool.name for pool, _ in pools],
