@@ -32,6 +32,13 @@ _LOOK = """
 from determined.common.api import bindings as b
 client.login(master, user, password)
 session = client._determined._session
+of_machines = {"triggerType": "TRIGGER_TYPE_MACHINE", "condition": {"event": "FAILED"}}
+ours = session.post("api/v1/webhooks", json={
+    "name": "ours", "url": url, "mode": "WEBHOOK_MODE_WORKSPACE", "webhookType": "WEBHOOK_TYPE_DEFAULT",
+    "triggers": [of_machines]}).json()["webhook"]
+[[shown]] = [one.triggers for one in b.get_GetWebhooks(session).webhooks if one.id == ours["id"]]
+assert shown.condition == {"event": "FAILED"}
+b.delete_DeleteWebhook(session, id=ours["id"])
 before = [one.to_json() for one in b.get_GetWebhooks(session).webhooks if one.id == number]
 tried = b.post_TestWebhook(session, id=number).completed
 b.patch_PatchWebhook(session, id=number, body=b.v1PatchWebhook(url=url + "/moved"))

@@ -132,7 +132,9 @@ def signing_key(session: Session) -> str:
 
 
 def _trigger(value: JsonObject) -> Trigger:
-    return Trigger(_short(value, "triggerType", "TRIGGER_TYPE_"), reading.record(value, "condition"))
+    condition = reading.record(value, "condition")
+    # Determined's client knows no word for it, so that answers have none.
+    return Trigger("MACHINE" if "event" in condition else _short(value, "triggerType", "TRIGGER_TYPE_"), condition)
 
 
 def _short(value: JsonObject, key: str, prefix: str) -> str:

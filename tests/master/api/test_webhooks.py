@@ -206,4 +206,4 @@ async def test_of_machines_only_webhooks_of_all_workspaces_are_told(api: Api) ->
     assert "is 'failed': one of LAUNCHED, FAILED" in refusal(await api.admin.post("/api/v1/webhooks", wrong))
     assert (await api.user.post("/api/v1/webhooks", body)).status_code == 403
     [kept] = (await api.admin.post("/api/v1/webhooks", body)).json()["webhook"]["triggers"]
-    assert (kept["triggerType"], kept["condition"]) == ("TRIGGER_TYPE_MACHINE", {"event": "FAILED"})
+    assert (kept["triggerType"], kept["condition"]) == ("TRIGGER_TYPE_UNSPECIFIED", {"event": "FAILED"})

@@ -23,7 +23,7 @@ describe("what a webhook is told of", () => {
   });
   it("has events of machines in words, and one that is not known as it is", () => {
     const triggers = ["FAILED", "BUDGET_NEARLY", "LATER"].map((event): Trigger => {
-      return { triggerType: "TRIGGER_TYPE_MACHINE", condition: { event } };
+      return { triggerType: "TRIGGER_TYPE_UNSPECIFIED", condition: { event } };
     });
     expect(toldOf(triggers)).toBe("machines: failed, budget nearly spent, LATER");
   });

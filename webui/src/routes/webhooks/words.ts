@@ -29,7 +29,7 @@ export function toldOf(triggers: readonly Trigger[]): string {
   const of = (type: Trigger["triggerType"]) => triggers.filter(({ triggerType }) => triggerType === type);
   const states = of("TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE").map(({ condition }) => wordOf(String(condition.state)));
   const lines = of("TRIGGER_TYPE_TASK_LOG").map(({ condition }) => `output like "${String(condition.regex)}"`);
-  const events = of("TRIGGER_TYPE_MACHINE").map(({ condition }) => String(condition.event));
+  const events = of("TRIGGER_TYPE_UNSPECIFIED").flatMap(({ condition: { event } }) => (event ? [String(event)] : []));
   const machines =
     events.length > 0 ? [`machines: ${events.map((event) => TOLD_MACHINES[event] ?? event).join(", ")}`] : [];
   const alerts = of("TRIGGER_TYPE_CUSTOM").length > 0 ? ["alerts of scripts"] : [];

@@ -34,7 +34,7 @@ class TriggerType(str, Enum):
     METRIC_THRESHOLD_EXCEEDED = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
     TASK_LOG = "TRIGGER_TYPE_TASK_LOG"
     CUSTOM = "TRIGGER_TYPE_CUSTOM"
-    #: Of rented machines; Determined has no such trigger.
+    #: Of rented machines. In answers it is UNSPECIFIED with an ``event``: Determined's client fails at other words.
     MACHINE = "TRIGGER_TYPE_MACHINE"
 
 

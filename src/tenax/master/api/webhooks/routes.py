@@ -235,6 +235,11 @@ def _trigger(trigger: messages.Trigger) -> webhooks.TriggerRow:
     raise InvalidInput("triggers.triggerType is missing: say what the webhook is to be told of")
 
 
+def _type_of(trigger: webhooks.TriggerRow) -> messages.TriggerType:
+    kind = messages.TriggerType(f"TRIGGER_TYPE_{trigger.kind}")
+    return messages.TriggerType.UNSPECIFIED if kind is messages.TriggerType.MACHINE else kind
+
+
 def _message(webhook: webhooks.WebhookRow, caller: Caller) -> messages.Webhook:
     owner = webhook.workspace_owner_id
     may_see = caller.is_admin or (owner is not None and caller.person.id == owner)
@@ -242,7 +247,7 @@ def _message(webhook: webhooks.WebhookRow, caller: Caller) -> messages.Webhook:
         messages.Trigger(
             id=trigger.id,
             webhook_id=webhook.id,
-            trigger_type=messages.TriggerType(f"TRIGGER_TYPE_{trigger.kind}"),
+            trigger_type=_type_of(trigger),
             condition=dict(trigger.condition),
         )
         for trigger in webhook.triggers
