@@ -73,6 +73,8 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"custom_tags": [{"key": "tenax-pool"}]}, "tags cannot be called tenax-pool"),
         ({"custom_tags": [{"key": "a"}, {"key": "a"}]}, "tags cannot be called a"),
         ({"max_run": "31d"}, "max_run must be between 1s and 30d"),
+        ({"max_run": "30m"}, "max_run is 1800 s and max_agent_starting_period 1200 s"),
+        ({"max_run": 24}, "24 has no unit: write 24s, 24m or 24h"),
         ({"orphan_after": "0s"}, "orphan_after must be between 1s and 24h"),
         ({"orphan_busy_after": "25h"}, "orphan_busy_after must be between 1s and 24h"),
         ({"orphan_busy_after": "20m"}, "orphan_busy_after is 1200 s and orphan_after 1800 s: what is busy cannot"),

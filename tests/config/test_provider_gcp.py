@@ -94,7 +94,7 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"cpu_slots_allowed": True}, "cpu_slots_allowed is for machines without GPUs"),
         ({"instance_type": {**T4, "gpu_num": 0}}, "gpu_num is 0 and gpu_type is not empty"),
         ({"operation_timeout_period": "0s"}, "operation_timeout_period must be between"),
-        ({"max_run": "10s"}, "max_run must be 30s at least"),
+        ({"max_run": "10s", "max_agent_starting_period": "1s"}, "max_run must be 30s at least"),
         (
             {"max_run": "1h", "base_config": {"scheduling": {"maxRunDuration": {"seconds": "9"}}}},
             "max_run and base_config.scheduling.maxRunDuration say the same",

@@ -36,8 +36,26 @@ def test_a_spot_machine_is_asked_for_at_its_price(monkeypatch: pytest.MonkeyPatc
     hidden = MachineOrder("m-3", "default", provider_settings(tasks_see_metadata=False), "")
     options = run_parameters("cluster", hidden)["MetadataOptions"]
     assert options == {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1}
+    # What was asked of its price may be an hour old: no more than either limit is offered.
+    for limits in ({"max_price": 1.25}, {"max_price": 1.25, "spot_max_price": 2.5}):
+        limited = MachineOrder("m-4", "default", provider_settings(spot=True, **limits), "")
+        [price] = [run_parameters("cluster", limited)["InstanceMarketOptions"]["SpotOptions"]["MaxPrice"]]  # type: ignore[index]
+        assert price == "1.25000"
     on_demand = MachineOrder("m-2", "default", provider_settings(), "")
     assert "InstanceMarketOptions" not in run_parameters("cluster", on_demand)
+
+
+def test_an_endpoint_is_that_of_machines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices are not there; on this machine it is a server of all services."""
+    for name, value in ACCOUNT.items():
+        monkeypatch.setenv(name, value)
+    for endpoint, of_prices in (
+        ("https://ec2.example.org", "https://api.pricing.us-east-1.amazonaws.com"),
+        ("http://127.0.0.1:5", "http://127.0.0.1:5"),
+    ):
+        aws = Aws(ProviderPlace("aws", REGION, endpoint), "cluster")
+        urls = [aws._client(service).meta.endpoint_url for service in ("ec2", "pricing")]  # type: ignore[attr-defined]
+        assert urls == [endpoint, of_prices]
 
 
 @pytest.mark.parametrize(

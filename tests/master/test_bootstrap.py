@@ -111,7 +111,7 @@ def test_a_machine_powers_itself_off_once_its_time_is_over(tmp_path: Path) -> No
     renews = '#!/bin/sh\nwhile :; do date +%s%N > "$TENAX_AGENT_LEASE_FILE"; sleep 0.1; done\n'
     (tmp_path / "bin" / "tenax").write_text(renews)
     (tmp_path / "bin" / "tenax").chmod(0o755)
-    environment, script = prepared(tmp_path, "shutdown", max_run="1s")
+    environment, script = prepared(tmp_path, "shutdown", max_run="2s", max_agent_starting_period="1s")
     command = ["sh", "-c", 'sh -c "$1" &', "sh", script]
     done = ended(command, environment, tmp_path, lambda: told.exists() and "-P now" in told.read_text())
     assert "tenax: the time of this machine is over (max_run): power off" in done.stderr

@@ -13,6 +13,7 @@ from botocore.stub import Stubber
 from structlog.testing import capture_logs
 
 from tenax.config.provider.gcp import AnyProviderSettings
+from tenax.lifecycle.offer_facts import ASK_AGAIN_S, AT_LEAST_S, OfferFacts, due_in_s
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.offer_news import OfferNews
 from tenax.master.provision.aws import Aws
@@ -27,6 +28,14 @@ __all__ = ["line", "master_settings", "place", "rented", "server"]
 
 AT_MOTO = pytest.mark.parametrize("server", ["aws"], indirect=True)
 G5 = {"instance_type": "g5.12xlarge", "cpu_slots_allowed": False, "instance_slots": -1}
+
+
+def test_what_was_not_stored_is_asked_again_after_a_while() -> None:
+    """Neither at once nor never: an offer of which nothing is kept, and one that was to be asked long ago."""
+    late, fresh = OfferFacts(ASK_AGAIN_S + 5), OfferFacts(ASK_AGAIN_S - 200)
+    assert due_in_s(["new"], {}) == due_in_s(["late"], {"late": late}) == AT_LEAST_S
+    assert due_in_s(["fresh"], {"fresh": fresh, "gone": late}) == 200
+    assert due_in_s([], {"gone": late}) is None
 
 
 class Counted:

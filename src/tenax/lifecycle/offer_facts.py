@@ -17,6 +17,8 @@ from enum import Enum
 
 #: Seconds after which a provider is asked again, be it that it has not answered.
 ASK_AGAIN_S = 3600.0
+#: Between two rounds of questions, whatever became of the first.
+AT_LEAST_S = 60.0
 #: After which a price that it has said is none any more.
 KEPT_S = 86400.0
 
@@ -68,6 +70,10 @@ def due(offers: Iterable[str], facts: Mapping[str, OfferFacts]) -> list[str]:
     return [name for name in offers if name not in facts or facts[name].age_s >= ASK_AGAIN_S]
 
 
-def due_in_s(facts: Iterable[OfferFacts]) -> float | None:
-    """Seconds until the provider is to be asked of the first of them again; None: there is none."""
-    return min((max(0.0, ASK_AGAIN_S - each.age_s) for each in facts), default=None)
+def due_in_s(offers: Iterable[str], facts: Mapping[str, OfferFacts]) -> float | None:
+    """Seconds until the provider is to be asked of the first of these offers again; None: there is none.
+
+    Some time in any case: what has just been asked about and is not known had something in its way.
+    """
+    ages = (facts[name].age_s if name in facts else ASK_AGAIN_S for name in offers)
+    return min((max(AT_LEAST_S, ASK_AGAIN_S - age_s) for age_s in ages), default=None)

@@ -67,6 +67,8 @@ _NOT_ORDERED = {
 
 def _seconds(given: object) -> object:
     """``20m`` in seconds; a number is that of seconds, as everywhere in these settings."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        raise ValueError(f"{given} has no unit: write {given}s, {given}m or {given}h")
     return parse_duration(given) if isinstance(given, str) else given
 
 
@@ -261,6 +263,11 @@ class RentingSettings(MonthlyBudgetSettings):
                 raise ValueError(f"{name} must be between 1s and 30d")
         if self.max_run is not None and not 1 <= self.max_run <= 30 * 86400:
             raise ValueError("max_run must be between 1s and 30d")
+        if self.max_run is not None and self.max_run < 2 * self.max_agent_starting_period:
+            raise ValueError(
+                f"max_run is {self.max_run:g} s and max_agent_starting_period {self.max_agent_starting_period:g} s, by "
+                "which a machine could be gone before it has worked, and another be rented: write twice that at least"
+            )
         for name in ("orphan_after", "orphan_busy_after"):
             if not 1 <= getattr(self, name) <= 86400:
                 raise ValueError(f"{name} must be between 1s and 24h")

@@ -14,7 +14,7 @@ import structlog
 from tenax.config.master import PoolSettings
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.lifecycle.offer_facts import OfferFacts, due, due_in_s
-from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.provision.checks import checked
 from tenax.master.provision.port import Provider, ProviderPlace
 from tenax.master.provision.registry import open_provider
@@ -31,6 +31,8 @@ class OfferNews:
     name = "offer_news"
     #: Nobody says so: the time alone makes it due.
     kind = "offer_news"
+    #: All that is asked of a provider at the start is one call after the other.
+    step_s = LONG_STEP_S
 
     def __init__(
         self,
@@ -63,13 +65,11 @@ class OfferNews:
         await self._check()
         async with context.reading() as conn:
             facts = await offer_facts.all_of(conn)
-        its = [
-            facts[name][offer.offer_name]
+        waits = (
+            due_in_s([offer.offer_name for offer in asks_of(pool)], facts.get(name, {}))
             for name, pool in self._renting.items()
-            for offer in asks_of(pool)
-            if offer.offer_name in facts.get(name, {})
-        ]
-        return due_in_s(its)
+        )
+        return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def _ask(self, context: PassContext, pool: PoolSettings, facts: Mapping[str, OfferFacts]) -> None:
         offers = {offer.offer_name: offer for offer in asks_of(pool)}

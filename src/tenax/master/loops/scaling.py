@@ -174,7 +174,7 @@ class ScalingLoop:
                     if row.state in LOOKED_FOR:
                         await self._note(context, row, Trouble.UNSEEN, away)
                 if place not in silent:
-                    await self._note_silence(context, place, str(away))
+                    await self._note_silence(context, place, shown(str(away)))
                 return
             for row in of_place:
                 await self._note(context, row, Trouble.UNSEEN)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Protocol, cast
 
-from tenax.config.provider import ProviderSettings
+from tenax.config.provider import ProviderSettings, is_own_address
 from tenax.config.provider.gcp import AnyProviderSettings
 from tenax.config.provider.rights import PRINTED
 from tenax.lifecycle.offer import RestCause
@@ -48,7 +48,10 @@ _REFUSALS: Mapping[str, tuple[RestCause, str]] = {
     "InsufficientInstanceCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
     "InsufficientHostCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
     "InsufficientCapacity": (RestCause.NO_CAPACITY, "the provider has none of that type there now"),
-    "SpotMaxPriceTooLow": (RestCause.NO_CAPACITY, "spot machines cost more than spot_max_price there now"),
+    "SpotMaxPriceTooLow": (
+        RestCause.NO_CAPACITY,
+        "spot machines cost more than spot_max_price, or max_price, there now",
+    ),
     "VcpuLimitExceeded": (
         RestCause.OVER_QUOTA,
         "the account's quota for that type is used up: have Running On-Demand Instances of its family raised (Service "
@@ -174,10 +177,11 @@ class Aws:
                 read_timeout=_ANSWER_S,
                 retries={"total_max_attempts": 1, "mode": "standard"},
             )
-            endpoint = self._place.endpoint or None
+            # An endpoint is that of EC2; on this machine it is a server of all services.
+            endpoint = self._place.endpoint if service == "ec2" or is_own_address(self._place.endpoint) else ""
             # A session of its own: boto3's is shared by threads.
             session = boto3.session.Session(region_name=region_of(service, self._place.region))
-            self._clients[service] = session.client(service, endpoint_url=endpoint, config=config)
+            self._clients[service] = session.client(service, endpoint_url=endpoint or None, config=config)
         return self._clients[service]
 
     def _translated(self, name: str, call: _Call, service: str = "ec2") -> Mapping[str, object]:
@@ -257,8 +261,10 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
     }
     if settings.spot:
         spot = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
-        if settings.spot_max_price is not None:
-            spot["MaxPrice"] = f"{settings.spot_max_price:.5f}"
+        # What was asked of prices may be an hour old.
+        limits = [limit for limit in (settings.spot_max_price, settings.max_price) if limit is not None]
+        if limits:
+            spot["MaxPrice"] = f"{min(limits):.5f}"
         parameters["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": spot}
     if settings.zones:
         parameters["Placement"] = {"AvailabilityZone": settings.zones[0]}

@@ -30,11 +30,11 @@ async def checked(settings: AnyProviderSettings, provider: Provider) -> Sequence
 
 def _key_file(variable: str, usual: str) -> list[ProviderFinding]:
     """A key that others on this machine can read is theirs, too."""
-    path = Path(os.environ.get(variable) or usual).expanduser()
     try:
+        path = Path(os.environ.get(variable) or usual).expanduser()
         mode = path.stat().st_mode
-    except OSError:
-        # There is none, or the library says so.
+    except (OSError, RuntimeError):
+        # There is none, or nobody's home to look in, or the library says so.
         return []
     if not stat.S_ISREG(mode) or not mode & (stat.S_IRWXG | stat.S_IRWXO):
         return []
