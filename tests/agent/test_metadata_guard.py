@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -82,6 +83,31 @@ def test_what_nothing_would_keep_from_the_service(
     """Is refused with what to do; the rest starts. A network of ``""`` is that of a plain process."""
     told = refusal(spec("", **changes), AllowedSettings(), network, groups)
     assert (reason in told) if reason else not told
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "reason"),
+    [
+        ("data:ro", "data/link", "data/link is a link"),
+        ("data", "data/link", r"data/link could be led elsewhere by a container .*: mount .*/data itself"),
+        ("data", "data/fixed", "data/fixed could be led elsewhere"),
+        ("data", "data", ""),
+        ("data:ro", "data/fixed", ""),
+    ],
+)
+async def test_a_container_of_root_follows_no_link_that_another_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, path: str, reason: str
+) -> None:
+    """Below what some may write to, as root in their containers, any path may be a link by the time it is mounted."""
+    monkeypatch.setattr(metadata_guard.MetadataGuard, "hold", lambda _: None)
+    (tmp_path / "data/fixed").mkdir(parents=True)
+    (tmp_path / "data/link").symlink_to("/var/run")
+    allowed = AllowedSettings(bind_mounts=(str(tmp_path / entry),))
+    for uid in (None, 0):
+        its = spec("", uid=uid, mounts=[Mount(str(tmp_path / path), "/x", entry.endswith(":ro"))])
+        start = metadata_guard.check_start(metadata_guard.MetadataGuard(), its, allowed, "bridge", None)
+        with pytest.raises(StartFailed, match=reason) if reason else contextlib.nullcontext():
+            await start
 
 
 async def test_a_machine_that_cannot_keep_tasks_from_it_is_no_agent(

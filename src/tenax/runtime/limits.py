@@ -88,16 +88,25 @@ def check_container(spec: ContainerSpec, allowed: AllowedSettings, *, host_netwo
         )
 
 
-def check_unchangeable(spec: ContainerSpec, allowed: AllowedSettings) -> None:
+def check_unchangeable(spec: ContainerSpec, allowed: AllowedSettings, *, by_root: bool = False) -> None:
     """Raises StartFailed where somebody could make an allowed path lead elsewhere before the engine follows it.
 
-    After `check_container`. Blocking.
+    ``by_root``: root in a container counts as somebody, and may write wherever a mount may. After `check_container`.
+    Blocking.
     """
     if spec.uid is None:
         return
-    roots = [_entry(text)[0] for text in (*allowed.bind_mounts, *spec.granted.bind_mounts)]
+    entries = [_entry(text) for text in (*allowed.bind_mounts, *spec.granted.bind_mounts)]
+    roots = [root for root, _ in entries]
     for mount in spec.mounts:
         path = posixpath.normpath(mount.host_path)
+        above = [root for root, writable in entries if writable and path != root and _below(path, root)]
+        if by_root and above:
+            raise StartFailed(
+                f"the bind mount {path} could be led elsewhere by a container that is root in it and may write to "
+                f"{above[0]}: mount {above[0]} itself",
+                platform=False,
+            )
         if path not in roots:
             root = max((root for root in roots if _below(path, root)), key=len)
             _walk(root, PurePosixPath(path).relative_to(root).parts)

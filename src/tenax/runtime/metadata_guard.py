@@ -131,6 +131,11 @@ async def check_start(
     reason = refusal(spec, allowed, network, _names(who))
     if reason:
         raise StartFailed(f"{_HIDDEN}, and {reason}", platform=False)
+    if network and not spec.uid:
+        try:
+            await asyncio.to_thread(limits.check_unchangeable, _as_mapped(spec), allowed, by_root=True)
+        except StartFailed as failed:
+            raise StartFailed(f"{_HIDDEN}, and {failed.message}", platform=failed.platform) from None
     try:
         await asyncio.to_thread(guard.hold)
     except GuardFailed as failed:
@@ -156,11 +161,15 @@ def refusal(spec: ContainerSpec, allowed: AllowedSettings, network: str, groups:
     named = [name for name in spec.add_capabilities if name.upper().removeprefix("CAP_") not in _HARMLESS]
     if network and named:
         return f"the capability {named[0]} may go round that: leave it out"
-    # Root in a container is as little trusted with the machine as anybody who has a uid.
-    extra = limits.refusals(msgspec.structs.replace(spec, uid=spec.uid or 1), allowed) if network else []
+    extra = limits.refusals(_as_mapped(spec), allowed) if network else []
     if not spec.uid and extra:
         return f"as root it may go round that with {extra[0].what}: leave that out, or {mapped}"
     return ""
+
+
+def _as_mapped(spec: ContainerSpec) -> ContainerSpec:
+    """Root in a container is as little trusted with the machine as anybody who has a uid."""
+    return msgspec.structs.replace(spec, uid=spec.uid or 1)
 
 
 def _names(who: TaskUser | None) -> list[str]:
