@@ -158,6 +158,27 @@ async def test_a_machine_without_a_master_asks_its_work_to_save(master: MasterDo
     assert mark.read_text().splitlines()[0] == lease.read_text().strip()
 
 
+async def test_a_task_that_cannot_be_asked_to_save_keeps_no_other_from_it(tmp_path: Path) -> None:
+    """A pipe, or anything else of that name, lies in a directory that is the task's."""
+    for name in ("pipe", "folder", "link", "good"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe" / LEAVE_FILE)
+    (tmp_path / "folder" / LEAVE_FILE).mkdir()
+    (tmp_path / "link" / LEAVE_FILE).symlink_to(tmp_path / "elsewhere")
+    running = [
+        ContainerStatus(name, "c", 1, "running", None, None, spec(""), str(tmp_path / name / "spool"))
+        for name in ("pipe", "folder", "link", "good")
+    ]
+    asking = asyncio.create_task(orphaned._ask_to_leave(running, set(), 1.0))
+    _, waits = await asyncio.wait([asking], timeout=10)
+    if waits:
+        # So that the thread ends.
+        await asyncio.to_thread((tmp_path / "pipe" / LEAVE_FILE).read_bytes)
+    assert not waits, "it waits for whoever reads the pipe"
+    assert (tmp_path / "good" / LEAVE_FILE).exists()
+    assert not (tmp_path / "elsewhere").exists()
+
+
 async def test_a_machine_without_a_master_runs_the_program_for_it(master: MasterDouble, host: Host) -> None:
     """By the whole agent: also one that was never let in, as its token is of no use before a master answers."""
     mark = host.directory.parent / "off"

@@ -204,4 +204,5 @@ async def _ask_to_leave(running: Sequence[ContainerStatus], leaving: set[str], w
 
 
 def _make(file: Path) -> None:
-    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
+    # The directory is the task's: a pipe of that name is an error, and is not waited for.
+    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644))
