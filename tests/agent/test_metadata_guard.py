@@ -70,6 +70,14 @@ def test_what_is_kept_from_the_service_does_not_reach_it_and_the_agent_does() ->
         ({"uid": 0}, "", [], "it would run as root"),
         ({}, "host", [], "it would be root on the machine's own network"),
         ({"uid": 1000}, "", ["users", "docker"], "uid 1000 is in the group docker, and could become root"),
+        (
+            {"uid": 1000},
+            "",
+            ["google-sudoers", "users"],
+            "uid 1000 is in the group google-sudoers, and could become root",
+        ),
+        ({"uid": 1000}, "", ["adm", "sudo"], "uid 1000 is in the group sudo"),
+        ({"uid": 1000}, "", ["wheel"], "uid 1000 is in the group wheel"),
         ({"uid": 1000}, "macvlan0", [], "its network macvlan0 may go round that"),
         ({"uid": 1000, "add_capabilities": ["net_admin"]}, "host", [], "the capability net_admin may go round that"),
         ({"add_capabilities": ["ALL"]}, "bridge", [], "the capability ALL may go round that"),
@@ -123,3 +131,16 @@ async def test_a_machine_that_cannot_keep_tasks_from_it_is_no_agent(
     ) as failed:
         await metadata_guard.check_start(guard, spec("", uid=1000), AllowedSettings(), "", None)
     assert failed.value.platform
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="any other agent is refused before it tries")
+@pytest.mark.parametrize("program", ["#!/bin/sh\necho 'the xtables lock is held' >&2; exit 4\n", "not a program\n"])
+async def test_an_agent_that_cannot_make_the_rules_now_may_try_again(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """It breaks, as by any fault that may pass: settings that can never work would end its machine."""
+    (tmp_path / "iptables").write_text(program)
+    (tmp_path / "iptables").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(metadata_guard.GuardFailed, match=r"tasks are kept from .* cannot be done now: iptables: "):
+        await host.start(tasks_see_metadata=False)

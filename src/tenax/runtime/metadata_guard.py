@@ -46,13 +46,19 @@ _TIMEOUT_S = 30
 #: Of capabilities that a configuration can ask for, those that lead nowhere beyond the container.
 _HARMLESS = frozenset({"IPC_LOCK", "SYS_NICE", "SYS_RESOURCE"})
 #: Whoever is in one of these groups can become root.
-_AS_GOOD_AS_ROOT = frozenset({"disk", "docker", "incus-admin", "lxd"})
+_AS_GOOD_AS_ROOT = frozenset(
+    {"admin", "disk", "docker", "google-sudoers", "incus-admin", "lxd", "root", "sudo", "wheel"}
+)
 _ELSE = "or let tasks see that service (tasks_see_metadata: true in the provider's settings)"
 _HIDDEN = "tasks are kept from this machine's metadata service (tasks_see_metadata: false)"
 
 
 class GuardFailed(TenaxError):
     """The rules of the packet filter cannot be made, or looked at."""
+
+
+class _NotInstalled(GuardFailed):
+    """A program that makes the rules is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,10 @@ def guard_of(settings: AgentSettings) -> MetadataGuard | None:
 
 
 async def begin(settings: AgentSettings) -> None:
-    """Before anything starts. Raises UserError where this machine cannot keep tasks from the service."""
+    """Before anything starts.
+
+    Raises UserError where this machine cannot keep tasks from the service, GuardFailed where it may at another try.
+    """
     guard = guard_of(settings)
     if guard is None:
         return
@@ -101,8 +110,10 @@ async def begin(settings: AgentSettings) -> None:
         raise UserError(f"{_HIDDEN}, which takes an agent that is root, on Linux: start it as root, {_ELSE}")
     try:
         await asyncio.to_thread(guard.hold)
-    except GuardFailed as failed:
+    except _NotInstalled as failed:
         raise UserError(f"{_HIDDEN}, and that cannot be done here: {failed.message}") from None
+    except GuardFailed as failed:
+        raise GuardFailed(f"{_HIDDEN}, and that cannot be done now: {failed.message}") from None
 
 
 async def watch(settings: AgentSettings) -> None:
@@ -219,7 +230,7 @@ def _run(command: Sequence[str], given: str = "") -> str:
             command, input=given, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, errors="replace"
         )
     except FileNotFoundError:
-        raise GuardFailed(
+        raise _NotInstalled(
             f"{command[0]} is not installed: install iptables in the machine's image or by startup_script, {_ELSE}"
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
