@@ -67,6 +67,37 @@ async def test_it_ends_when_its_work_has_ended(tmp_path: Path, monkeypatch: pyte
     assert looks.count == 5
 
 
+@pytest.mark.parametrize("unheard_s", [1790.0, 4000.0], ids=["idle", "given up"])
+async def test_a_lease_is_renewed_as_soon_as_a_master_is_heard(tmp_path: Path, unheard_s: float) -> None:
+    """A machine that is given work then is not to end by a lease that is nearly over."""
+    file, now = tmp_path / "lease", [0.0]
+    contact = MasterContact(lambda: now[0])
+    now[0] = unheard_s
+    looks, limits = Looks([]), OrphanLimits(1800.0, 86400.0)
+    watching = asyncio.create_task(orphaned.watch(contact, looks, limits, (), MachineLease(file)))  # type: ignore[arg-type]
+    await asyncio.to_thread(wait_for, lambda: looks.count, "a look without a master", 5)
+    before = file.read_text()
+    contact.made()
+    await asyncio.to_thread(wait_for, lambda: file.read_text() != before, "the renewal", 5)
+    watching.cancel()
+
+
+async def test_an_agent_that_starts_again_looks_for_a_master_first(tmp_path: Path) -> None:
+    """By what another one has noted the time is over long ago; that one may have been down for most of it."""
+    lease, mark = tmp_path / "lease", tmp_path / "off"
+    contact, looks = MasterContact(lambda: 0.0, -1e6), Looks([])
+    program = ("touch", str(mark))
+    watching = asyncio.create_task(
+        orphaned.watch(contact, looks, OrphanLimits(1800.0, 86400.0), program, MachineLease(lease))  # type: ignore[arg-type]
+    )
+    await asyncio.to_thread(wait_for, lambda: looks.count, "a look without a master", 5)
+    before = lease.read_text()
+    contact.made()
+    await asyncio.to_thread(wait_for, lambda: lease.read_text() != before, "the renewal", 5)
+    watching.cancel()
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize(
     ("unheard_s", "busy", "step"),
     [

@@ -13,6 +13,7 @@ limit. It says since when no master is heard, so that an agent that is started a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ log = structlog.get_logger("tenax.agent")
 _LOOK_S = 30.0
 #: Seconds before the busy limit at which what runs is asked to save; of a short limit a quarter of it.
 _SAVE_S = 600.0
+#: Seconds that an agent has for its first connection, or as long as an idle machine has, before it gives a machine up
+#: by what another one before it has noted.
+_FIRST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +124,25 @@ class MasterContact:
 
     def __init__(self, now: Callable[[], float], lost_at: float | None = None) -> None:
         self._now = now
+        self._begun_at = now()
         #: None: a connection stands.
-        self._lost_at: float | None = now() if lost_at is None else lost_at
+        self._lost_at: float | None = self._begun_at if lost_at is None else lost_at
+        self._news = asyncio.Event()
 
     def made(self) -> None:
         self._lost_at = None
+        self._news.set()
+
+    async def until_made(self, within_s: float) -> None:
+        """Until the next master is heard, or one that was heard since this was asked last; so long at most."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._news.wait()
+        self._news.clear()
+
+    def age_s(self) -> float:
+        """Seconds since this agent began to look for one."""
+        return self._now() - self._begun_at
 
     def lost(self) -> None:
         if self._lost_at is None:
@@ -159,12 +177,16 @@ async def watch(
             await _written(lease.renew, contact.lost_at())
         if step is OrphanStep.SAVE:
             await _ask_to_leave(running or (), leaving, limits.busy_s - unheard_s)
+        first_s = min(_FIRST_S, limits.idle_s) - contact.age_s()
+        if step is OrphanStep.GIVE_UP and first_s > 0:
+            await contact.until_made(first_s)
+            continue
         if step is OrphanStep.GIVE_UP:
             log.error("no master is heard: this machine is given up", seconds=round(unheard_s), busy=running != [])
             await run_hook("on_orphaned", program)
-            await asyncio.sleep(limits.idle_s)
+            await contact.until_made(limits.idle_s)
             continue
-        await asyncio.sleep(_pause_s(unheard_s, limits, every_s))
+        await contact.until_made(_pause_s(unheard_s, limits, every_s))
 
 
 def _pause_s(unheard_s: float, limits: OrphanLimits, every_s: float) -> float:
