@@ -1,4 +1,4 @@
-"""The script that makes an agent of a rented machine, run as the machine would; and when a provider is loaded."""
+"""The script that makes an agent of a rented machine, run as the machine would."""
 
 from __future__ import annotations
 
@@ -40,17 +40,22 @@ def run(
     return ended(["sh", "-c", script], environment, place)
 
 
+def put(place: Path, program: str, text: str) -> None:
+    """Give a machine a program."""
+    file = place / "bin" / program
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+
+
 def prepared(
     place: Path, *programs: str, pool: str = "default", wheel: AgentWheel | None = None, **changes: object
 ) -> tuple[dict[str, str], str]:
     """A machine, as its environment, and its script."""
     folder = place / "bin"
-    folder.mkdir(exist_ok=True)
     for name in programs:
-        if (folder / name).exists():
-            continue
-        (folder / name).write_text(_NOTES)
-        (folder / name).chmod(0o755)
+        if not (folder / name).exists():
+            put(place, name, _NOTES)
     script = bootstrap_script("m-1", pool, "tnxm_secret", provider_settings(**changes), wheel)
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "TENAX_MACHINE_DIR": str(place / "state"), "HOME": str(place)}
     (place / "state" / "agent").mkdir(parents=True)
@@ -88,33 +93,64 @@ _HEARD_ONCE = '#!/bin/sh\necho "1-1 boot 0" > "$TENAX_AGENT_LEASE_FILE"\n'
 def test_a_machine_powers_itself_off_once_its_lease_is_over(tmp_path: Path, end: str) -> None:
     """Whatever has become of its agent and its script."""
     told = tmp_path / "state" / "notes"
-    before = ["shutdown -P +20", "shutdown -c"]
 
     def is_off() -> bool:
-        return told.exists() and "shutdown -P now\n" in told.read_text()
+        said = (tmp_path / "err").read_text()
+        return told.exists() and "shutdown -P now\n" in told.read_text() and "power off\n" in said
 
-    (tmp_path / "bin").mkdir()
-    for name, text in {"tenax": f"{_HEARD_ONCE}{end}\n", "shutdown": _NOTES}.items():
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    environment, script = prepared(tmp_path, orphan_after="1s")
+    put(tmp_path, "tenax", f"{_HEARD_ONCE}{end}\n")
+    environment, script = prepared(tmp_path, "shutdown", orphan_after="1s")
     # Nobody waits for a script that waits for its agent.
     done = ended(["sh", "-c", 'sh -c "$1" &', "sh", script], environment, tmp_path, is_off)
-    assert told.read_text().splitlines()[:3] == [*before, "shutdown -P now"]
-    assert "tenax: the lease of this machine was not renewed for 1 s: power off" in done.stderr
+    assert told.read_text().splitlines()[:3] == ["shutdown -P +20", "shutdown -c", "shutdown -P now"]
+    assert "tenax: the lease of this machine was not renewed for 1 s: power off\n" in done.stderr
 
 
 def test_a_machine_powers_itself_off_once_its_time_is_over(tmp_path: Path) -> None:
     """However alive its agent is."""
     told = tmp_path / "state" / "notes"
-    (tmp_path / "bin").mkdir()
-    renews = '#!/bin/sh\nwhile :; do date +%s%N > "$TENAX_AGENT_LEASE_FILE"; sleep 0.1; done\n'
-    (tmp_path / "bin" / "tenax").write_text(renews)
-    (tmp_path / "bin" / "tenax").chmod(0o755)
+    put(tmp_path, "tenax", '#!/bin/sh\nwhile :; do date +%s%N > "$TENAX_AGENT_LEASE_FILE"; sleep 0.1; done\n')
     environment, script = prepared(tmp_path, "shutdown", max_run="2s", max_agent_starting_period="1s")
     command = ["sh", "-c", 'sh -c "$1" &', "sh", script]
-    done = ended(command, environment, tmp_path, lambda: told.exists() and "-P now" in told.read_text())
-    assert "tenax: the time of this machine is over (max_run): power off" in done.stderr
+    said = "tenax: the time of this machine is over (max_run): power off\n"
+    ended(
+        command,
+        environment,
+        tmp_path,
+        lambda: told.exists() and "-P now" in told.read_text() and said in (tmp_path / "err").read_text(),
+    )
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["gone", "hangs"])
+def test_a_machine_powers_itself_off_whoever_reads_what_it_says(tmp_path: Path, hangs: bool) -> None:
+    """What takes its console may be gone by then, or take nothing more."""
+    told = tmp_path / "state" / "notes"
+    put(tmp_path, "tenax", f"{_HEARD_ONCE}exec sleep 600\n")
+    environment, script = prepared(tmp_path, "shutdown", orphan_after="1s")
+    reader, writer = os.pipe()
+    with (
+        open(reader, "rb", 0) as console,
+        subprocess.Popen(
+            ["sh", "-c", script], env=environment, stdout=subprocess.DEVNULL, stderr=writer, start_new_session=True
+        ) as it,
+    ):
+        try:
+            while b"start the agent: begun" not in console.readline():
+                pass
+            if hangs:
+                full = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        os.write(full, b"x")
+                os.close(full)
+            else:
+                os.close(writer)
+                console.close()
+            wait_for(lambda: told.exists() and "shutdown -P now\n" in told.read_text(), "its end", 20)
+        finally:
+            os.killpg(it.pid, signal.SIGKILL)
+            if hangs:
+                os.close(writer)
 
 
 def test_a_lease_that_is_renewed_or_was_never_begun_keeps_its_machine(tmp_path: Path) -> None:
@@ -122,9 +158,7 @@ def test_a_lease_that_is_renewed_or_was_never_begun_keeps_its_machine(tmp_path: 
     renews = '#!/bin/sh\nfor n in 1 2 3 4 5 6 7 8 9; do echo $n > "$TENAX_AGENT_LEASE_FILE"; sleep 0.4; done\n'
     for limit, agent in {"3s": renews, "1s": "#!/bin/sh\nsleep 2\n"}.items():
         place = tmp_path / limit
-        (place / "bin").mkdir(parents=True)
-        (place / "bin" / "tenax").write_text(agent)
-        (place / "bin" / "tenax").chmod(0o755)
+        put(place, "tenax", agent)
         run(place, "shutdown", orphan_after=limit)
         assert (place / "state" / "notes").read_text().splitlines() == ["shutdown -P +20", "shutdown -c"]
 
@@ -167,10 +201,8 @@ _CURL = '#!/bin/sh\necho "$@" >> "$TENAX_MACHINE_DIR/commands"\ncat >> "$TENAX_M
 
 def said(place: Path, startup_script: str, **programs: str) -> str:
     """What a machine tells the master of its start, where these programs take the place of the system's."""
-    (place / "bin").mkdir(parents=True)
     for name, text in {"curl": _CURL, **programs}.items():
-        (place / "bin" / name).write_text(text)
-        (place / "bin" / name).chmod(0o755)
+        put(place, name, text)
     run(place, "shutdown", "tenax", startup_script=startup_script)
     assert "tnxm_" not in (place / "state" / "commands").read_text()
     return (place / "state" / "said").read_text()
@@ -466,10 +498,3 @@ def test_the_largest_script_fits_into_user_data() -> None:
     order = MachineOrder("m-1", "default", settings, script)
     assert run_parameters("c", order) == run_parameters("c", order)
     assert run_parameters("c", order)["ClientToken"] == "m-1"
-
-
-@pytest.mark.parametrize("module", ["tenax.master.process", "tenax.cli.agents.machine", "tenax.master.loops.scaling"])
-def test_a_providers_library_is_loaded_only_when_it_is_used(module: str) -> None:
-    """It takes half a second and thirty megabytes."""
-    code = f"import sys, {module}; sys.exit('boto3' in sys.modules or 'botocore' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False).returncode == 0

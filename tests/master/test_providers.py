@@ -1,9 +1,12 @@
-"""What providers say, as everyone is shown it."""
+"""What providers say, as everyone is shown it; and when their libraries are loaded."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -66,3 +69,10 @@ def test_what_is_said_is_one_line_with_an_end() -> None:
     """It stands in tables."""
     assert shown("one\n  two") == "one two"
     assert len(shown("x" * 5000)) == 403
+
+
+@pytest.mark.parametrize("module", ["tenax.master.process", "tenax.cli.agents.machine", "tenax.master.loops.scaling"])
+def test_a_providers_library_is_loaded_only_when_it_is_used(module: str) -> None:
+    """It takes half a second and thirty megabytes."""
+    code = f"import sys, {module}; sys.exit('boto3' in sys.modules or 'botocore' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False).returncode == 0

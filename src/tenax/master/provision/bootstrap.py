@@ -27,7 +27,8 @@ MAX_BYTES = 16_384
 #: Seconds between two looks at the lease, at most.
 _LOOK_S = 30
 
-#: The end that is set last is for a machine that has joined: it is not to go on without an agent.
+#: The end that is set last is for a machine that has joined: it is not to go on without an agent. Of the watchdog: dash
+#: ends where it cannot fork, but not within ``command eval``; whoever reads what it says may be gone, or hang.
 _SCRIPT = """#!/bin/sh
 # Made by the master of Tenax: makes an agent of this machine.
 set -eu
@@ -80,28 +81,30 @@ tenax_say "start the agent" begun
 lease=$dir/lease
 [ -s "$lease" ] || echo %(unclaimed)s > "$lease"
 (
+    set +e
     trap '' HUP INT PIPE
-    { echo -1000 > /proc/self/oom_score_adj; } 2>/dev/null || true
-    while [ ! -f "$dir/agent/credential" ]; do sleep 1; done
-    shutdown -c >/dev/null 2>&1 || true
+    try() { command eval "$1"; }
+    echo -1000 > /proc/self/oom_score_adj
+    while [ ! -f "$dir/agent/credential" ]; do try 'sleep 1'; done
+    try 'shutdown -c'
     seen='' since=0 begun=''
     while :; do
         now=0
-        read -r now _ < /proc/uptime || true
+        read -r now _ < /proc/uptime
         now=${now%%.*} line=gone
-        { read -r line < "$lease" || true; } 2>/dev/null
+        read -r line < "$lease"
         begun=${begun:-$now} over=''
         if [ "$line" != "$seen" ]; then seen=$line since=$now; fi
         if [ "$seen" != %(unclaimed)s ] && [ $((now - since)) -ge %(orphan)d ]; then
             over="the lease of this machine was not renewed for %(orphan)d s"
         fi
 %(max_run)s        if [ "$over" ]; then
-            echo "tenax: $over: power off" >&2
-            shutdown -P now || true
+            try "echo 'tenax: $over: power off' >&3 &"
+            try 'shutdown -P now'
         fi
-        sleep %(look)d || true
+        try 'sleep %(look)d'
     done
-) &
+) 3>&2 >/dev/null 2>&1 &
 export TENAX_AGENT_CLOUD=%(cloud)s TENAX_AGENT_LEASE_FILE="$lease"
 set -- --master-url "$tenax_url" --agent-id %(machine)s --pool %(pool)s --slots %(slots)d \\
     --slot-type %(kind)s --dir "$dir/agent" --join-token-file "$dir/join-token"%(hide)s
