@@ -124,6 +124,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_agent_settings(binary, environ={})
 
 
+def test_a_file_without_an_end_is_refused() -> None:
+    """It is not read for ever, nor into all of the memory."""
+    with pytest.raises(ConfigError, match="/dev/zero has more than"):
+        load_master_settings(Path("/dev/zero"), environ={})
+
+
 def test_agent() -> None:
     """An agent's settings from environment and flags."""
     environ = {

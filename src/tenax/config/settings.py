@@ -71,14 +71,22 @@ def load(
     return settings
 
 
+#: Of a file of settings. What is no such file, such as a device, may have no end.
+_MAX_CHARACTERS = 4_000_000
+
+
 def _read_file(file: FilePath, what: str) -> tuple[JsonObject, dict[Path, int]]:
     try:
-        source = file.read_text(encoding="utf-8")
+        with file.open(encoding="utf-8") as opened:
+            source = opened.read(_MAX_CHARACTERS + 1)
     except OSError as error:
         message = f"cannot read {file}: {error.strerror}; give the right path or leave the option out"
         raise ConfigError([Problem("", None, message)], what=what) from None
     except UnicodeDecodeError:
         raise ConfigError([Problem("", None, f"{file} is not UTF-8 text")], what=what) from None
+    if len(source) > _MAX_CHARACTERS:
+        message = f"{file} has more than {_MAX_CHARACTERS} characters, which no settings have: give the right path"
+        raise ConfigError([Problem("", None, message)], what=what)
     return read_object(source)
 
 
