@@ -146,10 +146,10 @@ def test_pip_installs_it_and_what_it_installs_packs_the_same(tmp_path: Path) -> 
     subprocess.run(install, env=clean, check=True)
     [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
     assert (packages / "tenax-0.1.0.dist-info" / "licenses" / "LICENSE").exists()
-    again = [python, "-c", "from tenax.master.provision.wheel import own_wheel; print(own_wheel().sha256)"]
-    assert subprocess.run(again, env=clean, capture_output=True, text=True, check=True).stdout.strip() == wheel.sha256
     # What it needs is not fetched here.
     (packages / "needs.pth").write_text("\n".join(site.getsitepackages()))
+    again = [python, "-c", "from tenax.master.provision.wheel import own_wheel; print(own_wheel().sha256)"]
+    assert subprocess.run(again, env=clean, capture_output=True, text=True, check=True).stdout.strip() == wheel.sha256
     command = [tmp_path / "venv" / "bin" / "tenax", "--version"]
     done = subprocess.run(command, env=clean, capture_output=True, text=True, check=True)
     assert tenax.__version__ in done.stdout
