@@ -206,6 +206,24 @@ def test_a_trial_goes_on_elsewhere_at_the_step_at_which_it_heard(rented: Rented)
     assert "it is asked to save and leave within" in told
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_trial_on_a_machine_that_a_person_ends(rented: Rented) -> None:
+    """It saves and goes on elsewhere at the step at which it was asked to leave, and then the machine ends."""
+    number, _, name = rented.begin()
+    [machine] = [it for it in rented.machines() if it["providerId"] == name]
+    rented.cluster.tenax("machine", "end", machine["id"])
+    [(step, agent)] = wait_for(lambda: rented.runs()[1:], "the next run")
+    assert step == 10
+    assert agent != machine["id"]
+
+    def gone() -> Any:
+        return next((it for it in rented.machines() if it["providerId"] == name and it["state"] == "GONE"), None)
+
+    assert wait_for(gone, "the end of the machine")["story"] == "ended by admin"
+    rented.end(number)
+
+
 def _maintenance() -> str:
     soon = datetime.fromtimestamp(time.time() + NOTICE_S, timezone.utc).strftime("%d %b %Y %H:%M:%S GMT")
     event = {"Code": "instance-retirement", "State": "active", "NotBefore": soon}

@@ -41,6 +41,10 @@ class Cable:
         """What a command line begins with that runs at the far end."""
         return ["nsenter", f"--net=/run/netns/{self.name}"]
 
+    def way_out(self) -> None:
+        """To every other address of this machine."""
+        _ip("-n", self.name, "route", "add", "default", "via", self.here)
+
     def pull(self) -> None:
         _ip("link", "set", f"{self.name}h", "nomaster")
 

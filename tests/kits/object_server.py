@@ -74,6 +74,8 @@ class Between(ThreadingHTTPServer):
         self.fault: Fault = lambda _method, _path: None
         #: Given a request's body: how it is refused; None: it is not.
         self.judge: Callable[[bytes], Refusal | None] = lambda _body: None
+        #: Given a request's body once the server has done what it asks for, and before anybody is answered.
+        self.effected: Callable[[bytes], None] = lambda _body: None
         #: Method and path of each request.
         self.requests: list[tuple[str, str]] = []
         #: Bytes of bodies: of requests as they came, and of answers as far as they were sent.
@@ -112,6 +114,7 @@ class _Passing(BaseHTTPRequestHandler):
         onward.request(self.command, self.path, body, {**kept, "Content-Length": str(len(body))})
         reply = onward.getresponse()
         content = reply.read()
+        self.server.effected(body)
         headers = {name: value for name, value in reply.getheaders() if name.lower() not in _OF_A_HOP}
         if fault == BROKEN:
             self._answer(reply.status, headers, content, sent=len(content) // 2)
