@@ -1,9 +1,10 @@
 """The wheel of this master's own version, for machines that become agents: packed of the files that it runs from.
 
-Rules: the same files give the same bytes, whoever packs them and when; it holds the package and what its distribution
-says of itself, nothing of other kinds, hidden or of Python's caches, and no directory that is a link. It is
-packed once per process and kept in memory (about 3 MB). Another version that was installed under a master that runs is
-refused, not served under its own. (Other files of the same version are not noticed, as in a checkout.)
+Rules: the same files give the same bytes, whoever packs them, when, and with which zlib: nothing is compressed. It
+holds the package and what its distribution says of itself, nothing of other kinds, hidden or of Python's caches, and no
+directory that is a link. It is packed once per process and kept in memory (about 6 MB). Another version that was
+installed under a master that runs is refused, not served under its own. (Other files of the same version are not
+noticed, as in a checkout.)
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ log = structlog.get_logger("tenax.scaling")
 _TIME = (1980, 1, 1, 0, 0, 0)
 #: Of a plain file that everyone may read, as an archive keeps it.
 _MODE = 0o100644 << 16
-_LEVEL = 6
 #: What the package consists of. Anything else that lies in a checkout, such as a key, is somebody's own.
 _KINDS = frozenset({".py", ".pyi", ".typed", ".sql", ".txt", ".html", ".js", ".css", ".svg", ".gz"})
 _ABOUT = b"Wheel-Version: 1.0\nGenerator: tenax\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -89,7 +89,7 @@ def packed(package: Path, held: Distribution, version: str) -> AgentWheel:
         for name in sorted(files, key=lambda name: (name.startswith(about), name)):
             entry = zipfile.ZipInfo(name, _TIME)
             entry.create_system, entry.external_attr = 3, _MODE
-            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, _LEVEL)
+            archive.writestr(entry, files[name], zipfile.ZIP_STORED)
     whole = content.getvalue()
     return AgentWheel(f"tenax-{version}-py3-none-any.whl", whole, hashlib.sha256(whole).hexdigest())
 
