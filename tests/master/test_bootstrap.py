@@ -458,7 +458,8 @@ def test_the_script_is_good_shell(tmp_path: Path) -> None:
     program = _shellcheck()
     if not program:
         pytest.skip("shellcheck is not here and could not be installed")
-    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", provider_settings(max_run="1h"), own_wheel())
+    settings = provider_settings(max_run="1h", cpu_slots_allowed=False)
+    script = bootstrap_script("m-1", "it's mine", "tnxm_secret", settings, own_wheel())
     steps = script.partition("<<'TENAX_END_OF_STEPS'\n")[2].partition("\nTENAX_END_OF_STEPS\n")[0]
     machine = AtHand("http://a,http://b", "it's mine", "tnxj_secret", "box", "-----BEGIN CERTIFICATE-----\n")
     at_hand = at_hand_script(machine, AgentInstallSettings(wheelhouse="/opt/wheels"), own_wheel())
@@ -487,12 +488,9 @@ def test_the_largest_script_fits_into_user_data() -> None:
     """Whatever else the settings say; and the same order is the same request, which AWS insists on."""
     install = {"python": "/" + "p" * 400, "wheelhouse": "/" + "$" * 400}
     settings = provider_settings(
-        startup_script="#" * (MAX_STARTUP_SCRIPT_BYTES - 802 + len("python3")),
-        master_url=f"http://127.0.0.1/{'x' * 500}",
-        agent_install=install,
-        tasks_see_metadata=False,
-        max_run="30d",
-    )
+        startup_script="#" * (MAX_STARTUP_SCRIPT_BYTES - 802 + len("python3")), agent_install=install,
+        master_url=f"http://127.0.0.1/{'x' * 500}", tasks_see_metadata=False, max_run="30d", cpu_slots_allowed=False,
+    )  # fmt: skip
     script = bootstrap_script(f"m-{'0' * 20}", "p" * 200, "t" * 64, settings, own_wheel())
     assert len(script.encode()) <= MAX_BYTES
     order = MachineOrder("m-1", "default", settings, script)

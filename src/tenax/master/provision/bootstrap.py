@@ -73,7 +73,7 @@ TENAX_END_OF_STARTUP
 # shellcheck disable=SC2016
 tenax_step "run startup_script" %(seconds)d \\
     sh -euc '. "$1"; . "$2"' startup "$dir/steps.sh" "$dir/startup.sh" > "$dir/startup.log"
-# shellcheck disable=SC2154
+%(gpus)s# shellcheck disable=SC2154
 if ! command -v tenax >/dev/null 2>&1; then
 %(install)s
 fi
@@ -129,6 +129,21 @@ exit 1
 _MAX_RUN = """        [ $((now - begun)) -lt %d ] || over='the time of this machine is over (max_run)'
 """
 
+#: Of a machine whose slots are NVIDIA's: a driver that nothing has loaded yet is loaded.
+_GPUS = """tenax_step "use the GPUs" %d sh -uc '
+if command -v nvidia-smi >/dev/null; then
+    nvidia-smi -L || { modprobe nvidia && nvidia-smi -L; }
+else
+    modprobe nvidia
+fi || { echo "no driver works with the GPUs: take an image that has one, such as %s"; exit 1; }'
+"""
+_LOOK_FOR_GPUS_S = 300
+#: With a Python that is new enough.
+_IMAGES = {
+    "aws": "a Deep Learning Base GPU AMI with Ubuntu 24.04",
+    "gcp": "ubuntu-accelerator-2404-amd64-with-nvidia-570 of ubuntu-os-accelerator-images",
+}
+
 _NO_WHEEL = """tenax_say "find tenax" failed \\
     "neither this image nor the master has one to install: install it in the image, or by startup_script"
 exit 1"""
@@ -141,7 +156,9 @@ def bootstrap_script(
     orphan_s = math.ceil(settings.orphan_after)
     # A machine whose driver does not work is not to pass for one of the CPU.
     kind = DeviceKind.CPU.value if settings.cpu_slots_allowed else DeviceKind.CUDA.value
+    of_gpus = kind == DeviceKind.CUDA.value and settings.instance_slots > 0
     return _SCRIPT % {
+        "gpus": _GPUS % (_LOOK_FOR_GPUS_S, _IMAGES[settings.type]) if of_gpus else "",
         "minutes": max(1, math.ceil(settings.max_agent_starting_period / 60)),
         "seconds": max(1, math.ceil(settings.max_agent_starting_period)),
         "unclaimed": NEVER_RENEWED,
