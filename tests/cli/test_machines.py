@@ -192,7 +192,10 @@ def test_machines_without_a_row_are_shown_and_ended(master: PretendMaster, tenax
     assert "End 1 machine without a row" in asked.err
     assert master.sent("POST", "/api/v1/machines/audit/end") == []
     assert "i-1 is ended, as machine m-9." in tenax("machine", "audit", "--end", "--yes").err
-    assert json.loads(tenax("machine", "audit", "--end", "--yes", "--json").out) == [{"id": "m-9"}]
+    assert json.loads(tenax("machine", "audit", "--end", "--yes", "--json").out) == {
+        "machines": [{"id": "m-9"}],
+        "parts": [],
+    }
     named = {"machines": [{"provider": "aws", "region": "us-west-2", "providerId": "i-1"}]}
     assert [request.body for request in master.sent("POST", "/api/v1/machines/audit/end")] == [named, named]
     away = [{"provider": "aws", "region": "us-east-1", "reason": "no credentials"}]
@@ -200,9 +203,36 @@ def test_machines_without_a_row_are_shown_and_ended(master: PretendMaster, tenax
     failed = tenax("machine", "audit", "--end")
     assert failed.code == 1
     assert "aws us-east-1: no credentials" in failed.err
-    assert json.loads(tenax("machine", "audit", "--end", "--json").out) == []
+    assert json.loads(tenax("machine", "audit", "--end", "--json").out) == {"machines": [], "parts": []}
     master.on("GET", "/api/v1/machines/audit", {"machines": [], "unanswered": []})
     assert "No machine carries the mark of this cluster" in tenax("machine", "audit").err
+
+
+def test_what_is_left_of_machines_is_shown_and_deleted(master: PretendMaster, tenax: Tenax) -> None:
+    """By a flag of its own; what a machine has is not shown, and what is under way is, and is left alone."""
+    place = {"provider": "aws", "region": "us-west-2"}
+    left = {**place, "kind": "DISK", "providerId": "vol-1", "detail": "50 GiB", "stray": True, "why": "no row"}
+    held = {**left, "providerId": "vol-2", "stray": False, "holder": "i-2", "why": "i-2 has it"}
+    under_way = {**left, "kind": "OPERATION", "providerId": "op-1", "detail": "delete", "stray": False}
+    answer: dict[str, object] = {"machines": [], "parts": [left, under_way, held], "unanswered": []}
+    master.on("GET", "/api/v1/machines/audit", answer)
+    rows = [line.split() for line in tenax("machine", "audit").out.splitlines()]
+    assert ["vol-1", "DISK", "us-west-2", "50", "GiB", "none", "no", "row"] in rows
+    assert [row[0] for row in rows if row[1:2] in (["DISK"], ["OPERATION"])] == ["vol-1", "op-1"]
+    assert json.loads(tenax("machine", "audit", "--json").out) == answer
+    assert "Delete 1 part of machines that are gone, for good?" in tenax("machine", "audit", "--delete-parts").err
+    tenax("machine", "audit", "--end", "--yes")
+    assert master.sent("POST", "/api/v1/machines/audit/delete-parts") == []
+    deleted = {**place, "kind": "DISK", "providerId": "vol-1", "failure": ""}
+    master.on("POST", "/api/v1/machines/audit/delete-parts", {"parts": [deleted]})
+    assert "vol-1 is deleted." in tenax("machine", "audit", "--delete-parts", "--yes").err
+    [sent] = master.sent("POST", "/api/v1/machines/audit/delete-parts")
+    assert sent.body == {"parts": [{**place, "kind": "DISK", "providerId": "vol-1"}]}
+    master.on("POST", "/api/v1/machines/audit/delete-parts", {"parts": [{**deleted, "failure": "it is in use"}]})
+    failed = tenax("machine", "audit", "--delete-parts", "--yes")
+    assert (failed.code, "vol-1 is there still: it is in use" in failed.err) == (1, True)
+    as_json = tenax("machine", "audit", "--delete-parts", "--yes", "--json")
+    assert json.loads(as_json.out) == {"machines": [], "parts": [{**deleted, "failure": "it is in use"}]}
 
 
 def test_machines_are_rented_by_hand(master: PretendMaster, tenax: Tenax) -> None:

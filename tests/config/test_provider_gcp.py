@@ -16,6 +16,8 @@ from tenax.config.provider.gcp import GcpSettings
 from tenax.config.settings import in_clear
 
 T4: Mapping[str, Any] = {"machine_type": "n1-standard-32", "gpu_type": "nvidia-tesla-t4", "gpu_num": 4}
+#: Not in the catalogue of prices as it is known here.
+A3: Mapping[str, Any] = {"machine_type": "a3-highgpu-8g", "gpu_num": 8}
 USUAL: Mapping[str, object] = {
     "type": "gcp",
     "master_url": "https://master.example.org",
@@ -72,8 +74,11 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"choose": "first"}, "provider.choose (line 1): cannot be written for gcp: all zones cost the same"),
         ({"spot": True}, "provider.spot (line 1): cannot be written for gcp: write instance_type.preemptible"),
         ({"spot_max_price": 1}, "provider.spot_max_price (line 1): cannot be written for gcp"),
-        ({"max_price": 1, "instance_type": {**T4, "preemptible": True}}, "has no price, which max_price needs"),
-        ({"max_cost_per_hour": 1, "zone": "us-east1-c"}, "which max_cost_per_hour needs: write price"),
+        ({"max_price": 1, "instance_type": {**A3, "preemptible": True}}, "has no price, which max_price needs"),
+        (
+            {"max_cost_per_hour": 1, "zone": "us-east1-c", "instance_type": A3},
+            "which max_cost_per_hour needs: write price",
+        ),
         ({"zon": "x"}, "provider.zon (line 1): unknown key 'zon'; did you mean 'zone'?"),
         ({"instance_type": {**T4, "gpus": 1}}, "provider.instance_type.gpus (line 1): unknown key"),
         ({"instance_type": "g5.12xlarge"}, "provider.instance_type"),

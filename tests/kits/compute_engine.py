@@ -30,12 +30,18 @@ EMAIL = f"master@{PROJECT}.iam.gserviceaccount.com"
 #: Processors, and the GPUs that a type comes with.
 MACHINE_TYPES: Mapping[str, tuple[int, Mapping[str, int]]] = {
     "e2-standard-2": (2, {}),
+    "e2-small": (2, {}),
     "n1-standard-8": (8, {}),
     "t2a-standard-2": (2, {}),
     "a2-highgpu-4g": (48, {"nvidia-tesla-a100": 4}),
 }
 #: Of the assertion for a token, wherever it is asked for.
 _AUDIENCE = "https://oauth2.googleapis.com/token"
+#: What tokens are for.
+_SCOPES = {
+    "https://www.googleapis.com/auth/compute": "compute",
+    "https://www.googleapis.com/auth/cloud-billing.readonly": "billing",
+}
 _ALIVE = ("PROVISIONING", "STAGING", "RUNNING")
 
 
@@ -121,10 +127,16 @@ class ComputeEngine:
     def reset(self) -> None:
         """There is nothing, and all is well."""
         self.instances: dict[str, dict[str, Any]] = {}
+        #: By ``zone/name``, and by ``region/name``; what is deleted is gone.
+        self.disks: dict[str, dict[str, Any]] = {}
+        self.addresses: dict[str, dict[str, Any]] = {}
         self.operations: dict[str, Operation] = {}
         #: Which operation a request id has begun.
         self.requests: dict[str, str] = {}
         self.calls: list[str] = []
+        #: Entries of the catalogue of prices; what it is answered instead.
+        self.catalog: list[dict[str, Any]] = []
+        self.catalog_refusal: Refused | None = None
         #: Zones that have no machines, and those that do not answer.
         self.exhausted: set[str] = set()
         self.unreachable: set[str] = set()
@@ -153,6 +165,21 @@ class ComputeEngine:
         with self.lock:
             return [name for name, each in self.instances.items() if each["status"] in (statuses or _ALIVE)]
 
+    def catalog_page(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Of Cloud Billing."""
+        with self.lock:
+            self.calls.append("cloudbilling.services.skus.list")
+            if self.catalog_refusal is not None:
+                raise self.catalog_refusal
+            if (
+                query.keys() - {"currencyCode", "pageSize", "pageToken", "fields"}
+                or not 1 <= int(query["pageSize"]) <= 5000
+            ):
+                raise Refused(400, "badRequest", "Request contains an invalid argument.")
+            start, size = int(query.get("pageToken", 0)), min(self.page_size, int(query["pageSize"]))
+            more = {"nextPageToken": str(start + size)} if start + size < len(self.catalog) else {"nextPageToken": ""}
+            return {"skus": self.catalog[start : start + size], **more}
+
     def call(self, name: str, given: Mapping[str, str], query: Mapping[str, str], body: Any) -> dict[str, Any]:
         """One method of the API."""
         with self.lock:
@@ -168,7 +195,18 @@ class ComputeEngine:
                 case "compute.instances.get":
                     return self._there(f"{given['zone']}/{given['instance']}")
                 case "compute.instances.aggregatedList":
-                    return self._list(query)
+                    page = self._list(query, "instances", self.instances)
+                    if "nextPageToken" not in page:
+                        self._advance()
+                    return page
+                case "compute.disks.aggregatedList":
+                    return self._list(query, "disks", self.disks)
+                case "compute.addresses.aggregatedList":
+                    return self._list(query, "addresses", self.addresses)
+                case "compute.globalOperations.aggregatedList":
+                    return self._under_way(query)
+                case "compute.disks.delete":
+                    return self._give_up(self.disks, f"{given['zone']}/{given['disk']}")
                 case "compute.zoneOperations.get":
                     if given["operation"] not in self.operations:
                         raise Refused(404, "notFound", f"The resource '{given['operation']}' was not found")
@@ -252,29 +290,51 @@ class ComputeEngine:
             raise Refused(404, "notFound", f"The resource '{given['machineType']}' was not found")
         cpus, gpus = MACHINE_TYPES[given["machineType"]]
         comes = [{"guestAcceleratorType": kind, "guestAcceleratorCount": count} for kind, count in gpus.items()]
-        own = {"architecture": "ARM64" if given["machineType"].startswith("t2a") else "X86_64", "guestCpus": cpus}
+        architecture = "ARM64" if given["machineType"].startswith("t2a") else "X86_64"
+        own = {"architecture": architecture, "guestCpus": cpus, "memoryMb": 4096 * cpus}
+        own["isSharedCpu"] = given["machineType"] == "e2-small"
         return {"name": given["machineType"], **own, **({"accelerators": comes} if comes else {})}
 
-    def _list(self, query: Mapping[str, str]) -> dict[str, Any]:
+    def _give_up(self, there: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+        """A disk."""
+        if name not in there:
+            raise Refused(404, "notFound", f"The resource '{name}' was not found")
+        if users := there[name].get("users"):
+            raise Refused(400, "resourceInUseByAnotherResource", f"'{name}' is already being used by '{users[0]}'")
+        del there[name]
+        return Operation("operation-of-it", name.partition("/")[0], "delete", name, 0).view()
+
+    def _under_way(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Operations, of all zones; whose they are nobody says."""
+        if query.get("filter") != "status!=DONE":
+            raise Refused(400, "invalid", "Invalid list filter expression.")
+        items: dict[str, Any] = {f"zones/{zone}": {"operations": []} for zone in ZONES}
+        for each in self.operations.values():
+            if each.left > 0:
+                zone, _, name = each.target.partition("/")
+                link = f"https://www.googleapis.com/compute/v1/projects/{PROJECT}/zones/{zone}/instances/{name}"
+                items[f"zones/{zone}"]["operations"].append({**each.view(), "targetLink": link})
+        return {"items": items}
+
+    def _list(self, query: Mapping[str, str], key: str, there: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         chosen = re.fullmatch(r"labels\.([-_a-z0-9]+)=([-_a-z0-9]*)", query.get("filter", "labels.none="))
         if chosen is None:
             raise Refused(400, "invalid", "Invalid list filter expression.")
         names = [
-            name for name, each in sorted(self.instances.items())
+            name for name, each in sorted(there.items())
             if "filter" not in query or each.get("labels", {}).get(chosen[1]) == chosen[2]
         ]  # fmt: skip
         start, size = int(query.get("pageToken", 0)), min(self.page_size, int(query.get("maxResults", 500)))
         items: dict[str, Any] = {f"zones/{zone}": {} for zone in ZONES}
         for name in names[start : start + size]:
-            zone = f"zones/{name.partition('/')[0]}"
-            items[zone].setdefault("instances", []).append(json.loads(json.dumps(self.instances[name])))
-        for zone, of_zone in items.items():
-            code = "UNREACHABLE" if zone.rpartition("/")[2] in self.unreachable else "NO_RESULTS_ON_PAGE"
-            if code == "UNREACHABLE" or not of_zone:
-                items[zone] = {"warning": {"code": code, "message": f"'{zone}'"}}
+            place = name.partition("/")[0]
+            scope = f"zones/{place}" if place in ZONES else f"regions/{place}"
+            items.setdefault(scope, {}).setdefault(key, []).append(json.loads(json.dumps(there[name])))
+        for scope, of_scope in items.items():
+            code = "UNREACHABLE" if scope.rpartition("/")[2] in self.unreachable else "NO_RESULTS_ON_PAGE"
+            if code == "UNREACHABLE" or not of_scope:
+                items[scope] = {"warning": {"code": code, "message": f"'{scope}'"}}
         more = {"nextPageToken": str(start + size)} if start + size < len(names) else {}
-        if not more:
-            self._advance()
         return {"items": items, **more}
 
     def _operation(self, kind: str, target: str) -> Operation:
@@ -330,9 +390,13 @@ class _Handler(BaseHTTPRequestHandler):
             if address.path == "/token":
                 self._answer(200, self._token(content.decode()))
                 return
-            if self.headers.get("Authorization") != "Bearer a-token":
+            is_billing = address.path == "/v1/services/6F81-5844-456A/skus"
+            if self.headers.get("Authorization") != f"Bearer a-token for {'billing' if is_billing else 'compute'}":
                 raise Refused(401, "authError", "Invalid Credentials")
             query = {name: values[0] for name, values in parse_qs(address.query).items()}
+            if is_billing:
+                self._answer(200, self.server.engine.catalog_page(query))
+                return
             self._answer(200, self._call(address.path, query, json.loads(content) if content else None))
         except Refused as refused:
             self._answer(refused.status, refused.body)
@@ -345,9 +409,10 @@ class _Handler(BaseHTTPRequestHandler):
 
         given = {name: values[0] for name, values in parse_qs(form).items()}
         claims = jwt.decode(given["assertion"], certs=self.server.public_key, audience=_AUDIENCE)
-        if "https://www.googleapis.com/auth/compute" not in claims["scope"].split() or claims["iss"] != EMAIL:
+        kind = _SCOPES.get(claims["scope"])
+        if kind is None or claims["iss"] != EMAIL:
             raise Refused(403, "forbidden", "the scope is not enough")
-        return {"access_token": "a-token", "expires_in": 3600, "token_type": "Bearer"}
+        return {"access_token": f"a-token for {kind}", "expires_in": 3600, "token_type": "Bearer"}
 
     def _call(self, path: str, query: dict[str, str], body: Any) -> dict[str, Any]:
         document = self.server.engine.document

@@ -14,16 +14,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import boto3
 import psutil
+from moto.backends import get_backend as moto_backend
 
 from tenax.config.provider import ProviderSettings
+from tenax.master.provision.port import PartKind
 from tests.kits.machine import processes
 from tests.kits.object_server import s3_server
 
@@ -120,6 +123,45 @@ class RentedAtMoto:
         """By somebody who tidies up."""
         self._client.delete_tags(Resources=[instance], Tags=[{"Key": "tenax-cluster"}])
 
+    def leave(self, kind: PartKind, tags: Mapping[str, str], holder: str = "") -> str:
+        """A part beside machines, made by somebody else; what it is called."""
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+
+        def marked(of: str) -> list[dict[str, Any]]:
+            return [{"ResourceType": of, "Tags": listed}]
+
+        if kind is PartKind.DISK:
+            made = self._client.create_volume(
+                AvailabilityZone=f"{REGION}a", Size=50, TagSpecifications=marked("volume")
+            )
+            if holder:
+                self._client.attach_volume(VolumeId=made["VolumeId"], InstanceId=holder, Device="/dev/sdh")
+            return str(made["VolumeId"])
+        if kind is PartKind.ADDRESS:
+            made = self._client.allocate_address(Domain="vpc", TagSpecifications=marked("elastic-ip"))
+            if holder:
+                self._client.associate_address(AllocationId=made["AllocationId"], InstanceId=holder)
+            return str(made["AllocationId"])
+        made = self._client.request_spot_instances(
+            LaunchSpecification={"ImageId": IMAGE, "InstanceType": "m5.large"},
+            TagSpecifications=marked("spot-instances-request"), SpotPrice="0.1",
+        )["SpotInstanceRequests"][0]  # fmt: skip
+        self.terminate(made["InstanceId"])
+        # moto fulfils each at once; this one waits.
+        request = moto_backend("ec2")["123456789012"][REGION].spot_instance_requests[made["SpotInstanceRequestId"]]
+        request.state, request.instance = "open", SimpleNamespace(id="")
+        return str(made["SpotInstanceRequestId"])
+
+    def left(self, kind: PartKind) -> list[str]:
+        """What there is of a kind that carries marks."""
+        by_mark = [{"Name": "tag-key", "Values": ["tenax-cluster"]}]
+        if kind is PartKind.DISK:
+            return [it["VolumeId"] for it in self._client.describe_volumes(Filters=by_mark)["Volumes"]]
+        if kind is PartKind.ADDRESS:
+            return [it["AllocationId"] for it in self._client.describe_addresses(Filters=by_mark)["Addresses"]]
+        requests = self._client.describe_spot_instance_requests(Filters=by_mark)["SpotInstanceRequests"]
+        return [it["SpotInstanceRequestId"] for it in requests if it["State"] not in ("cancelled", "closed")]
+
     def launch(self, tags: Mapping[str, str]) -> str:
         """By somebody else; its id."""
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -156,10 +198,16 @@ class MachineDoubles:
     """Executes the user data of each instance that runs."""
 
     def __init__(
-        self, rented: Rented, directory: Path, also: Callable[[str], Mapping[str, str]] = lambda instance: {}
+        self,
+        rented: Rented,
+        directory: Path,
+        also: Callable[[str], Mapping[str, str]] = lambda instance: {},
+        inside: Callable[[str], Sequence[str]] = lambda instance: (),
     ) -> None:
-        """``also``: what the environment of a machine holds beside the usual, by instance."""
+        """``also``: what the environment of a machine holds beside the usual, by instance. ``inside``: what its command
+        line begins with, where it has a network of its own; asked first."""
         self._also = also
+        self._inside = inside
         self._rented = rented
         self._directory = directory
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -216,6 +264,7 @@ class MachineDoubles:
         place.mkdir(parents=True)
         script = place / "user-data"
         script.write_text(self._rented.user_data(instance))
+        inside = self._inside(instance)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
         environment = {
             **kept, "PATH": self._path, "TENAX_MACHINE_DIR": str(place), "HOME": str(place),
@@ -223,8 +272,9 @@ class MachineDoubles:
         }  # fmt: skip
         with (place / "console.log").open("ab") as console:
             self._processes[instance] = subprocess.Popen(
-                ["sh", str(script)], env=environment, cwd=place, stdout=console, stderr=console, start_new_session=True
-            )
+                [*inside, "sh", str(script)],
+                env=environment, cwd=place, stdout=console, stderr=console, start_new_session=True,
+            )  # fmt: skip
 
     def pull(self, instance: str) -> None:
         """Its power goes, without a word to anybody."""

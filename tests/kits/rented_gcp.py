@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tenax.config.provider.gcp import GcpSettings
+from tenax.master.provision.port import PartKind
 from tests.kits.compute_engine import IMAGE, NETWORK, PROJECT, ZONES, ComputeEngine, compute_engine
+
+REGION = "us-central1"
 
 
 def gcp_document(**changes: Any) -> dict[str, Any]:
@@ -77,6 +80,22 @@ class RentedAtGoogle:
         """By somebody who tidies up."""
         with self.engine.lock:
             del self.engine.instances[instance]["labels"]["tenax-cluster"]
+
+    def leave(self, kind: PartKind, tags: Mapping[str, str], holder: str = "") -> str:
+        """A part beside machines, made by somebody else; what it is called."""
+        is_disk = kind is PartKind.DISK
+        there, place = (self.engine.disks, ZONES[0]) if is_disk else (self.engine.addresses, REGION)
+        zone, _, name = holder.partition("/")
+        users = [f"https://www.googleapis.com/compute/v1/projects/{PROJECT}/zones/{zone}/instances/{name}"]
+        with self.engine.lock:
+            made = {"name": f"left-{len(there)}", "labels": dict(tags), "users": users if holder else []}
+            its = {"sizeGb": "50", "status": "READY", "zone": place} if is_disk else {"address": "203.0.113.7"}
+            there[f"{place}/{made['name']}"] = {**made, **its}
+        return f"{place}/{made['name']}"
+
+    def left(self, kind: PartKind) -> list[str]:
+        """What there is of a kind."""
+        return list(self.engine.disks if kind is PartKind.DISK else self.engine.addresses)
 
     def launch(self, tags: Mapping[str, str]) -> str:
         """By somebody else; its id."""

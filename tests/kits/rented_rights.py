@@ -50,8 +50,8 @@ def actions_of(policy: Mapping[str, Any]) -> set[str]:
 def without(policy: Mapping[str, Any], action: str) -> dict[str, Any]:
     """A policy that does not allow an action any more."""
     assert action in actions_of(policy)
-    kept = [each for each in policy["Statement"] if action not in _listed(each["Action"])]
-    return {**policy, "Statement": kept}
+    left = [{**each, "Action": [it for it in _listed(each["Action"]) if it != action]} for each in policy["Statement"]]
+    return {**policy, "Statement": [each for each in left if each["Action"]]}
 
 
 def allows(policy: Mapping[str, Any], right: Right) -> bool:
@@ -81,13 +81,17 @@ def _like(pattern: str, value: str) -> bool:
     return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), value) is not None
 
 
+#: What names a part that is deleted, and what ARNs call it.
+_PARTS: Values = {
+    "VolumeId": "volume", "SpotInstanceRequestId.1": "spot-instances-request"
+}  # fmt: skip
 _OPERATORS = {"StringEquals": str.__eq__, "StringLike": _like}
 
 
 def of_new_machines(form: Values, *, spot_role: bool) -> list[Right]:
     """What RunInstances asks for, in AWS's order. ``spot_role``: the account has the role of spot machines."""
     region = {"aws:RequestedRegion": REGION}
-    tags = {kind: _tags(form, kind) for kind in ("instance", "volume")}
+    tags = {kind: _tags(form, kind) for kind in ("instance", "volume", "spot-instances-request")}
     is_spot = form.get("InstanceMarketOptions.MarketType") == "spot"
     subnet = form.get("NetworkInterface.1.SubnetId", "subnet-usual")
     group = form.get("NetworkInterface.1.SecurityGroupId.1", "sg-usual")
@@ -182,8 +186,18 @@ class RentedUnderRights(RentedAtMoto):
                     for key, each in form.items()
                     if key.startswith("InstanceId.")
                 ]
+            case "DeleteVolume" | "CancelSpotInstanceRequests" as action:
+                [(key, kind)] = [(key, kind) for key, kind in _PARTS.items() if key in form]
+                marks = self._marks_of_parts().get(form[key], {})
+                return [Right(f"ec2:{action}", f"{_AT}:{NUMBER}:{kind}/{form[key]}", {**region, **marks})]
             case action:
                 return [Right(f"ec2:{action}", "*", region)]
+
+    def _marks_of_parts(self) -> dict[str, dict[str, str]]:
+        return {
+            each["ResourceId"]: {f"aws:ResourceTag/{each['Key']}": each["Value"]}
+            for each in self._client.describe_tags(Filters=[{"Name": "key", "Values": ["tenax-cluster"]}])["Tags"]
+        }
 
     def _marks(self) -> dict[str, dict[str, str]]:
         return {

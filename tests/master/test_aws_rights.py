@@ -15,6 +15,7 @@ import pytest
 from tenax.config.master import PoolSettings
 from tenax.config.provider.rights import PRINTED, master_rights
 from tenax.errors import InvalidInput
+from tenax.master.provision.port import PartKind
 from tenax.master.store.machines import rows as machines
 from tests.kits.master.scaling import Place, master_settings, place, rented
 from tests.kits.object_server import Between
@@ -34,6 +35,14 @@ ACTIONS = {
     "ec2:DescribeInstances": "ENDING",
     "ec2:TerminateInstances": "ENDING",
 }
+#: By what an audit lists each kind, and deletes it; addresses are people's.
+AUDITED = {
+    PartKind.DISK: ("ec2:DescribeVolumes", "ec2:DeleteVolume"),
+    PartKind.ADDRESS: ("ec2:DescribeAddresses", ""),
+    PartKind.SPOT_REQUEST: ("ec2:DescribeSpotInstanceRequests", "ec2:CancelSpotInstanceRequests"),
+}
+OF_AUDITS = {action for actions in AUDITED.values() for action in actions if action}
+DELETE_PARTS = "/api/v1/machines/audit/delete-parts"
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +65,15 @@ def printed(place: Place) -> Mapping[str, Any]:
     return master_rights(master.settings.pools, str(master.cluster.cluster_id)).policy
 
 
+def _statements(policy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(policy["Statement"])
+
+
 def test_a_policy_names_what_the_settings_name() -> None:
     """Type, image, network and key of each offer, where it is, and what is passed on; no right that has no use."""
     plain = PoolSettings(name="plain", provider=provider_settings(price=0.1))
     rights = master_rights([plain])
-    assert actions_of(rights.policy) == set(ACTIONS) - {"iam:PassRole", "iam:CreateServiceLinkedRole"}
+    assert actions_of(rights.policy) == {*ACTIONS, *OF_AUDITS} - {"iam:PassRole", "iam:CreateServiceLinkedRole"}
     assert (rights.assumed_roles, rights.elsewhere) == ((), ())
     network = {"subnet_id": "subnet-1", "security_group_id": "sg-1"}
     offers = ({"instance_type": "p4d.24xlarge", "image_id": "ami-2", "network_interface": network},)
@@ -77,7 +90,8 @@ def test_a_policy_names_what_the_settings_name() -> None:
         *('"aws:ResourceTag/tenax-cluster": "c-1"', '["us-west-2", "cn-north-1"]'),
     ):
         assert part in text
-    assert "us-west-2:*:spot-instances-request" not in text
+    renting = [each for each in _statements(rights.policy) if str(each["Action"]) in ACTIONS]
+    assert "us-west-2:*:spot-instances-request" not in json.dumps(renting)
     assert (rights.assumed_roles, rights.elsewhere) == ((), ("google",))
     with_profile = PoolSettings(name="plain", provider=provider_settings(iam_instance_profile_arn=PROFILE))
     assert master_rights([with_profile]).assumed_roles == (ROLE,)
@@ -86,7 +100,8 @@ def test_a_policy_names_what_the_settings_name() -> None:
     unsaid = provider_settings(
         offers=offers, cpu_slots_allowed=False, instance_slots=-1, iam_instance_profile_arn=PROFILE
     )
-    assert actions_of(master_rights([PoolSettings(name="p", provider=unsaid)]).policy) == {*ACTIONS, *asks} == PRINTED
+    whole = actions_of(master_rights([PoolSettings(name="p", provider=unsaid)]).policy)
+    assert whole == {*ACTIONS, *asks, *OF_AUDITS} == PRINTED
 
 
 @pytest.mark.parametrize(
@@ -135,7 +150,7 @@ async def test_with_what_is_printed_a_machine_lives_its_life(place: Place, serve
     server.attach(policy)
     assert await live(place) == "GONE"
     assert server.running() == []
-    assert {each.action for each in server.asked} == actions_of(policy) == set(ACTIONS)
+    assert {each.action for each in server.asked} == actions_of(policy) - OF_AUDITS == set(ACTIONS)
     # The second spot machine of an account needs one less.
     await place.execute("delete from machines")
     server.attach(without(policy, "iam:CreateServiceLinkedRole"))
@@ -158,6 +173,43 @@ async def test_a_right_that_is_missing_is_named(place: Place, server: RentedUnde
     await place.passes(3)
     assert list((await place.states()).values()) == ["GONE"]
     assert "allow" not in " ".join(await shown(place))
+
+
+async def audit(place: Place, kind: PartKind) -> tuple[dict[str, Any], str]:
+    """Parts of a kind, by name, and what nobody knows."""
+    found = (await place.api.admin.get("/api/v1/machines/audit")).json()
+    unknown = " ".join(each["reason"] for each in found["unanswered"])
+    return {each["providerId"]: each for each in found["parts"] if each["kind"] == kind.value}, unknown
+
+
+@pytest.mark.parametrize("kind", AUDITED)
+async def test_an_audit_does_with_what_is_printed(place: Place, server: RentedUnderRights, kind: PartKind) -> None:
+    """It lists what was left, and deletes it; a right that is missing is named."""
+    policy = printed(place)
+    lists, deletes = AUDITED[kind]
+    mark = {"tenax-cluster": str(place.api.master.cluster.cluster_id)}
+    name = server.leave(kind, {**mark, "tenax-machine": "m-" + "1" * 20})
+    server.attach(without(policy, lists))
+    parts, unknown = await audit(place, kind)
+    assert parts == {}
+    assert f"allow {lists}, see tenax machine policy" in unknown
+    server.attach(policy)
+    parts, unknown = await audit(place, kind)
+    assert (parts[name]["stray"], unknown) == (bool(deletes), "")
+    if deletes:
+        body = {"parts": [{each: parts[name][each] for each in ("provider", "region", "kind", "providerId")}]}
+        server.attach(without(policy, deletes))
+        [refused] = (await place.api.admin.post(DELETE_PARTS, body)).json()["parts"]
+        assert f"allow {deletes}, see tenax machine policy" in refused["failure"]
+        # What carries another cluster's mark is shown to nobody, and could not be deleted.
+        server.attach(master_rights(place.api.master.settings.pools, "another").policy)
+        [refused] = (await place.api.admin.post(DELETE_PARTS, body)).json()["parts"]
+        assert f"allow {deletes}" in refused["failure"]
+        assert name in server.left(kind)
+        server.attach(policy)
+        [done] = (await place.api.admin.post(DELETE_PARTS, body)).json()["parts"]
+        assert done["failure"] == ""
+        assert name not in server.left(kind)
 
 
 async def test_nothing_of_others_can_be_ended_or_used(place: Place, server: RentedUnderRights) -> None:

@@ -208,10 +208,9 @@ def test_a_refused_price_list_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert offers == ("g5.12xlarge in us-west-2", "g5.xlarge in us-west-2")
 
 
-def test_google_is_asked_nothing_and_its_list_has_a_day() -> None:
-    """Its catalogue is another service, which the credentials are not for."""
+def test_googles_list_has_a_day() -> None:
+    """Where the catalogue does not say it."""
     t4 = {"machine_type": "n1-standard-32", "gpu_type": "nvidia-tesla-t4", "gpu_num": 4}
     settings = gcp_settings(cpu_slots_allowed=None, cpu_slots=None, instance_type=t4)
-    assert not settings.may_be_asked
     assert settings.list_price is not None
     assert (settings.list_price.amount, str(settings.list_price.day)) == (2.919992, "2025-06-05")

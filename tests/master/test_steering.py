@@ -26,16 +26,9 @@ END, LAUNCH = "/api/v1/machines/end", "/api/v1/machines/launch"
 AUDIT, END_STRAYS = "/api/v1/machines/audit", "/api/v1/machines/audit/end"
 
 
-async def rented_one(place: Place) -> str:
-    """A machine that starts; its id."""
-    await place.waits()
-    await place.passes(2)
-    return place.told(place.rented.running()[0])[1]
-
-
 async def at_work(place: Place) -> tuple[str, Any]:
     """A machine that works, and what runs there; its id."""
-    name = await rented_one(place)
+    name = await place.rented_one()
     await place.join(place.rented.running()[0])
     await place.passes(2)
     async with place.api.master.db.transaction() as conn:
@@ -152,7 +145,7 @@ async def test_a_machine_is_let_go_before_its_time_is_over(place: Place) -> None
 
 async def test_a_machine_that_starts_ends_before_its_agent_joins(place: Place) -> None:
     """Its offer does not rest for that, so that another one is rented for what waits."""
-    name = await rented_one(place)
+    name = await place.rented_one()
     await end(place.api, name)
     await place.passes(3)
     states = await place.states()
@@ -246,7 +239,7 @@ async def test_what_cannot_end_is_refused_and_nothing_changes(place: Place) -> N
 
 async def test_a_machine_whose_agent_was_removed_can_end(place: Place) -> None:
     """Nobody is left to be asked."""
-    name = await rented_one(place)
+    name = await place.rented_one()
     await place.join(place.rented.running()[0])
     await place.execute("update allocations set state = 'TERMINATED', ended_at = now()")
     await place.execute("update agent_presence set connected = false, last_seen_at = now() - interval '1 hour'")
@@ -373,7 +366,7 @@ def stray_of(shown: Any) -> dict[str, Any]:
 
 async def test_an_audit_shows_what_has_a_row_and_what_has_none(place: Place) -> None:
     """Beside each other, with why; what is another cluster's is not shown, and nothing is changed."""
-    name = await rented_one(place)
+    name = await place.rented_one()
     [instance] = place.rented.running()
     marks = {"tenax-cluster": str(place.api.master.cluster.cluster_id), "tenax-pool": "default"}
     marked = place.rented.launch({**marks, "tenax-machine": "m-" + "0" * 20})
@@ -417,7 +410,7 @@ async def test_what_has_no_row_is_ended_by_a_row_that_says_who_asked(place: Plac
 
 async def test_what_is_none_without_a_row_is_not_ended_by_an_audit(place: Place) -> None:
     """Of several all, or none."""
-    name = await rented_one(place)
+    name = await place.rented_one()
     [instance] = place.rented.running()
     marks = {"tenax-cluster": str(place.api.master.cluster.cluster_id)}
     stray = place.rented.launch(marks)

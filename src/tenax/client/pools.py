@@ -11,6 +11,8 @@ from tenax.client.connection.reading import Answer, made, part
 from tenax.client.connection.session import Session, at
 from tenax.jsonvalue import Json, JsonObject
 
+#: In one request: each is a call to its provider.
+_PARTS_AT_ONCE = 10
 _BINDINGS = "/api/v1/resource-pools/{}/workspace-bindings"
 
 
@@ -143,13 +145,35 @@ class MachineAtProvider(Answer):
 
 
 @dataclass(frozen=True)
+class MachinePart(Answer):
+    """What a provider has beside machines that carries the cluster's mark: a disk, an address, a spot request."""
+
+    provider: str = part(reading.text, "provider")
+    region: str = part(reading.text, "region")
+    zone: str = part(reading.text, "zone")
+    #: ``DISK``, ``ADDRESS``, ``SPOT_REQUEST``, or ``OPERATION`` of what is under way.
+    kind: str = part(reading.text, "kind")
+    provider_id: str = part(reading.text, "providerId")
+    #: For people: its size, its address, or what is done.
+    detail: str = part(reading.text, "detail")
+    #: As it is marked; empty: it is not.
+    machine_id: str = part(reading.text, "machineId")
+    #: Of the row of that machine; empty: it has none.
+    state: str = part(reading.text, "state")
+    #: No machine has it, nor will.
+    stray: bool = made(lambda value: value.get("stray") is True)
+    why: str = part(reading.text, "why")
+
+
+@dataclass(frozen=True)
 class MachineAudit(Answer):
     """All that there is at the providers, what has no row first."""
 
     machines: List[MachineAtProvider] = made(
         lambda value: [MachineAtProvider.read(it) for it in reading.records(value, "machines")]
     )
-    #: Places that did not answer, each with why.
+    parts: List[MachinePart] = made(lambda value: [MachinePart.read(it) for it in reading.records(value, "parts")])
+    #: Places that did not answer, or not for all, each with why.
     unanswered: List[str] = made(
         lambda value: [
             f"{reading.text(it, 'provider')} {reading.text(it, 'region')}: {reading.text(it, 'reason')}"
@@ -366,6 +390,29 @@ def end_strays(session: Session, strays: Sequence[MachineAtProvider]) -> List[Ma
     named: List[Json] = [{"provider": it.provider, "region": it.region, "providerId": it.provider_id} for it in strays]
     answer = session.post("/api/v1/machines/audit/end", {"machines": named})
     return [MachineInfo.read(value) for value in reading.records(answer, "machines")]
+
+
+@dataclass(frozen=True)
+class DeletedPart(Answer):
+    """What has become of a part that was left of a machine."""
+
+    kind: str = part(reading.text, "kind")
+    provider_id: str = part(reading.text, "providerId")
+    #: Why it is there still; empty: it is not.
+    failure: str = part(reading.text, "failure")
+
+
+def delete_machine_parts(session: Session, parts: Sequence[MachinePart]) -> List[DeletedPart]:
+    """Delete what was left of machines, each by itself. Raises Forbidden."""
+    deleted: List[DeletedPart] = []
+    for begin in range(0, len(parts), _PARTS_AT_ONCE):
+        named: List[Json] = [
+            {"provider": it.provider, "region": it.region, "kind": it.kind, "providerId": it.provider_id}
+            for it in parts[begin : begin + _PARTS_AT_ONCE]
+        ]
+        answer = session.post("/api/v1/machines/audit/delete-parts", {"parts": named})
+        deleted += [DeletedPart.read(value) for value in reading.records(answer, "parts")]
+    return deleted
 
 
 def launch_machines(session: Session, pool: str, count: int = 1, offer: str = "") -> List[MachineInfo]:

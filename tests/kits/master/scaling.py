@@ -17,7 +17,9 @@ from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scaling import ScalingLoop
 from tenax.master.provision.port import (
     MachineOrder,
+    MachinePart,
     OfferAnswers,
+    PartsAnswer,
     Provider,
     ProviderFinding,
     ProviderPlace,
@@ -153,6 +155,12 @@ class KillableProvider:
     async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         return await self._provider.check(settings)
 
+    async def parts(self) -> PartsAnswer:
+        return await self._provider.parts()
+
+    async def remove(self, part: MachinePart) -> None:
+        await self._provider.remove(part)
+
     async def _reached(self, call: Callable[[], Awaitable[Any]]) -> Any:
         self._point.reach()
         answer = await call()
@@ -225,6 +233,12 @@ class Place:
         experiment: Any = (await create(self.api))["experiment"]
         async with self.api.master.db.transaction() as conn:
             return await request_attempt(conn, await add_trial(conn, experiment["id"]), slots)
+
+    async def rented_one(self) -> str:
+        """A machine that starts; its id."""
+        await self.waits()
+        await self.passes(2)
+        return self.told(self.rented.running()[0])[1]
 
     def told(self, instance: str) -> tuple[str, str]:
         """Token and id of the agent of an instance, as in its user data."""

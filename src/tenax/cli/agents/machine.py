@@ -18,10 +18,12 @@ from tenax.local.supervise.python import refuse_old_python
 
 if TYPE_CHECKING:
     from tenax.client.pools import (
+        DeletedPart,
         MachineAtProvider,
         MachineCost,
         MachineFinding,
         MachineInfo,
+        MachinePart,
         MachinePlan,
         MachineStepInfo,
         Priced,
@@ -55,6 +57,15 @@ _AUDITED: output.Columns[MachineAtProvider] = (
     (TableColumn("TYPE", spare=True), lambda it: it.instance_type),
     (TableColumn("MACHINE", cuts=True), lambda it: it.machine_id),
     (TableColumn("ROW", state=True), lambda it: "none" if it.stray else it.state),
+    (TableColumn("WHY", wraps=True), lambda it: it.why),
+)
+_PARTS: output.Columns[MachinePart] = (
+    (TableColumn("PROVIDER ID"), lambda it: it.provider_id),
+    (TableColumn("PART"), lambda it: it.kind),
+    (TableColumn("PLACE", spare=True), lambda it: it.zone or it.region),
+    (TableColumn("WHAT", spare=True), lambda it: it.detail),
+    (TableColumn("MACHINE", cuts=True), lambda it: it.machine_id),
+    (TableColumn("ROW", state=True), lambda it: it.state or "none"),
     (TableColumn("WHY", wraps=True), lambda it: it.why),
 )
 #: Machines that stand in one line.
@@ -122,40 +133,70 @@ def describe(access: Access, machine: str, as_json: bool) -> None:
 @group.command()
 @click.option("--end", "ends", is_flag=True, help="End those that run and have no row, after asking.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--delete-parts", "deletes", is_flag=True, help="Delete disks and spot requests that were left.")
 @list_options
 @pass_access
-def audit(access: Access, ends: bool, yes: bool, as_json: bool, as_csv: bool) -> None:
-    """Ask the providers which machines carry this cluster's mark, and show them beside their rows.
+def audit(access: Access, ends: bool, yes: bool, deletes: bool, as_json: bool, as_csv: bool) -> None:
+    """Ask the providers what carries this cluster's mark, and show it beside the rows of machines.
 
-    What has no row comes first. A place that does not answer is named, and the command fails then.
+    What has no row comes first, and what was left of machines. What cannot be asked for is named, and the command fails
+    then.
     """
-    from tenax.client.pools import audit_machines, end_strays
+    from tenax.client.pools import audit_machines
 
     audited = audit_machines(access.session())
-    if as_json and not ends:
-        output.document(audited.raw)
-    elif not as_json:
+    strays, left = [it for it in audited.machines if it.stray], [it for it in audited.parts if it.stray]
+    if not as_json:
         output.records(_AUDITED, audited.machines, False, as_csv)
-    strays = [it for it in audited.machines if it.stray]
-    if ends and strays:
-        if not yes:
-            output.warn("They are another master's where one works with a copy of this database.")
-            output.confirm(f"End {counted(len(strays), 'machine')} without a row, with all that runs there?")
-        rows = end_strays(access.session(), strays)
-        if as_json:
-            output.document([row.raw for row in rows])
-        for it, row in zip(strays, rows) if not as_json else ():
-            output.say(f"{it.provider_id} is ended, as machine {row.id}.")
-    elif ends and as_json:
-        output.document([])
-    if not audited.machines and not audited.unanswered:
+        if left or any(it.kind == "OPERATION" for it in audited.parts):
+            output.say("Beside machines:")
+            apart = [it for it in audited.parts if it.stray or it.kind == "OPERATION"]
+            output.records(_PARTS, apart, False, as_csv)
+    elif not ends and not deletes:
+        output.document(audited.raw)
+    ended = _end(access, strays, yes, as_json) if ends else []
+    deleted = _delete(access, left, yes, as_json) if deletes else []
+    if as_json and (ends or deletes):
+        output.document({"machines": [it.raw for it in ended], "parts": [it.raw for it in deleted]})
+    if not audited.machines and not audited.parts and not audited.unanswered:
         output.say("No machine carries the mark of this cluster where its pools rent, or have rented.")
-    elif not strays:
-        output.say("No machine without a row was found.")
+    elif not strays and not left:
+        output.say("Nothing without a row was found.")
     for reason in audited.unanswered:
-        output.warn(f"This place did not answer, and nobody knows what there is: {reason}")
-    if audited.unanswered:
+        output.warn(f"Nobody knows all that there is: {reason}")
+    if audited.unanswered or any(it.failure for it in deleted):
         raise click.exceptions.Exit(exits.FAILED)
+
+
+def _end(access: Access, strays: List[MachineAtProvider], yes: bool, as_json: bool) -> List[MachineInfo]:
+    from tenax.client.pools import end_strays
+
+    if not strays:
+        return []
+    if not yes:
+        output.warn("They are another master's where one works with a copy of this database.")
+        output.confirm(f"End {counted(len(strays), 'machine')} without a row, with all that runs there?")
+    rows = end_strays(access.session(), strays)
+    for it, row in zip(strays, rows) if not as_json else ():
+        output.say(f"{it.provider_id} is ended, as machine {row.id}.")
+    return rows
+
+
+def _delete(access: Access, left: List[MachinePart], yes: bool, as_json: bool) -> List[DeletedPart]:
+    from tenax.client.pools import delete_machine_parts
+
+    if not left:
+        return []
+    if not yes:
+        output.warn("They are another master's where one works with a copy of this database.")
+        output.confirm(f"Delete {counted(len(left), 'part')} of machines that are gone, for good?")
+    deleted = delete_machine_parts(access.session(), left)
+    for it in deleted if not as_json else ():
+        if it.failure:
+            output.warn(f"{it.provider_id} is there still: {it.failure}")
+        else:
+            output.say(f"{it.provider_id} is deleted.")
+    return deleted
 
 
 @group.command()

@@ -22,7 +22,7 @@ from tenax.config.provider import (
     needs_price,
     never_priced,
 )
-from tenax.config.provider.list_prices import ListPrice, gcp_list_price
+from tenax.config.provider.list_prices import GCP_FAMILIES, GCP_GPUS, ListPrice, gcp_list_price
 from tenax.config.settings import Settings
 from tenax.jsonvalue import Document
 
@@ -148,6 +148,14 @@ class GcpSettings(RentingSettings):
         """On demand."""
         its, region = self.instance_type, self.region.rpartition("/")[2]
         return None if its.preemptible else gcp_list_price(region, its.machine_type, its.gpu_type, its.gpu_num)
+
+    @property
+    def may_be_asked(self) -> bool:
+        """For prices of what it is known to call by which names."""
+        its = self.instance_type
+        family, _, rest = its.machine_type.partition("-")
+        is_other = rest.startswith(("custom", "megamem", "ultramem"))
+        return family in GCP_FAMILIES and not is_other and (not its.gpu_type or its.gpu_type in GCP_GPUS)
 
     @property
     def key_file(self) -> tuple[str, str]:

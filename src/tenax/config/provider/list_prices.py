@@ -53,6 +53,18 @@ _GCP_BARE: Mapping[str, float] = {
 }  # fmt: skip
 _GCP_GPUS: Mapping[str, float] = {"nvidia-tesla-t4": 0.35, "nvidia-tesla-v100": 2.48, "nvidia-tesla-p100": 1.46}
 
+#: How Google's catalogue of prices calls the processors and the memory of a family of machine types, and GPUs.
+GCP_FAMILIES: Mapping[str, str] = {
+    "n1": "N1 Predefined Instance", "n2": "N2 Instance", "n2d": "N2D AMD Instance", "e2": "E2 Instance",
+    "c2": "Compute optimized", "t2d": "T2D AMD Instance", "a2": "A2 Instance", "g2": "G2 Instance",
+}  # fmt: skip
+GCP_GPUS: Mapping[str, str] = {
+    "nvidia-tesla-t4": "Nvidia Tesla T4 GPU", "nvidia-tesla-v100": "Nvidia Tesla V100 GPU",
+    "nvidia-tesla-p100": "Nvidia Tesla P100 GPU", "nvidia-tesla-p4": "Nvidia Tesla P4 GPU",
+    "nvidia-tesla-a100": "Nvidia Tesla A100 GPU", "nvidia-a100-80gb": "Nvidia Tesla A100 80GB GPU",
+    "nvidia-l4": "Nvidia L4 GPU",
+}  # fmt: skip
+
 
 def aws_list_price(region: str, instance_type: str) -> ListPrice | None:
     """On demand; None: it is not in the table."""

@@ -4,6 +4,7 @@ Rules:
 - Nothing is allowed that the settings have no use for: types, images, networks and keys are those of the offers, as far
   as they name them, and the role of the machines is the only one that is passed on.
 - What is made carries the cluster's mark from the beginning, and nothing without it can be ended.
+- An audit lists what is left of machines, and deletes what carries the mark.
 - With RunInstances AWS asks for the right at each thing that an instance is made of or with, and for those beside it
   that the request implies: its tags, its role, spot machines.
 """
@@ -25,11 +26,14 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+")
 _PARTITIONS = (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"), ("us-isob-", "aws-iso-b"), ("us-iso-", "aws-iso"))
 _SPOT = "spot.amazonaws.com"
 _OF_OFFERS = ("ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts")
+#: Of what an audit lists beside machines, and deletes: the rights, and what ARNs call it.
+_LISTS = ("ec2:DescribeVolumes", "ec2:DescribeAddresses", "ec2:DescribeSpotInstanceRequests")
+_DELETES = (("ec2:DeleteVolume", "volume"), ("ec2:CancelSpotInstanceRequests", "spot-instances-request"))
 #: All that a policy may allow.
 PRINTED = frozenset(
     {
         *("ec2:RunInstances", "ec2:CreateTags", "ec2:DescribeInstances", "ec2:TerminateInstances"),
-        *("iam:PassRole", "iam:CreateServiceLinkedRole", *_OF_OFFERS),
+        *("iam:PassRole", "iam:CreateServiceLinkedRole", *_OF_OFFERS, *_LISTS, *(action for action, _ in _DELETES)),
     }
 )
 
@@ -68,6 +72,7 @@ def master_rights(pools: Iterable[PoolSettings], cluster_id: str = "", roles: Se
         raise InvalidInput("no pool has iam_instance_profile_arn, so no role is passed on: leave the role out")
     passed = tuple(dict.fromkeys(roles)) or assumed
     statements: list[Json] = [*_machines(offers, cluster_id), *_implied(offers, passed), *_questions(offers)]
+    statements += _audited(offers, cluster_id)
     policy: JsonObject = {"Version": "2012-10-17", "Statement": statements}
     return MasterRights(policy, () if roles else assumed, elsewhere)
 
@@ -93,6 +98,7 @@ def _implied(offers: Sequence[ProviderSettings], roles: Sequence[str]) -> list[J
     """What a request for a machine asks for beside it."""
     created: JsonObject = {"StringEquals": {"ec2:CreateAction": "RunInstances"}}
     tagged = [*_all(offers, "instance"), *_all(offers, "volume")]
+    tagged += _all([offer for offer in offers if offer.spot], "spot-instances-request")
     statements: list[Json] = [_allowed("MarkWhatIsMade", "ec2:CreateTags", tagged, created)]
     if roles:
         suffix = ".cn" if any(role.startswith("arn:aws-cn:") for role in roles) else ""
@@ -119,6 +125,16 @@ def _questions(offers: Sequence[ProviderSettings]) -> list[Json]:
         _allowed(f"Ask{action.partition(':')[2]}", action, ["*"])
         for action, is_asked in zip(_OF_OFFERS, asks)
         if is_asked
+    ]
+
+
+def _audited(offers: Sequence[ProviderSettings], cluster_id: str) -> list[Json]:
+    """What an audit lists, which AWS limits to nothing, and deletes, which carries the mark."""
+    regions: JsonObject = {"StringEquals": {"aws:RequestedRegion": _each(offer.region for offer in offers)}}
+    ours: JsonObject = {"StringLike": {f"aws:ResourceTag/{CLUSTER_MARK}": cluster_id or "*"}}
+    return [
+        _allowed("ListWhatIsLeft", list(_LISTS), ["*"], regions),
+        *(_allowed(action.partition(":")[2], action, _all(offers, kind), ours) for action, kind in _DELETES),
     ]
 
 
@@ -167,6 +183,8 @@ def _each(names: Iterable[str]) -> list[Json]:
     return list(dict.fromkeys(names))
 
 
-def _allowed(sid: str, action: str, resources: list[Json], condition: JsonObject | None = None) -> JsonObject:
+def _allowed(
+    sid: str, action: str | list[Json], resources: list[Json], condition: JsonObject | None = None
+) -> JsonObject:
     statement: JsonObject = {"Sid": sid, "Effect": "Allow", "Action": action, "Resource": resources}
     return {**statement, "Condition": condition} if condition else statement

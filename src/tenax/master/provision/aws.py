@@ -20,13 +20,16 @@ from tenax.config.provider.rights import PRINTED
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.aws_check import findings
 from tenax.master.provision.aws_offers import answers_of, region_of
+from tenax.master.provision.aws_parts import parts_of, remove_part
 from tenax.master.provision.port import (
     CLUSTER,
     MACHINE,
     POOL,
     MachineOrder,
+    MachinePart,
     OfferAnswers,
     OrderRefused,
+    PartsAnswer,
     ProviderAway,
     ProviderFinding,
     ProviderPlace,
@@ -144,6 +147,14 @@ class Aws:
 
         return await asyncio.to_thread(findings, settings, self.call, orders)
 
+    async def parts(self) -> PartsAnswer:
+        """Volumes, addresses and spot requests."""
+        return await asyncio.to_thread(parts_of, self._cluster_id, self.call)
+
+    async def remove(self, part: MachinePart) -> None:
+        """By its own call. Raises OrderRefused, ProviderAway."""
+        await asyncio.to_thread(remove_part, part, self.call)
+
     def call(self, service: str, name: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
         """One call of a service, in this thread. Raises OrderRefused, ProviderAway."""
         return self._translated(name, lambda: getattr(self._client(service), name)(**parameters), service)
@@ -257,7 +268,10 @@ def run_parameters(cluster_id: str, order: MachineOrder) -> dict[str, object]:
         "MetadataOptions": metadata,
         "BlockDeviceMappings": [{"DeviceName": settings.root_device_name, "Ebs": disk}],
         "NetworkInterfaces": [interface],
-        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")],
+        "TagSpecifications": [
+            {"ResourceType": kind, "Tags": tags}
+            for kind in ("instance", "volume", *(["spot-instances-request"] if settings.spot else []))
+        ],
     }
     if settings.spot:
         spot = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}

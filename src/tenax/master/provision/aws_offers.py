@@ -22,7 +22,7 @@ SPOT, LISTED = "DescribeSpotPriceHistory", "GetProducts of the price list"
 #: Where the price list is asked; it is of all regions.
 _PRICING_REGION, _PRICING_REGION_OF_CHINA = "us-east-1", "cn-northwest-1"
 _LINUX = "Linux/UNIX"
-_PAGES = 20
+_PAGES = 200
 _NO_ANSWER = "the answer has no price of it in US dollars"
 
 
@@ -86,6 +86,7 @@ def paged(call: Call, name: str, key: str, parameters: Mapping[str, object]) -> 
         token = str(answer.get("NextToken") or "")
         if not token:
             return
+    raise ProviderAway(f"{name}: there are more than {_PAGES} pages")
 
 
 def _slots(offers: Sequence[ProviderSettings], call: Call) -> tuple[dict[str, int], dict[str, str]]:

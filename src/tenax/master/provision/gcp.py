@@ -1,4 +1,4 @@
-"""Machines of Google Cloud: six calls of Compute Engine's REST API (v1).
+"""Machines of Google Cloud, by Compute Engine's REST API (v1).
 
 Rules: google-auth is loaded when the first call is made, and not before; it takes credentials from where it always does
 (GOOGLE_APPLICATION_CREDENTIALS, what gcloud has left, the account of the machine). A call is made once: whether to
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from tenax.config.provider import is_own_address
 from tenax.config.provider.gcp import AnyProviderSettings, GcpSettings
 from tenax.display.plural import counted
-from tenax.jsonvalue import JsonObject, as_list, as_object
+from tenax.jsonvalue import JsonObject, as_object
 from tenax.lifecycle.offer import RestCause
 from tenax.master.provision.gcp_check import findings
 from tenax.master.provision.gcp_instances import (
@@ -31,10 +32,14 @@ from tenax.master.provision.gcp_instances import (
     request_id,
     seen_instance,
 )
+from tenax.master.provision.gcp_parts import of_zones, parts_of, removal_path
+from tenax.master.provision.gcp_prices import CATALOG_FIELDS, CATALOG_PATH, answers_of
 from tenax.master.provision.port import (
     MachineOrder,
+    MachinePart,
     OfferAnswers,
     OrderRefused,
+    PartsAnswer,
     ProviderAway,
     ProviderFinding,
     ProviderPlace,
@@ -45,10 +50,15 @@ from tenax.master.provision.port import (
 
 _ENDPOINT = "https://compute.googleapis.com"
 _SCOPE = "https://www.googleapis.com/auth/compute"
+_BILLING_ENDPOINT = "https://cloudbilling.googleapis.com"
+_BILLING_SCOPE = "https://www.googleapis.com/auth/cloud-billing.readonly"
 _CONNECT_S, _ANSWER_S = 5, 20
 #: For how long a failure is told.
 _TELL_S = 600.0
-_MAX_PAGE = "500"
+_MAX_PAGE, _MAX_CATALOG_PAGE = "500", "5000"
+#: Of the catalogue, which has some ten of them.
+_CATALOG_PAGES = 100
+_NOTHING = OfferAnswers()
 
 
 class _Answer(Protocol):
@@ -83,9 +93,12 @@ class Gcp:
     def __init__(self, place: ProviderPlace, cluster_id: str) -> None:
         self._project, _, self._region = place.region.rpartition("/")
         self._base = f"{place.endpoint or _ENDPOINT}/compute/v1/"
+        # An endpoint is that of Compute Engine; on this machine it is a server of all services.
+        self._billing = place.endpoint if is_own_address(place.endpoint) else _BILLING_ENDPOINT
         self._url = f"{self._base}projects/{self._project}"
         self._cluster_id = cluster_id
-        self._session: _Session | None = None
+        #: By what their credentials are for.
+        self._sessions: dict[str, _Session] = {}
         self._under_way: dict[str, _Operation] = {}
         #: Machines that were not made, until when that is told, by the provider's name.
         self._failed: dict[str, tuple[SeenMachine, float]] = {}
@@ -118,13 +131,42 @@ class Gcp:
                 raise ProviderAway(shown(error.message)) from None
 
     async def ask(self, offers: Sequence[AnyProviderSettings]) -> OfferAnswers:
-        """Nothing: the catalogue of prices is another service, which these credentials are not for."""
-        return OfferAnswers()
+        """Prices, by the catalogue of Cloud Billing, with credentials for it alone."""
+        of_google = [offer for offer in offers if isinstance(offer, GcpSettings) and offer.price is None]
+        return await asyncio.to_thread(answers_of, of_google, self._type_of, self._catalog) if of_google else _NOTHING
 
     async def check(self, settings: AnyProviderSettings) -> Sequence[ProviderFinding]:
         """By calls that describe. Raises ProviderAway."""
         assert isinstance(settings, GcpSettings)
         return await asyncio.to_thread(findings, settings, self._ask_for)
+
+    async def parts(self) -> PartsAnswer:
+        """Disks, addresses, and operations that are under way."""
+        return await asyncio.to_thread(parts_of, filter_of(self._cluster_id), self._region, self._pages)
+
+    async def remove(self, part: MachinePart) -> None:
+        """Raises OrderRefused, ProviderAway."""
+        try:
+            _, answer = await asyncio.to_thread(self._call, "DELETE", removal_path(part), unless=(404,))
+            if (refusal := refusal_of_operation(answer)) is not None:
+                raise _error_of(refusal)
+        except (OrderRefused, ProviderAway) as error:
+            message = shown(error.message)
+            raise refused(error.cause, message) if isinstance(error, OrderRefused) else ProviderAway(message) from None
+
+    def _type_of(self, offer: GcpSettings) -> JsonObject:
+        return self._machine_type(offer.places[0], offer.instance_type.machine_type)
+
+    def _catalog(self) -> Iterator[JsonObject]:
+        options = {"currencyCode": "USD", "pageSize": _MAX_CATALOG_PAGE, "fields": CATALOG_FIELDS}
+        base = f"{self._billing}/v1"
+        for _ in range(_CATALOG_PAGES):
+            page = self._call("GET", CATALOG_PATH, options, base=base, scope=_BILLING_SCOPE)[1]
+            yield page
+            if not page.get("nextPageToken"):
+                return
+            options["pageToken"] = str(page["nextPageToken"])
+        raise ProviderAway(f"the catalogue has more than {_CATALOG_PAGES} pages")
 
     def _ask_for(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Of a whole path, in this or another project. Raises OrderRefused, ProviderAway."""
@@ -183,22 +225,21 @@ class Gcp:
         return list((seen | {name: each for name, (each, _) in self._failed.items()}).values())
 
     def _listed(self) -> list[SeenMachine]:
-        seen: list[SeenMachine] = []
-        options = {"filter": filter_of(self._cluster_id), "maxResults": _MAX_PAGE}
+        pages = self._pages("/aggregated/instances", filter_of(self._cluster_id))
+        return [
+            seen_instance(instance, zone)
+            for page in pages
+            for zone, instance in of_zones(page, "instances", self._region)
+        ]
+
+    def _pages(self, path: str, chosen: str) -> Iterator[JsonObject]:
+        """Of a list of the project, by a filter. Raises OrderRefused, ProviderAway."""
+        options = {"filter": chosen, "maxResults": _MAX_PAGE}
         while True:
-            _, page = self._call("GET", "/aggregated/instances", options)
-            for scope, of_zone in as_object(page.get("items")).items():
-                zone = scope.rpartition("/")[2]
-                if zone.rpartition("-")[0] != self._region:
-                    continue
-                # Whoever took a zone that cannot be asked for an empty one would forget what is rented there.
-                warning = as_object(as_object(of_zone).get("warning"))
-                if warning.get("code", "NO_RESULTS_ON_PAGE") != "NO_RESULTS_ON_PAGE":
-                    raise ProviderAway(f"{zone} does not answer ({warning['code']}: {warning.get('message', '')})")
-                instances = as_list(as_object(of_zone).get("instances"))
-                seen.extend(seen_instance(as_object(instance), zone) for instance in instances)
+            _, page = self._call("GET", path, options)
+            yield page
             if not page.get("nextPageToken"):
-                return seen
+                return
             options["pageToken"] = str(page["nextPageToken"])
 
     def _is_deleted(self, provider_id: str) -> bool:
@@ -242,9 +283,10 @@ class Gcp:
         body: JsonObject | None = None,
         unless: Sequence[int] = (),
         base: str = "",
+        scope: str = _SCOPE,
     ) -> tuple[int, JsonObject]:
         """Status and answer; ``unless``: statuses that are no error. Raises OrderRefused, ProviderAway."""
-        session = self._opened()
+        session = self._opened(scope)
         from google.auth.exceptions import GoogleAuthError
         from requests.exceptions import RequestException
 
@@ -261,8 +303,8 @@ class Gcp:
             return status, answer
         raise _error_of(refusal_of_answer(status, answer))
 
-    def _opened(self) -> _Session:
-        if self._session is None:
+    def _opened(self, scope: str) -> _Session:
+        if scope not in self._sessions:
             try:
                 import google.auth
                 from google.auth.transport import requests as transport
@@ -271,11 +313,11 @@ class Gcp:
                     "google-auth is not installed beside the master: pip install 'tenax[gcp]' there, and start it again"
                 ) from None
             try:
-                credentials, _ = google.auth.default(scopes=[_SCOPE])
+                credentials, _ = google.auth.default(scopes=[scope])
             except google.auth.exceptions.GoogleAuthError as error:
                 raise ProviderAway(f"there are no credentials that can be used ({error})") from None
-            self._session = cast("_Session", cast("_Transport", transport).AuthorizedSession(credentials))
-        return self._session
+            self._sessions[scope] = cast("_Session", cast("_Transport", transport).AuthorizedSession(credentials))
+        return self._sessions[scope]
 
 
 def _error_of(refusal: ProviderRefusal) -> OrderRefused | ProviderAway:

@@ -40,7 +40,7 @@ def ordered(
 def adopted(place: ProviderPlace, stray: SeenMachine, hashed_token: HashedToken) -> list[NewMachine]:
     """Of a machine without a row the first row that can be: its agent joins once more; it is ended."""
     ends = ended(place, stray, _STRAY_ENDS)
-    if not _MACHINE_ID.fullmatch(stray.machine_id):
+    if not is_machine_id(stray.machine_id):
         return [ends]
     hashed = hashed_token(stray.machine_id)
     return [replace(ends, machine_id=stray.machine_id, token_hash=hashed, story=_STRAY_JOINS), ends]
@@ -50,6 +50,11 @@ def ended(place: ProviderPlace, stray: SeenMachine, why: str) -> NewMachine:
     """The row by which a machine without one is ended."""
     where = stray.pool, place.provider, place.region, place.endpoint, stray.instance_type, 0, ()
     return NewMachine(_new_id(), *where, None, why)
+
+
+def is_machine_id(text: str) -> bool:
+    """Whether a mark is that of a machine of ours."""
+    return _MACHINE_ID.fullmatch(text) is not None
 
 
 def _new_id() -> str:

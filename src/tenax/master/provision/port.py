@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 from tenax.config.provider import CLUSTER_MARK, MARKS
@@ -85,6 +86,42 @@ class SeenMachine:
     made: bool = True
 
 
+class PartKind(str, Enum):
+    """What a provider makes beside a machine, and may be left of it; as in answers."""
+
+    DISK = "DISK"
+    ADDRESS = "ADDRESS"
+    SPOT_REQUEST = "SPOT_REQUEST"
+    #: Something that the provider is doing to a machine; it ends by itself.
+    OPERATION = "OPERATION"
+
+
+@dataclass(frozen=True, slots=True)
+class MachinePart:
+    """A part of a machine, as its provider shows it."""
+
+    kind: PartKind
+    provider_id: str
+    #: As it is marked; empty where somebody took the mark away.
+    machine_id: str = ""
+    zone: str = ""
+    #: What the provider calls the machine that has it; empty: none has.
+    holder: str = ""
+    #: For people: its size, its address, or what is done.
+    detail: str = ""
+    #: The provider would let it be deleted without anybody's noticing.
+    idle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartsAnswer:
+    """All parts that carry the cluster's mark, and of which kinds nobody knows."""
+
+    parts: tuple[MachinePart, ...] = ()
+    #: Why a kind was not listed, a line each, for people.
+    unknown: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class OfferAnswers:
     """What a provider says of offers where it is not written, and why it does not say more."""
@@ -126,6 +163,12 @@ class Provider(Protocol):
         Raises ProviderAway.
         """
 
+    async def parts(self) -> PartsAnswer:
+        """What is there beside machines and carries the cluster's mark; what cannot be listed is named."""
+
+    async def remove(self, part: MachinePart) -> None:
+        """Delete what is idle, for good; nothing where it is not there. Raises OrderRefused, ProviderAway."""
+
 
 #: Characters of what a provider says that are shown.
 _SHOWN = 400
@@ -140,5 +183,5 @@ def shown(text: str, hidden: Sequence[str] = ()) -> str:
 
 
 def marks(cluster_id: str, order: MachineOrder) -> Mapping[str, str]:
-    """What a machine and its disks carry, beside what people want there."""
+    """What a machine and its parts carry, beside what people want there."""
     return {CLUSTER: cluster_id, POOL: order.pool, MACHINE: order.machine_id}

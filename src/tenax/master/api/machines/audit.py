@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
+import structlog
 from fastapi import Query
 
 from tenax.errors import InvalidInput, NotFound, NotNow, TryAgain
@@ -20,26 +22,29 @@ from tenax.master.api.machines import messages
 from tenax.master.api.machines.routes import machine_view, renting_pools
 from tenax.master.api.machines.steering import MAX_NAMED
 from tenax.master.context import Master
-from tenax.master.provision.audit import AuditedMachine, PlaceLook, audited, look_at
+from tenax.master.provision.audit import AuditedMachine, AuditedPart, PlaceLook, audited, audited_parts, look_at
 from tenax.master.provision.checks import checked
 from tenax.master.provision.orders import ended
+from tenax.master.provision.port import OrderRefused, ProviderAway, shown
 from tenax.master.provision.registry import open_provider
 from tenax.master.provision.sightings import place_of_pool, rows_by_place
 from tenax.master.store.machines import rows as machines
 
 routes = Routes("Machines")
+log = structlog.get_logger("tenax.machines")
 
 
 @routes.get("/api/v1/machines/audit", "GetMachineAudit", allow=Allow.ADMIN)
 async def get_audit(master: MasterDep) -> messages.GetMachineAuditResponse:
     """Ask each provider what there is now, and show it beside the rows."""
-    answers, listed = await _audit(master)
+    audit = await _audit(master)
     return messages.GetMachineAuditResponse(
-        machines=[_view(each) for each in listed],
+        machines=[_view(each) for each in audit.machines],
+        parts=[_part_view(each) for each in audit.parts],
         unanswered=[
-            messages.UnansweredPlace(provider=each.place.provider, region=each.place.region, reason=each.away)
-            for each in answers
-            if each.away
+            messages.UnansweredPlace(provider=look.place.provider, region=look.place.region, reason=reason)
+            for look in audit.looks
+            for reason in ([look.away] if look.away else look.parts.unknown)
         ],
     )
 
@@ -72,9 +77,9 @@ async def end_strays(
     names = list(dict.fromkeys((each.provider, each.region, each.provider_id) for each in body.machines))
     if not 1 <= len(names) <= MAX_NAMED:
         raise InvalidInput(f"name the machines that are to end (machines): 1 to {MAX_NAMED}, not {len(names)}")
-    answers, listed = await _audit(master)
-    by_name = {(each.place.provider, each.place.region, each.seen.provider_id): each for each in listed if each.seen}
-    away = {(each.place.provider, each.place.region): each.away for each in answers if each.away}
+    audit = await _audit(master)
+    by_name = {(it.place.provider, it.place.region, it.seen.provider_id): it for it in audit.machines if it.seen}
+    away = {(it.place.provider, it.place.region): it.away for it in audit.looks if it.away}
     rows = []
     for provider, region, provider_id in names:
         each = by_name.get((provider, region, provider_id))
@@ -100,14 +105,77 @@ def _instead(each: AuditedMachine) -> str:
     return each.why if each.row is None else f"tenax machine end {each.row.machine_id}"
 
 
-async def _audit(master: Master) -> tuple[Sequence[PlaceLook], list[AuditedMachine]]:
+@routes.post("/api/v1/machines/audit/delete-parts", "DeleteMachineParts", allow=Allow.ADMIN)
+async def delete_parts(
+    master: MasterDep, caller: CallerDep, body: messages.DeleteMachinePartsRequest
+) -> messages.DeleteMachinePartsResponse:
+    """Delete what was left of machines, one by one: each is looked up once more before. Asked again it does no harm."""
+    named = list(dict.fromkeys((it.provider, it.region, it.kind, it.provider_id) for it in body.parts))
+    if not 1 <= len(named) <= MAX_NAMED:
+        raise InvalidInput(f"name what is to be deleted (parts): 1 to {MAX_NAMED}, not {len(named)}")
+    audit = await _audit(master)
+    views = []
+    for provider, region, kind, provider_id in named:
+        failure = await _delete(master, audit, (provider, region, kind, provider_id))
+        if not failure:
+            log.warning(
+                "a part of a machine was deleted", provider=provider, region=region, part=kind, name=provider_id,
+                by=caller.person.username,
+            )  # fmt: skip
+        views.append(
+            messages.DeletedPartView(
+                provider=provider, region=region, kind=kind, provider_id=provider_id, failure=failure
+            )
+        )
+    return messages.DeleteMachinePartsResponse(parts=views)
+
+
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    looks: Sequence[PlaceLook]
+    machines: Sequence[AuditedMachine]
+    parts: Sequence[AuditedPart]
+
+
+async def _delete(master: Master, audit: _Audit, name: tuple[str, str, str, str]) -> str:
+    """Of the provider, region and kind: one part, if it was left; why it is there still, else nothing."""
+    parts = {(it.place.provider, it.place.region, it.part.kind.value, it.part.provider_id): it for it in audit.parts}
+    each = parts.get(name)
+    if each is None:
+        looks = [it for it in audit.looks if (it.place.provider, it.place.region) == name[:2]]
+        unknown = [reason for it in looks for reason in ([it.away] if it.away else it.parts.unknown)]
+        return "; ".join(unknown) or "there is none with the mark of this cluster"
+    if not each.stray:
+        return each.why
+    async with master.db.connection() as conn:
+        # Of very many machines the audit has not read all.
+        if await machines.is_known(conn, each.part.machine_id, still_there=True):
+            return "its machine is there by now"
+    try:
+        await open_provider(each.place, str(master.cluster.cluster_id)).remove(each.part)
+    except (OrderRefused, ProviderAway) as error:
+        return shown(error.message)
+    return ""
+
+
+async def _audit(master: Master) -> _Audit:
     async with master.db.connection() as conn:
         places = rows_by_place(master.settings.pools, await machines.all_of(conn))
     cluster_id = str(master.cluster.cluster_id)
     answers = await look_at(places, lambda place: open_provider(place, cluster_id))
     async with master.db.connection() as conn:
         rows = await machines.all_of(conn, ended=True)
-    return answers, [each for look in answers for each in audited(look, rows)]
+    found = [each for look in answers for each in audited(look, rows)]
+    return _Audit(answers, found, [each for look in answers for each in audited_parts(look, rows)])
+
+
+def _part_view(each: AuditedPart) -> messages.MachinePartView:
+    part = each.part
+    return messages.MachinePartView(
+        provider=each.place.provider, region=each.place.region, zone=part.zone, kind=part.kind.value,
+        provider_id=part.provider_id, detail=part.detail, holder=part.holder, machine_id=part.machine_id,
+        state=each.row.state.value if each.row is not None else "", stray=each.stray, why=each.why,
+    )  # fmt: skip
 
 
 def _view(each: AuditedMachine) -> messages.AuditedMachineView:

@@ -85,10 +85,33 @@ class UnansweredPlace(Message):
     reason: str
 
 
+class MachinePartView(Message):
+    """What a provider has beside machines that carries the mark of this cluster."""
+
+    provider: str
+    region: str
+    zone: str = ""
+    #: DISK, ADDRESS, SPOT_REQUEST or OPERATION.
+    kind: str
+    provider_id: str
+    #: For people: its size, its address, or what is done.
+    detail: str = ""
+    #: The provider's name of the machine that has it; empty: none has.
+    holder: str = ""
+    #: As it is marked; empty: it is not.
+    machine_id: str = ""
+    #: Of the row of that machine; empty: there is none.
+    state: str = ""
+    #: No machine has it, nor will.
+    stray: bool
+    why: str
+
+
 class GetMachineAuditResponse(Message):
-    """What has no row comes first."""
+    """What has no row comes first, and what was left."""
 
     machines: list[AuditedMachineView]
+    parts: list[MachinePartView]
     unanswered: list[UnansweredPlace]
 
 
@@ -110,6 +133,35 @@ class EndStraysResponse(Message):
     """The rows by which they are ended."""
 
     machines: list[RentedMachineView]
+
+
+class NamedPart(Message):
+    """What was left of a machine, by its provider's name for it."""
+
+    provider: str
+    region: str
+    #: DISK or SPOT_REQUEST.
+    kind: str
+    provider_id: str
+
+
+class DeleteMachinePartsRequest(Message):
+    """Those that are to be deleted."""
+
+    parts: list[NamedPart]
+
+
+class DeletedPartView(NamedPart):
+    """What has become of one."""
+
+    #: Why it is there still; empty: the provider deletes it, or there is none any more.
+    failure: str = ""
+
+
+class DeleteMachinePartsResponse(Message):
+    """In the order in which they were named."""
+
+    parts: list[DeletedPartView]
 
 
 class LaunchMachinesRequest(Message):
