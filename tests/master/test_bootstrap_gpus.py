@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tenax.master.provision.bootstrap import bootstrap_script
+from tests.kits.bootstrapped import NOTES, put, run
 from tests.kits.rented_gcp import gcp_settings
-from tests.master.test_bootstrap import put, run
 
-_NOTES = '#!/bin/sh\necho "$(basename "$0") $*" >> "$TENAX_MACHINE_DIR/notes"\n'
 _LOADED = '[ -e "$TENAX_MACHINE_DIR/loaded" ]\n'
 
 
@@ -35,7 +34,7 @@ def notes(place: Path) -> list[str]:
 def test_a_driver_is_used(tmp_path: Path, programs: dict[str, str], told: list[str]) -> None:
     """Whether or not something has loaded it."""
     for name, does in programs.items():
-        put(tmp_path, name, _NOTES + does)
+        put(tmp_path, name, NOTES + does)
     done = run(tmp_path, "shutdown", "tenax", cpu_slots_allowed=False)
     assert "tenax: use the GPUs: done" in done.stderr
     assert notes(tmp_path) == told
@@ -44,8 +43,8 @@ def test_a_driver_is_used(tmp_path: Path, programs: dict[str, str], told: list[s
 @pytest.mark.parametrize("modprobe", ["", "exit 1\n"], ids=["a GPU that is dead", "no driver"])
 def test_without_a_driver_that_works_an_image_is_named(tmp_path: Path, modprobe: str) -> None:
     """And nothing is installed."""
-    put(tmp_path, "nvidia-smi", _NOTES + "exit 9\n")
-    put(tmp_path, "modprobe", _NOTES + modprobe)
+    put(tmp_path, "nvidia-smi", NOTES + "exit 9\n")
+    put(tmp_path, "modprobe", NOTES + modprobe)
     done = run(tmp_path, "shutdown", "tenax", cpu_slots_allowed=False)
     assert done.returncode == 1
     assert "tenax: use the GPUs: failed: no driver works with the GPUs: take an image that has one" in done.stderr

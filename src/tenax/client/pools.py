@@ -145,7 +145,7 @@ class MachineAtProvider(Answer):
 
 
 @dataclass(frozen=True)
-class MachinePart(Answer):
+class MachinePartInfo(Answer):
     """What a provider has beside machines that carries the cluster's mark: a disk, an address, a spot request."""
 
     provider: str = part(reading.text, "provider")
@@ -172,7 +172,9 @@ class MachineAudit(Answer):
     machines: List[MachineAtProvider] = made(
         lambda value: [MachineAtProvider.read(it) for it in reading.records(value, "machines")]
     )
-    parts: List[MachinePart] = made(lambda value: [MachinePart.read(it) for it in reading.records(value, "parts")])
+    parts: List[MachinePartInfo] = made(
+        lambda value: [MachinePartInfo.read(it) for it in reading.records(value, "parts")]
+    )
     #: Places that did not answer, or not for all, each with why.
     unanswered: List[str] = made(
         lambda value: [
@@ -402,7 +404,7 @@ class DeletedPart(Answer):
     failure: str = part(reading.text, "failure")
 
 
-def delete_machine_parts(session: Session, parts: Sequence[MachinePart]) -> List[DeletedPart]:
+def delete_machine_parts(session: Session, parts: Sequence[MachinePartInfo]) -> List[DeletedPart]:
     """Delete what was left of machines, each by itself. Raises Forbidden."""
     deleted: List[DeletedPart] = []
     for begin in range(0, len(parts), _PARTS_AT_ONCE):

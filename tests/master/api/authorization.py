@@ -283,6 +283,7 @@ POLICIES: dict[str, Allow] = {
     "GetMachineAudit": Allow.ADMIN,
     "CheckMachines": Allow.ADMIN,
     "EndStrays": Allow.ADMIN,
+    "DeleteMachineParts": Allow.ADMIN,
     "LaunchMachines": Allow.ADMIN,
     "EndMachines": Allow.ADMIN,
     "SayMachineStep": Allow.PUBLIC,

@@ -95,7 +95,7 @@ _SAMPLES = {
     "timestamps": ["2026-01-02T03:04:05Z"],
 }
 _SMALL = "name: far\nsearcher: {name: single, metric: score}\n"
-_STEERED = {"resourcePool": "$pool", "machineIds": ["$machine"], "machines": []}
+_STEERED = {"resourcePool": "$pool", "machineIds": ["$machine"], "machines": [], "parts": []}
 _BOUND = {"workspaceIds": ["$workspace"]}
 _DAY = "timestamp_after=2026-01-01T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z"
 _RUNS = {"runIds": ["$trial"], "projectId": 1}
@@ -341,8 +341,7 @@ ARTIFACTS: dict[str, Row] = {
     "PatchModelVersion": Row(_OWNERS, {"comment": "new"}),
     "DeleteModelVersion": Row(_OWNERS),
     "GetTrialMetricsByModelVersion": Row(_ALL),
-    "GetTemplates": Row(_ALL),
-    "GetTemplate": Row(_ALL),
+    **dict.fromkeys(("GetTemplates", "GetTemplate"), Row(_ALL)),
     "PostTemplate": Row(_ALL, {"config": {}}, at={"template_name": "new"}),
     "PatchTemplateConfig": Row(_OWNERS, {"description": "new"}),
     "DeleteTemplate": Row(_OWNERS),
@@ -463,10 +462,11 @@ CLUSTER: dict[str, Row] = {
     **dict.fromkeys(("DisableAgent", "DisableSlot"), Row(_ADMINS, {"drain": True})),
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
     "PostJoinToken": Row(_ADMINS, {"uses": 2}),
-    **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken", "GetMachineAudit"), Row(_ADMINS)),
-    "CheckMachines": Row(_ADMINS),
-    # Nothing is rented for that pool, that machine has ended, and none is without a row.
-    **dict.fromkeys(("EndStrays", "LaunchMachines", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
+    **dict.fromkeys(("EnableAgent", "EnableSlot", "GetJoinTokens", "RevokeJoinToken"), Row(_ADMINS)),
+    **dict.fromkeys(("GetMachineAudit", "CheckMachines"), Row(_ADMINS)),
+    # Nothing is rented for that pool, that machine has ended, and nothing was left of one.
+    **dict.fromkeys(("EndStrays", "DeleteMachineParts", "EndMachines"), Row(_ADMINS, _STEERED, status=400)),
+    "LaunchMachines": Row(_ADMINS, _STEERED, status=400),
     "PlanSubmission": Row(_ALL, {"config": _SMALL + "entrypoint: 'true'\n"}, status=400),
     **dict.fromkeys(("GetMachines", "GetMachinePlan", "GetResourcePools", "ListRPsBoundToWorkspace"), Row(_ALL)),
     **dict.fromkeys(("GetMachine", "GetMachineCost", "GetMachineSteps", "ListWorkspacesBoundToRP"), Row(_ALL)),

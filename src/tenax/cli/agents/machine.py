@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         MachineCost,
         MachineFinding,
         MachineInfo,
-        MachinePart,
+        MachinePartInfo,
         MachinePlan,
         MachineStepInfo,
         Priced,
@@ -59,7 +59,7 @@ _AUDITED: output.Columns[MachineAtProvider] = (
     (TableColumn("ROW", state=True), lambda it: "none" if it.stray else it.state),
     (TableColumn("WHY", wraps=True), lambda it: it.why),
 )
-_PARTS: output.Columns[MachinePart] = (
+_PARTS: output.Columns[MachinePartInfo] = (
     (TableColumn("PROVIDER ID"), lambda it: it.provider_id),
     (TableColumn("PART"), lambda it: it.kind),
     (TableColumn("PLACE", spare=True), lambda it: it.zone or it.region),
@@ -182,7 +182,7 @@ def _end(access: Access, strays: List[MachineAtProvider], yes: bool, as_json: bo
     return rows
 
 
-def _delete(access: Access, left: List[MachinePart], yes: bool, as_json: bool) -> List[DeletedPart]:
+def _delete(access: Access, left: List[MachinePartInfo], yes: bool, as_json: bool) -> List[DeletedPart]:
     from tenax.client.pools import delete_machine_parts
 
     if not left:

@@ -53,7 +53,7 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 #: What `type` can be.
 KINDS = ("aws", "gcp")
 #: A user data of AWS has 16 kB, of which our own script takes its part.
-MAX_STARTUP_SCRIPT_BYTES = 9_000
+MAX_STARTUP_SCRIPT_BYTES = 8_700
 #: What our own tags begin with, and the one that all of a cluster's machines carry.
 MARKS = "tenax-"
 CLUSTER_MARK = f"{MARKS}cluster"

@@ -43,7 +43,7 @@ async def get_audit(master: MasterDep) -> messages.GetMachineAuditResponse:
         parts=[_part_view(each) for each in audit.parts],
         unanswered=[
             messages.UnansweredPlace(provider=look.place.provider, region=look.place.region, reason=reason)
-            for look in audit.looks
+            for look in audit.answers
             for reason in ([look.away] if look.away else look.parts.unknown)
         ],
     )
@@ -79,7 +79,7 @@ async def end_strays(
         raise InvalidInput(f"name the machines that are to end (machines): 1 to {MAX_NAMED}, not {len(names)}")
     audit = await _audit(master)
     by_name = {(it.place.provider, it.place.region, it.seen.provider_id): it for it in audit.machines if it.seen}
-    away = {(it.place.provider, it.place.region): it.away for it in audit.looks if it.away}
+    away = {(it.place.provider, it.place.region): it.away for it in audit.answers if it.away}
     rows = []
     for provider, region, provider_id in names:
         each = by_name.get((provider, region, provider_id))
@@ -132,7 +132,7 @@ async def delete_parts(
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    looks: Sequence[PlaceLook]
+    answers: Sequence[PlaceLook]
     machines: Sequence[AuditedMachine]
     parts: Sequence[AuditedPart]
 
@@ -142,8 +142,8 @@ async def _delete(master: Master, audit: _Audit, name: tuple[str, str, str, str]
     parts = {(it.place.provider, it.place.region, it.part.kind.value, it.part.provider_id): it for it in audit.parts}
     each = parts.get(name)
     if each is None:
-        looks = [it for it in audit.looks if (it.place.provider, it.place.region) == name[:2]]
-        unknown = [reason for it in looks for reason in ([it.away] if it.away else it.parts.unknown)]
+        here = [it for it in audit.answers if (it.place.provider, it.place.region) == name[:2]]
+        unknown = [reason for it in here for reason in ([it.away] if it.away else it.parts.unknown)]
         return "; ".join(unknown) or "there is none with the mark of this cluster"
     if not each.stray:
         return each.why
@@ -165,8 +165,11 @@ async def _audit(master: Master) -> _Audit:
     answers = await look_at(places, lambda place: open_provider(place, cluster_id))
     async with master.db.connection() as conn:
         rows = await machines.all_of(conn, ended=True)
-    found = [each for look in answers for each in audited(look, rows)]
-    return _Audit(answers, found, [each for look in answers for each in audited_parts(look, rows)])
+    return _Audit(
+        answers,
+        [each for look in answers for each in audited(look, rows)],
+        [each for look in answers for each in audited_parts(look, rows)],
+    )
 
 
 def _part_view(each: AuditedPart) -> messages.MachinePartView:
