@@ -24,8 +24,10 @@ class Sightings:
     """What looks at one place have shown. Cache: without it, some more looks are made."""
 
     seen: Mapping[str, SeenMachine] = field(default_factory=dict)
-    #: How often in a row a row's machine was missing, and something without a row was there.
-    missing: Counter[str] = field(default_factory=Counter)
+    #: How often in a row a row's machine was missing, by its id and what its provider calls it: looks before that was
+    #: known say nothing of what has been made since.
+    missing: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: How often in a row something without a row was there.
     strays: Counter[str] = field(default_factory=Counter)
     at: float = -LOOK_S
     #: Whether this pass has looked, and was answered.
@@ -34,7 +36,7 @@ class Sightings:
     def note(self, seen: Sequence[SeenMachine], rows: Sequence[MachineRow]) -> None:
         """What a look has shown, of a place whose open rows these are, read before it."""
         self.fresh, self.seen = True, {each.provider_id: each for each in seen}
-        self.missing = Counter({row.machine_id: self.missing[row.machine_id] + 1 for row in rows if not self.of(row)})
+        self.missing = Counter({_key(row): self.missing[_key(row)] + 1 for row in rows if not self.of(row)})
         strays = strays_of(seen, rows)
         self.strays = Counter({each.provider_id: self.strays[each.provider_id] + 1 for each in strays})
 
@@ -49,7 +51,11 @@ class Sightings:
         seen = self.of(row)
         if seen is not None:
             return Sighting.ENDED if seen.ended else Sighting.RUNNING
-        return Sighting.MISSING if self.missing[row.machine_id] >= TIMES else Sighting.UNKNOWN
+        return Sighting.MISSING if self.missing[_key(row)] >= TIMES else Sighting.UNKNOWN
+
+
+def _key(row: MachineRow) -> tuple[str, str]:
+    return row.machine_id, row.provider_id
 
 
 def seen_of(row: MachineRow, seen: Mapping[str, SeenMachine]) -> SeenMachine | None:
