@@ -78,10 +78,10 @@ def test_what_is_not_there_yet_is_refused(tmp_path: Path, name: str) -> None:
         ({"orphan_after": "0s"}, "orphan_after must be between 1s and 24h"),
         ({"orphan_busy_after": "25h"}, "orphan_busy_after must be between 1s and 24h"),
         ({"orphan_busy_after": "20m"}, "orphan_busy_after is 1200 s and orphan_after 1800 s: what is busy cannot"),
-        ({"startup_script": "#" * 9_001}, "it has 9001 bytes, and 9000 are possible"),
+        ({"startup_script": "#" * 8_701}, "it has 8701 bytes, and 8700 are possible"),
         (
-            {"startup_script": "#" * 8_990, "agent_install": {"wheelhouse": "/opt/wheels"}},
-            "and 8989 are possible beside",
+            {"startup_script": "#" * 8_690, "agent_install": {"wheelhouse": "/opt/wheels"}},
+            "and 8689 are possible beside",
         ),
         ({"agent_install": {"python": "python3; id"}}, "write the name of a program, or its path, as in python3.12"),
         ({"agent_install": {"index_url": "https://user:secret@index"}}, "write a whole address without a password"),
