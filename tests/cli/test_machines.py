@@ -220,6 +220,8 @@ def test_what_is_left_of_machines_is_shown_and_deleted(master: PretendMaster, te
     assert ["vol-1", "DISK", "us-west-2", "50", "GiB", "none", "no", "row"] in rows
     assert [row[0] for row in rows if row[1:2] in (["DISK"], ["OPERATION"])] == ["vol-1", "op-1"]
     assert json.loads(tenax("machine", "audit", "--json").out) == answer
+    # CSV is one table.
+    assert len(tenax("machine", "audit", "--csv").out.splitlines()) == 1
     assert "Delete 1 part of machines that are gone, for good?" in tenax("machine", "audit", "--delete-parts").err
     tenax("machine", "audit", "--end", "--yes")
     assert master.sent("POST", "/api/v1/machines/audit/delete-parts") == []

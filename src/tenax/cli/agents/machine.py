@@ -148,10 +148,11 @@ def audit(access: Access, ends: bool, yes: bool, deletes: bool, as_json: bool, a
     strays, left = [it for it in audited.machines if it.stray], [it for it in audited.parts if it.stray]
     if not as_json:
         output.records(_AUDITED, audited.machines, False, as_csv)
-        if left or any(it.kind == "OPERATION" for it in audited.parts):
+        apart = [it for it in audited.parts if it.stray or it.kind == "OPERATION"]
+        # CSV is one table: parts are in JSON.
+        if apart and not as_csv:
             output.say("Beside machines:")
-            apart = [it for it in audited.parts if it.stray or it.kind == "OPERATION"]
-            output.records(_PARTS, apart, False, as_csv)
+            output.records(_PARTS, apart, False, False)
     elif not ends and not deletes:
         output.document(audited.raw)
     ended = _end(access, strays, yes, as_json) if ends else []
