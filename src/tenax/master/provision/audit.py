@@ -123,7 +123,9 @@ def audited_parts(look: PlaceLook, rows: Sequence[MachineRow]) -> list[AuditedPa
         row = by_id.get(part.machine_id)
         # An operation without a row is another cluster's, or nobody's.
         if part.kind is not PartKind.OPERATION or row is not None:
-            is_stray = part.idle and is_machine_id(part.machine_id) and part.machine_id not in there
+            is_free = part.idle and is_machine_id(part.machine_id) and part.machine_id not in there
+            # What was not listed may be an operation for it.
+            is_stray = is_free and not look.parts.unknown
             why = _why_part(part, row, is_stray=is_stray)
             result.append(AuditedPart(look.place, part, row, is_stray, why))
     return sorted(result, key=lambda it: (not it.stray, it.part.kind.value, it.part.provider_id))
@@ -142,7 +144,7 @@ def _why_part(part: MachinePart, row: MachineRow | None, *, is_stray: bool) -> s
         return "somebody has reserved it: Tenax makes none"
     if not is_machine_id(part.machine_id):
         return "no mark of a machine: somebody else has made it, or marked it anew"
-    return "its machine is there, or something is under way for it" if part.idle else "it is in use, or ends"
+    return "its machine is there, or something may be under way for it" if part.idle else "it is in use, or ends"
 
 
 def _why(seen: SeenMachine, row: MachineRow | None, *, is_stray: bool) -> str:
